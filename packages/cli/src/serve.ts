@@ -13,13 +13,13 @@ import { UsageError } from "./usage-error.ts";
 
 export type StartServer = (configuration: Configuration) => Promise<RunningServer>;
 
-export type ServeDependencies = {
+export type ServeDeps = {
   readonly startServer: StartServer;
   readonly signals: StopSignalOptions;
 };
 
 /** Loaded only when a server is to run: it takes longer than any other command. */
-async function loadPlatform(): Promise<ServeDependencies> {
+async function loadPlatform(): Promise<ServeDeps> {
   const { startServer } = await import("@postern/platform/main");
   return {
     startServer: (configuration) => startServer(configuration, { loadConsole: () => import("@postern/console/files") }),
@@ -29,7 +29,7 @@ async function loadPlatform(): Promise<ServeDependencies> {
 
 export async function createServeCommand(
   context: CommandContext,
-  loadDependencies: () => Promise<ServeDependencies> = loadPlatform,
+  loadDeps: () => Promise<ServeDeps> = loadPlatform,
 ): Promise<Command> {
   const command = new Command("serve").description("run the server");
   const all = () => true;
@@ -37,13 +37,13 @@ export async function createServeCommand(
   const flags = await withConfigurationFlags(command, context, all, file);
   return command.action(async () => {
     const configuration = await flags.load(flags.given());
-    await serve(configuration, await loadDependencies(), context);
+    await serve(configuration, await loadDeps(), context);
   });
 }
 
 async function serve(
   configuration: Configuration,
-  { startServer, signals }: ServeDependencies,
+  { startServer, signals }: ServeDeps,
   context: CommandContext,
 ): Promise<void> {
   using stop = listenForStop(signals);

@@ -48,7 +48,7 @@ export type RunningServer = {
   close(): Promise<void>;
 };
 
-export type ServerParts = {
+export type ServerDeps = {
   readonly configuration: Configuration;
   /** Of --bootstrap-dir. */
   readonly manifests: readonly Manifest[];
@@ -69,7 +69,7 @@ export type ServerParts = {
 };
 
 /** Resolves when the server is ready. Rejects with the error of a port that cannot be listened on. */
-export async function composeServer(parts: ServerParts): Promise<RunningServer> {
+export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const { store, serving, cache, runtime, logger, metrics, tracing, teardown, onError } = parts;
   const { scheduler, random } = runtime;
   const { storage, election, isShared } = store;

@@ -11,7 +11,7 @@ import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { forbiddenByAdmission } from "./forbidden-by-admission.ts";
 
-export type OwnerReferencesOptions = {
+export type OwnerReferencesDeps = {
   readonly authorizer: Authorizer;
   /** The resource of a kind that is served; undefined for an unknown one. */
   readonly findKind: (
@@ -25,7 +25,7 @@ export type OwnerReferencesOptions = {
  * allowed to delete the owner, else 422; upstream asks for `update` on the owner's finalizers and answers 403, against its own
  * description of the field.
  */
-export const createOwnerReferencesAdmission = (options: OwnerReferencesOptions): AdmissionPlugin => ({
+export const createOwnerReferencesAdmission = (deps: OwnerReferencesDeps): AdmissionPlugin => ({
   name: "OwnerReferencesPermissionEnforcement",
 
   async validate(attributes) {
@@ -35,10 +35,10 @@ export const createOwnerReferencesAdmission = (options: OwnerReferencesOptions):
     const oldOwners = oldObject?.metadata.ownerReferences ?? [];
     if (equalJson(owners, oldOwners)) return;
 
-    if (operation === "update") await requireDeletable(options, attributes);
+    if (operation === "update") await requireDeletable(deps, attributes);
     const errors = await Promise.all(
       owners.map((owner, index) =>
-        isNewlyBlocking(owner, oldOwners) ? checkBlocking(options, attributes, owner, index) : ([] as const),
+        isNewlyBlocking(owner, oldOwners) ? checkBlocking(deps, attributes, owner, index) : ([] as const),
       ),
     );
     if (errors.flat().length > 0) {
@@ -51,10 +51,7 @@ const isNewlyBlocking = (owner: OwnerReference, oldOwners: readonly OwnerReferen
   owner.blockOwnerDeletion === true &&
   !oldOwners.some(({ uid, blockOwnerDeletion }) => uid === owner.uid && blockOwnerDeletion === true);
 
-async function requireDeletable(
-  { authorizer }: OwnerReferencesOptions,
-  attributes: AdmissionAttributes,
-): Promise<void> {
+async function requireDeletable({ authorizer }: OwnerReferencesDeps, attributes: AdmissionAttributes): Promise<void> {
   const { resource, subresource, namespace, name } = attributes;
   const target = { apiGroup: resource.group, resource: resource.plural, subresource, namespace, name };
   const decision = await mayDelete(authorizer, attributes, target);
@@ -64,7 +61,7 @@ async function requireDeletable(
 }
 
 async function checkBlocking(
-  { authorizer, findKind }: OwnerReferencesOptions,
+  { authorizer, findKind }: OwnerReferencesDeps,
   attributes: AdmissionAttributes,
   { apiVersion, kind, name }: OwnerReference,
   index: number,

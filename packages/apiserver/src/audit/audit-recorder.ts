@@ -39,7 +39,7 @@ export type AuditedRequest = {
   readonly receivedAt: number;
 };
 
-export type AuditRecorderOptions = {
+export type AuditRecorderDeps = {
   readonly clock: Clock;
   readonly policy: AuditPolicy;
   /** Takes an event; what a failure means is decided there. */
@@ -67,17 +67,14 @@ const WITH_TEXTS = [
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-export const createAuditRecorder = (
-  auditId: string,
-  audited: AuditedRequest,
-  options: AuditRecorderOptions,
-): AuditRecorder => new RequestRecorder(auditId, audited, options);
+export const createAuditRecorder = (auditId: string, audited: AuditedRequest, deps: AuditRecorderDeps): AuditRecorder =>
+  new RequestRecorder(auditId, audited, deps);
 
 class RequestRecorder implements AuditRecorder {
   readonly auditId: string;
   readonly #audited: AuditedRequest;
   readonly #info: RequestInfo;
-  readonly #options: AuditRecorderOptions;
+  readonly #deps: AuditRecorderDeps;
   #annotations: { [key: string]: string } | undefined;
   #user: UserInfo | undefined;
   #impersonatedUser: UserInfo | undefined;
@@ -88,12 +85,12 @@ class RequestRecorder implements AuditRecorder {
   #decision: AuditDecision | undefined;
   #panicked = false;
 
-  constructor(auditId: string, audited: AuditedRequest, options: AuditRecorderOptions) {
+  constructor(auditId: string, audited: AuditedRequest, deps: AuditRecorderDeps) {
     this.auditId = auditId;
     this.#audited = audited;
     const { info, behind } = audited;
     this.#info = behind?.info === undefined ? info : { ...behind.info, path: info.path };
-    this.#options = options;
+    this.#deps = deps;
   }
 
   /** Keys are names with a slash, which no object has by itself. One without a prototype would be slow to copy and to write. */
@@ -125,7 +122,7 @@ class RequestRecorder implements AuditRecorder {
   responseSent(response: ApiResponse): void {
     const { body } = response;
     if (this.#decide().level !== "RequestResponse" || body.type !== "bytes") return;
-    const { maxBodyLength } = this.#options;
+    const { maxBodyLength } = this.#deps;
     if (body.bytes.length > maxBodyLength) this.annotate(TRUNCATED_ANNOTATION, "true");
     this.#responseObject = this.#kept(responseDocument(response, maxBodyLength));
   }
@@ -158,13 +155,13 @@ class RequestRecorder implements AuditRecorder {
 
   /** Only once it is known who asks, or that nobody does. */
   #decide(): AuditDecision {
-    this.#decision ??= this.#options.policy(this.#user, this.#info);
+    this.#decision ??= this.#deps.policy(this.#user, this.#info);
     return this.#decision;
   }
 
   #kept(body: JsonValue | undefined): JsonValue | undefined {
     if (body === undefined) return undefined;
-    const redaction = this.#options.redaction(this.#audited.info);
+    const redaction = this.#deps.redaction(this.#audited.info);
     const safe = redaction === undefined ? body : redaction(body);
     return safe !== undefined && this.#decide().omitManagedFields === true ? withoutManagedFields(safe) : safe;
   }
@@ -188,7 +185,7 @@ class RequestRecorder implements AuditRecorder {
   #emit(stage: AuditStage, code?: number): Promise<void> | void {
     const { level, omitStages } = this.#decide();
     if (level === "None" || omitStages.includes(stage)) return;
-    return this.#options.write(this.#eventOf(stage, level, code));
+    return this.#deps.write(this.#eventOf(stage, level, code));
   }
 
   /** Every request has one: they are all of one shape, whatever is in them. */
@@ -213,7 +210,7 @@ class RequestRecorder implements AuditRecorder {
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
       requestReceivedTimestamp: formatMicroTime(receivedAt),
-      stageTimestamp: formatMicroTime(this.#options.clock.now()),
+      stageTimestamp: formatMicroTime(this.#deps.clock.now()),
       // A copy: sinks may write it out later, when a further stage has added to them.
       annotations: this.#annotations && { ...this.#annotations },
     };

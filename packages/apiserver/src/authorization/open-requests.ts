@@ -25,7 +25,7 @@ export type OpenRequest = {
   isAllowed(): boolean;
 };
 
-export type OpenRequestsOptions = { readonly clock: Clock; readonly scheduler: Scheduler };
+export type OpenRequestsDeps = { readonly clock: Clock; readonly scheduler: Scheduler };
 
 /** How long requests may be kept waiting, and then are let go on for, while there is more to decide. */
 const SLICE_MS = 4;
@@ -45,7 +45,7 @@ export class OpenRequests implements Disposable {
   #outdated: Generator<Kept, undefined> | undefined;
   #pending: Disposable | undefined;
 
-  constructor({ clock, scheduler }: OpenRequestsOptions) {
+  constructor({ clock, scheduler }: OpenRequestsDeps) {
     this.#clock = clock;
     this.#scheduler = scheduler;
   }

@@ -27,7 +27,7 @@ import { createEscalationCheck } from "./rbac/escalation-check.ts";
 import { roleBindings } from "./rbac/role-bindings.ts";
 import { roles } from "./rbac/roles.ts";
 
-export type BuiltinOptions = {
+export type BuiltinDeps = {
   readonly authorizer: Authorizer;
   readonly ruleResolver: RuleResolver;
   readonly rbacSource: Pick<RbacSource, "rulesOf">;
@@ -52,7 +52,7 @@ export function builtinResources({
   serviceAccountTokens,
   customResourceDefinitions = noCustomResourceDefinitions,
   clusterKinds = [services],
-}: BuiltinOptions): readonly ResourceDefinition[] {
+}: BuiltinDeps): readonly ResourceDefinition[] {
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbacSource });
   return [
     namespaces,

@@ -9,7 +9,7 @@ import { RevisionCompactedError, StorageUnavailableError } from "../storage/stor
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
-import { type ViewDependencies, ViewState } from "./view-state.ts";
+import { type ViewDeps, ViewState } from "./view-state.ts";
 import type { CacheView, WatchCache } from "./watch-cache.ts";
 
 export type WatchCacheOptions = {
@@ -48,7 +48,7 @@ class StoreWatchCache implements WatchCache {
   readonly #prefix: string;
   readonly #scheduler: Scheduler;
   readonly #views = new Map<string, ViewState>();
-  readonly #viewDependencies: ViewDependencies;
+  readonly #viewDeps: ViewDeps;
   readonly #waiters: RevisionWaiters;
   readonly #onError: (error: unknown) => void;
   readonly #ready: Promise<void>;
@@ -67,7 +67,7 @@ class StoreWatchCache implements WatchCache {
     this.#prefix = prefix;
     this.#scheduler = scheduler;
     this.#waiters = new RevisionWaiters(scheduler);
-    this.#viewDependencies = { storage, historyLimit, revision: () => this.#revision, closed: () => this.#closed };
+    this.#viewDeps = { storage, historyLimit, revision: () => this.#revision, closed: () => this.#closed };
     this.#onError = onError ?? (() => {});
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
@@ -194,7 +194,7 @@ class StoreWatchCache implements WatchCache {
   #view(prefix: string): ViewState {
     let view = this.#views.get(prefix);
     if (view === undefined) {
-      view = new ViewState(this.#viewDependencies);
+      view = new ViewState(this.#viewDeps);
       this.#views.set(prefix, view);
     }
     return view;

@@ -38,7 +38,7 @@ export const bothFresh = (one: Freshness, other: Freshness): Freshness => ({
   },
 });
 
-export type FreshnessOptions = {
+export type FreshnessDeps = {
   readonly cache: Pick<WatchCache, "refresh">;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   /** In milliseconds; FRESHNESS_BOUND_MS when absent. */
@@ -59,8 +59,8 @@ export type FollowedFreshness = Freshness &
   };
 
 /** Asks the store once a second what is the newest, until it is disposed; not fresh before the first answer. */
-export function followFreshness(options: FreshnessOptions): FollowedFreshness {
-  const { cache, runtime, boundMs = FRESHNESS_BOUND_MS } = options;
+export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
+  const { cache, runtime, boundMs = FRESHNESS_BOUND_MS } = deps;
   const { clock, scheduler } = runtime;
   const stopping = new AbortController();
   const listeners = new Set<() => void>();

@@ -11,7 +11,7 @@ import { Subscription } from "./subscription.ts";
 import { SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
 
-export type ViewDependencies = {
+export type ViewDeps = {
   readonly storage: Storage;
   readonly historyLimit: number;
   /** That of the whole cache. */
@@ -20,7 +20,7 @@ export type ViewDependencies = {
 };
 
 export class ViewState implements CacheView {
-  readonly #dependencies: ViewDependencies;
+  readonly #deps: ViewDeps;
   readonly #history: EventRing;
   readonly #subscriptions = new SubscriptionSet();
   readonly #labels = new LabelIndex();
@@ -30,14 +30,14 @@ export class ViewState implements CacheView {
   /** Applied, but not yet told to the subscriptions. */
   #batch: CacheEvent[] = [];
 
-  constructor(dependencies: ViewDependencies) {
-    this.#dependencies = dependencies;
-    this.#changedRevision = dependencies.revision();
-    this.#history = new EventRing(dependencies.historyLimit, this.#changedRevision);
+  constructor(deps: ViewDeps) {
+    this.#deps = deps;
+    this.#changedRevision = deps.revision();
+    this.#history = new EventRing(deps.historyLimit, this.#changedRevision);
   }
 
   get revision(): Revision {
-    return this.#dependencies.revision();
+    return this.#deps.revision();
   }
 
   get changedRevision(): Revision {
@@ -67,7 +67,7 @@ export class ViewState implements CacheView {
   subscribe(prefix: string, fromRevision: Revision, observer: CacheObserver): Disposable {
     const subscription = new Subscription(prefix, fromRevision, observer);
     let replay: Disposable | undefined;
-    if (this.#isRetired || this.#dependencies.closed()) queueMicrotask(() => subscription.fail(closedError()));
+    if (this.#isRetired || this.#deps.closed()) queueMicrotask(() => subscription.fail(closedError()));
     else if (fromRevision >= this.#history.floor) this.#replayFromMemory(subscription);
     else replay = this.#replayFromStorage(subscription, fromRevision);
     return {
@@ -141,7 +141,7 @@ export class ViewState implements CacheView {
     const handOver = this.revision;
     subscription.coverUpTo(handOver);
     this.#subscriptions.add(subscription);
-    const watch = this.#dependencies.storage.watch(subscription.prefix, fromRevision, {
+    const watch = this.#deps.storage.watch(subscription.prefix, fromRevision, {
       events: (events, revision) => {
         subscription.replay(events.filter((event) => revisionOf(event) <= handOver).map(toCacheEvent));
         if (revision < handOver) return;

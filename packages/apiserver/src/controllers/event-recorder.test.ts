@@ -5,7 +5,7 @@ import { deleteControlled } from "./controlled-objects.ts";
 import {
   COMBINED_EVERY_MS,
   createEventRecorder,
-  type EventRecorderOptions,
+  type EventRecorderDeps,
   type ObjectEvent,
   SINGLE_EVENTS,
 } from "./event-recorder.ts";
@@ -18,13 +18,13 @@ beforeEach(async () => {
 
 afterEach(async () => await cluster[Symbol.asyncDispose]());
 
-const recorder = (options: Partial<EventRecorderOptions> = {}) =>
+const recorder = (deps: Partial<EventRecorderDeps> = {}) =>
   createEventRecorder({
     ...cluster.port,
     events: () => cluster.resource("events"),
     component: "postern",
     signal: new AbortController().signal,
-    ...options,
+    ...deps,
   });
 
 const about = (involvedObject: Partial<ObjectEvent["involvedObject"]>): ObjectEvent => ({

@@ -28,7 +28,7 @@ export type ObjectEvent = {
 /** Takes an event over; neither throws nor blocks. */
 export type EventRecorder = (event: ObjectEvent) => void;
 
-export type EventRecorderOptions = {
+export type EventRecorderDeps = {
   readonly runtime: Pick<Runtime, "clock" | "random" | "scheduler">;
   /** The installed `events`; undefined where there are none. */
   readonly events: () => ControlledResource | undefined;
@@ -52,15 +52,15 @@ export const COMBINED_EVERY_MS = 10_000;
 /** Sorts that are remembered before those with nothing to remember are forgotten. */
 const MAX_SORTS = 1_000;
 
-export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  const { events, onError, signal } = options;
+export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
+  const { events, onError, signal } = deps;
   const sorts = new Map<string, EventSort>();
   let waiting = 0;
   const write = (event: ObjectEvent): void => {
     const resource = events();
     if (resource === undefined || waiting >= MAX_WAITING) return;
     waiting++;
-    createEvent(options, resource, namedEvent(event, options), signal)
+    createEvent(deps, resource, namedEvent(event, deps), signal)
       .catch((error: unknown) => onError(error, event.involvedObject.name))
       .finally(() => waiting--);
   };
@@ -71,7 +71,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     let sort = sorts.get(id);
     if (sort === undefined) {
       if (sorts.size >= MAX_SORTS) for (const [other, { isForgotten }] of sorts) if (isForgotten) sorts.delete(other);
-      sort = new EventSort(options);
+      sort = new EventSort(deps);
       sorts.set(id, sort);
     }
     if (sort.takeSingle()) write(event);
@@ -81,7 +81,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 
 /** Events that differ in the object alone. */
 class EventSort {
-  readonly #options: EventRecorderOptions;
+  readonly #deps: EventRecorderDeps;
   #singles = SINGLE_EVENTS;
   #refilledAt: number;
   /** Not written yet. */
@@ -90,9 +90,9 @@ class EventSort {
   #combined: { readonly object: KubeObject; count: number } | undefined;
   #isPlanned = false;
 
-  constructor(options: EventRecorderOptions) {
-    this.#options = options;
-    this.#refilledAt = options.runtime.clock.elapsed();
+  constructor(deps: EventRecorderDeps) {
+    this.#deps = deps;
+    this.#refilledAt = deps.runtime.clock.elapsed();
   }
 
   get isForgotten(): boolean {
@@ -111,9 +111,9 @@ class EventSort {
     this.#pending++;
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    this.#options.runtime.scheduler.schedule(COMBINED_EVERY_MS, () => {
+    this.#deps.runtime.scheduler.schedule(COMBINED_EVERY_MS, () => {
       this.#write(event)
-        .catch((error: unknown) => this.#options.onError(error, event.involvedObject.name))
+        .catch((error: unknown) => this.#deps.onError(error, event.involvedObject.name))
         .finally(() => {
           this.#isPlanned = false;
           // What happened while it was written.
@@ -126,13 +126,13 @@ class EventSort {
   }
 
   #refill(): void {
-    const refills = Math.floor((this.#options.runtime.clock.elapsed() - this.#refilledAt) / REFILL_MS);
+    const refills = Math.floor((this.#deps.runtime.clock.elapsed() - this.#refilledAt) / REFILL_MS);
     this.#refilledAt += refills * REFILL_MS;
     this.#singles = Math.min(this.#singles + refills, SINGLE_EVENTS);
   }
 
   async #write(event: ObjectEvent): Promise<void> {
-    const { events, signal, runtime } = this.#options;
+    const { events, signal, runtime } = this.#deps;
     const resource = events();
     if (resource === undefined || signal.aborted) return;
     const pending = this.#pending;
@@ -144,16 +144,16 @@ class EventSort {
       const lastTimestamp = formatTimestamp(runtime.clock.now());
       const transform = (current: KubeObject): KubeObject => ({ ...current, count, lastTimestamp });
       try {
-        return await updateControlled(this.#options, resource, known.object, { transform }, signal);
+        return await updateControlled(this.#deps, resource, known.object, { transform }, signal);
       } catch (error) {
         // Its time was over, or somebody has deleted it.
         if (!isApiError(error, "NotFound")) throw error;
       }
     }
     const message = `(combined from similar events): ${event.message}`;
-    const named = namedEvent({ ...event, message }, this.#options);
+    const named = namedEvent({ ...event, message }, this.#deps);
     const object = { ...eventObject(named, runtime), count: pending };
-    await createControlled(this.#options, resource, object, signal);
+    await createControlled(this.#deps, resource, object, signal);
     this.#combined = { object, count: pending };
   }
 }
@@ -196,7 +196,7 @@ function eventObject(
   } satisfies KubeObject;
 }
 
-const namedEvent = (event: ObjectEvent, { runtime, component }: EventRecorderOptions): NamedEvent => ({
+const namedEvent = (event: ObjectEvent, { runtime, component }: EventRecorderDeps): NamedEvent => ({
   event,
   name: `${event.involvedObject.name}.${randomSuffix(SUFFIX_LENGTH, runtime.random)}`,
   component,

@@ -9,7 +9,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import { createVersionHandler, type VersionInfo } from "../version/version-info.ts";
 
-export type NonResourceOptions = {
+export type NonResourceDeps = {
   readonly health: HealthChecks;
   readonly version: VersionInfo;
   readonly metrics: ServerMetrics;
@@ -19,7 +19,7 @@ export type NonResourceOptions = {
 /** Answers a request, or gives undefined where its path is none of these. May throw ApiErrors. */
 export type NonResourceHandler = (context: RequestContext) => Awaitable<ApiResponse> | undefined;
 
-export function createNonResourceHandler({ health, version, metrics, logger }: NonResourceOptions): NonResourceHandler {
+export function createNonResourceHandler({ health, version, metrics, logger }: NonResourceDeps): NonResourceHandler {
   const answerHealth = createHealthHandler(health, logger);
   const answerVersion = createVersionHandler(version);
   const answerMetrics = createMetricsHandler(metrics.registry);
@@ -32,7 +32,7 @@ export function createNonResourceHandler({ health, version, metrics, logger }: N
 }
 
 /** The paths it answers, for the list at `/`. */
-export const nonResourcePaths = ({ health }: Pick<NonResourceOptions, "health">): readonly string[] => [
+export const nonResourcePaths = ({ health }: Pick<NonResourceDeps, "health">): readonly string[] => [
   ...Object.entries(health).flatMap(([endpoint, checks]) => [
     `/${endpoint}`,
     ...checks.map(({ name }) => `/${endpoint}/${name}`),

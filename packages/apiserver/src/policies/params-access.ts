@@ -13,7 +13,7 @@ import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding, type PolicySpec } from "./validating-admission-policy.ts";
 
-export type ParamsAccessOptions = {
+export type ParamsAccessDeps = {
   readonly policies: InstalledResource;
   readonly registry: Pick<ResourceRegistry, "resources">;
   readonly authorizer: Authorizer;
@@ -22,7 +22,7 @@ export type ParamsAccessOptions = {
 type Target = Pick<AuthorizationAttributes, "apiGroup" | "apiVersion" | "resource" | "namespace" | "name">;
 
 /** The check runs after the object is known to be valid, and answers 422 as upstream. */
-export function createParamsAccess({ policies, registry, authorizer }: ParamsAccessOptions): AdmissionPlugin {
+export function createParamsAccess({ policies, registry, authorizer }: ParamsAccessDeps): AdmissionPlugin {
   return {
     name: "PolicyParamsAccess",
 

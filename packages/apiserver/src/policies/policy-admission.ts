@@ -24,7 +24,7 @@ import { type SeenRequest, seenIn, versionMeant } from "./equivalent-versions.ts
 import { type AccessAnswers, createAccessAnswers, dynamicObject, scopeOfRequest } from "./expression-scope.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
-export type PolicyAdmissionOptions = {
+export type PolicyAdmissionDeps = {
   readonly policies: InstalledResource;
   readonly bindings: InstalledResource;
   readonly registry: Pick<ResourceRegistry, "resources">;
@@ -57,7 +57,7 @@ export function createPolicyAdmission({
   registry,
   namespaces,
   authorizer,
-}: PolicyAdmissionOptions): AdmissionPlugin {
+}: PolicyAdmissionDeps): AdmissionPlugin {
   /** By key, as of a revision. */
   const compiled = new Map<
     string,

@@ -22,7 +22,7 @@ import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 
-export type ApiSurfaceOptions = {
+export type ApiSurfaceDeps = {
   /** Names the part of the store that holds this surface's objects; no slash. */
   readonly composition: string;
   readonly storage: Storage;
@@ -54,9 +54,8 @@ export type ApiSurface = {
   serves(info: Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">): boolean;
 };
 
-export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
-  const { composition, storage, cache, runtime, continueTokens, onHookError, nonResource, limits, watchMetrics } =
-    options;
+export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
+  const { composition, storage, cache, runtime, continueTokens, onHookError, nonResource, limits, watchMetrics } = deps;
   let plugins = admissionChain([]);
   const registry = createResourceRegistry({
     composition,
@@ -71,12 +70,12 @@ export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
       validate: (attributes) => plugins.validate(attributes),
     },
   });
-  for (const definition of options.resources) registry.install(definition);
-  plugins = admissionChain(options.admission?.(registry) ?? []);
+  for (const definition of deps.resources) registry.install(definition);
+  plugins = admissionChain(deps.admission?.(registry) ?? []);
 
   const resources = createResourceRouter(registry, {
     runtime,
-    authorizer: options.authorizer,
+    authorizer: deps.authorizer,
     limits: { ...DEFAULT_LIMITS, ...limits },
     eventLines: createEventLines(),
     listSegments: createListSegments(),
@@ -85,8 +84,8 @@ export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
   const discovery = createDiscoveryRouter({
     resources: () => registry.definitions,
     revision: () => registry.revision,
-    otherPaths: options.nonResourcePaths ?? [],
-    ...(options.info === undefined ? {} : { info: options.info }),
+    otherPaths: deps.nonResourcePaths ?? [],
+    ...(deps.info === undefined ? {} : { info: deps.info }),
   });
   const knowsGroup = ({ info }: RequestContext): boolean =>
     registry.definitions.some(({ group }) => group === info.apiGroup);

@@ -64,9 +64,9 @@ import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
-import { type ApiSurface, type ApiSurfaceOptions, createApiSurface } from "./api-surface.ts";
+import { type ApiSurface, type ApiSurfaceDeps, createApiSurface } from "./api-surface.ts";
 
-export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admission" | "authorizer"> & {
+export type StandardSurfaceOptions = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {
   /** Whose a bearer token is, for TokenReview. */
   readonly tokens: TokenAuthenticator;
   readonly audiences: readonly string[];
@@ -241,7 +241,7 @@ export function rbacViews(composition: string, cache: WatchCache): RbacViews {
 /** How admission looks namespaces up: in memory first, in the store before it says that one is absent. */
 export function namespaceLookup(
   registry: ResourceRegistry,
-  clock: ApiSurfaceOptions["runtime"]["clock"],
+  clock: ApiSurfaceDeps["runtime"]["clock"],
 ): NamespaceLookup {
   const namespaces = requiredResource(registry, "", "Namespace");
   /** Every write in a namespace asks for it, and its annotations may be many. */
@@ -372,7 +372,7 @@ async function bootstrap(
 export async function createWhenAbsent(
   resource: InstalledResource,
   object: KubeObject,
-  clock: ApiSurfaceOptions["runtime"]["clock"],
+  clock: ApiSurfaceDeps["runtime"]["clock"],
   signal: AbortSignal,
 ): Promise<void> {
   const { name = "", namespace = "" } = object.metadata;

@@ -34,7 +34,7 @@ export type ServiceAccountTokens = TokenAuthenticator & {
   issueForSecret(token: SecretToken): string;
 };
 
-export type ServiceAccountTokensOptions = {
+export type ServiceAccountTokensDeps = {
   readonly key: ServiceAccountKey;
   readonly accounts: TokenSubjects;
   readonly secrets: TokenSubjects;
@@ -47,8 +47,8 @@ const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 /** What the id of a credential begins with that is such a token. */
 export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
 
-export function createServiceAccountTokens(options: ServiceAccountTokensOptions): ServiceAccountTokens {
-  const { key, runtime } = options;
+export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): ServiceAccountTokens {
+  const { key, runtime } = deps;
   return {
     issue({ expirationSeconds, ...bound }) {
       const notBefore = Math.floor(runtime.clock.now() / 1000);
@@ -63,19 +63,19 @@ export function createServiceAccountTokens(options: ServiceAccountTokensOptions)
       const claims = openToken(token, key);
       if (claims === undefined) return undefined;
       return claims["iss"] === SECRET_TOKEN_ISSUER
-        ? authenticateSecretToken(options, token, claims, audiences)
-        : authenticateBoundToken(options, claims, audiences);
+        ? authenticateSecretToken(deps, token, claims, audiences)
+        : authenticateBoundToken(deps, claims, audiences);
     },
   };
 }
 
 /** Throws ApiError 401. */
 function authenticateBoundToken(
-  options: ServiceAccountTokensOptions,
+  deps: ServiceAccountTokensDeps,
   claims: JsonObject,
   audiences: readonly string[],
 ): Authentication {
-  const { accounts, secrets, runtime } = options;
+  const { accounts, secrets, runtime } = deps;
   const bound = readBoundToken(claims);
   const now = runtime.clock.now();
   if (bound === undefined || now < bound.notBefore * 1000 || now >= bound.expiresAt * 1000) throw unauthorizedError();
@@ -85,7 +85,7 @@ function authenticateBoundToken(
     !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));
   if (common.length === 0 || isOver()) throw unauthorizedError();
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
-  const descent = judge(bound.lineage, credentialId, options);
+  const descent = judge(bound.lineage, credentialId, deps);
   const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
     untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
   const onRevoked = untilFirst([
@@ -103,20 +103,20 @@ function authenticateBoundToken(
 
 /** Throws ApiError 401. */
 function authenticateSecretToken(
-  options: ServiceAccountTokensOptions,
+  deps: ServiceAccountTokensDeps,
   token: string,
   claims: JsonObject,
   audiences: readonly string[],
 ): Authentication {
-  const { accounts, secrets, runtime } = options;
+  const { accounts, secrets, runtime } = deps;
   const content = readSecretToken(claims);
   if (content === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER)) throw unauthorizedError();
-  const holder = holderOf(token, content, options);
+  const holder = holderOf(token, content, deps);
   if (holder === undefined) throw unauthorizedError();
   const { namespace, account, secretName, lineage } = content;
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
-  const descent = judge(lineage, credentialId, options);
-  const isOver = (): boolean => holderOf(token, content, options) === undefined;
+  const descent = judge(lineage, credentialId, deps);
+  const isOver = (): boolean => holderOf(token, content, deps) === undefined;
   const onRevoked = untilFirst([
     untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
     untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
@@ -138,7 +138,7 @@ type Descent = {
 function judge(
   lineage: CredentialLineage | undefined,
   credentialId: string,
-  { lineages }: ServiceAccountTokensOptions,
+  { lineages }: ServiceAccountTokensDeps,
 ): Descent {
   if (lineage === undefined || lineages === undefined) return { credential: {}, watches: [] };
   const annotations = lineages.annotationsOf(lineage);
@@ -159,7 +159,7 @@ const refusedError = (...refusal: ConstructorParameters<typeof CredentialRefused
 function holderOf(
   token: string,
   { namespace, secretName, account }: SecretToken,
-  { accounts, secrets }: ServiceAccountTokensOptions,
+  { accounts, secrets }: ServiceAccountTokensDeps,
 ): KubeObject | undefined {
   const secret = findSubject(secrets, namespace, secretName);
   return tokenIn(secret) === token && isThere(accounts, namespace, account) ? secret : undefined;

@@ -5,7 +5,7 @@ import type { Scheduler } from "../runtime/clock.ts";
 import type { Revision, Storage, StorageEvent } from "./storage.ts";
 import { keyOf } from "./watcher-set.ts";
 
-export type CompactionScheduleOptions = {
+export type CompactionScheduleDeps = {
   readonly storage: Pick<Storage, "currentRevision" | "compact" | "watch">;
   readonly scheduler: Scheduler;
   /** History younger than this stays, in milliseconds, so that lists can be continued and watches resumed; 5 minutes when absent. */
@@ -25,9 +25,9 @@ const DEFAULT_KEEP_BYTES = 512 << 20;
 const STEPS = 10;
 
 /** Runs until it is disposed. Several servers on one store may each have one: forgetting twice is forgetting once. */
-export function startCompactionSchedule(options: CompactionScheduleOptions): Disposable {
-  const { storage, scheduler, onError = () => {} } = options;
-  const { keepMs = DEFAULT_KEEP_MS, keepRevisions = DEFAULT_KEEP_REVISIONS, keepBytes = DEFAULT_KEEP_BYTES } = options;
+export function startCompactionSchedule(deps: CompactionScheduleDeps): Disposable {
+  const { storage, scheduler, onError = () => {} } = deps;
+  const { keepMs = DEFAULT_KEEP_MS, keepRevisions = DEFAULT_KEEP_REVISIONS, keepBytes = DEFAULT_KEEP_BYTES } = deps;
   /** The newest revision at each of the last turns, the oldest first. */
   const seen: Revision[] = [];
   const size = createHistorySize(keepBytes);

@@ -14,7 +14,7 @@ export type Replicas = AsyncDisposable & {
   allKnow(): Promise<void>;
 };
 
-export type ReplicasOptions = {
+export type ReplicasDeps = {
   /** Resolves once this server shows everything up to `revision`. */
   readonly waitFor: (revision: number) => Promise<void>;
   /** Resolves once this server shows everything that had been written when it was called. */

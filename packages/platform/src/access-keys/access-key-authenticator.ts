@@ -30,7 +30,7 @@ export class AccessKeyRefusedError extends CredentialRefusedError {
   override readonly name = "AccessKeyRefusedError";
 }
 
-export type AccessKeyAuthenticatorOptions = IdentityDependencies & {
+export type AccessKeyAuthenticatorOptions = IdentityDeps & {
   readonly keys: AccessKeyIndex;
   readonly activity: LastActivity;
   readonly clock: Clock;
@@ -171,10 +171,10 @@ export const keyNotFoundError = (
 /** The key of UserInfo.extra that carries the public handle of the access key. */
 const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;
 
-type IdentityDependencies = { readonly directory: Directory; readonly names: PlatformNames };
+type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
 
 /** Who a key makes its bearer. Whether the key is good is not asked here. */
-function accessKeyIdentity(key: AccessKeyState, { directory, names }: IdentityDependencies): UserInfo {
+function accessKeyIdentity(key: AccessKeyState, { directory, names }: IdentityDeps): UserInfo {
   const { owner } = key;
   const extra = { [accessKeyIdExtra(names)]: [key.id] };
   const common = [...key.groups, GROUP_AUTHENTICATED, names.authenticatedGroup];

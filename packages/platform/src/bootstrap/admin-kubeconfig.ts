@@ -9,7 +9,7 @@ export const ADMIN_KUBE_CONFIG_FILE = "admin.kubeconfig";
 const TOKEN_LINE = /^ *token: (\S+)$/m;
 const WHAT = "the administrator's kubeconfig";
 
-export type AdminKubeconfigOptions = {
+export type AdminKubeconfigDeps = {
   readonly dataDir: string;
   /** The address of the management API. */
   readonly server: string;
@@ -25,9 +25,9 @@ const PASSING = "# Of a store in memory: each start writes another one.\n";
  * The file of the first start. One that is there already is kept beside it: it is left over from a start that failed, or it opens
  * another store, where it may be all that an administrator has.
  */
-export async function writeAdminKubeconfig(options: AdminKubeconfigOptions, key: string): Promise<void> {
-  const path = pathOf(options);
-  const text = textOf(options, key);
+export async function writeAdminKubeconfig(deps: AdminKubeconfigDeps, key: string): Promise<void> {
+  const path = pathOf(deps);
+  const text = textOf(deps, key);
   const earlier = await readFileIfPresent(path, WHAT);
   if (earlier === undefined) return await createPrivateFile(path, text);
   if (!earlier.startsWith(PASSING)) await keepBeside(path, earlier);
@@ -48,19 +48,19 @@ async function keepBeside(path: string, text: string): Promise<void> {
  * Writes the present address and authority into the file, keeping its key. A file that is gone stays gone, and one that somebody has
  * changed into something else is left alone.
  */
-export async function refreshAdminKubeconfig(options: AdminKubeconfigOptions): Promise<void> {
-  const path = pathOf(options);
+export async function refreshAdminKubeconfig(deps: AdminKubeconfigDeps): Promise<void> {
+  const path = pathOf(deps);
   const current = await readFileIfPresent(path, WHAT);
   const key = current === undefined ? undefined : TOKEN_LINE.exec(current)?.[1];
   if (current === undefined || key === undefined) return;
-  const text = textOf(options, key);
+  const text = textOf(deps, key);
   if (text !== current) await replacePrivateFile(path, text);
 }
 
-export const pathOf = ({ dataDir }: Pick<AdminKubeconfigOptions, "dataDir">): string =>
+export const pathOf = ({ dataDir }: Pick<AdminKubeconfigDeps, "dataDir">): string =>
   join(dataDir, ADMIN_KUBE_CONFIG_FILE);
 
-function textOf({ server, certificateAuthorityPem, isLasting }: AdminKubeconfigOptions, key: string): string {
+function textOf({ server, certificateAuthorityPem, isLasting }: AdminKubeconfigDeps, key: string): string {
   const text = buildKubeconfig({
     server,
     ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),

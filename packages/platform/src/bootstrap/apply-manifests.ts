@@ -24,7 +24,7 @@ const FIRST_KINDS = ["Namespace", "CustomResourceDefinition", "ClusterRole", "Us
 const KEY_KINDS = ["OwnedAccessKey", "AccessKey"];
 const OWNERS = ["user", "team", "subject"];
 
-export type ApplyManifestsOptions = {
+export type ApplyManifestsDeps = {
   readonly directory: string;
   readonly manifests: readonly Manifest[];
   /** Takes fields over from the managers that changed them. */
@@ -42,12 +42,12 @@ export type ApplyManifestsOptions = {
 type Planned = Manifest & { readonly resource: InstalledResource; readonly path: string };
 
 /** Throws ConfigurationError that names every manifest which cannot be applied; those that can are applied all the same. */
-export async function applyManifests(options: ApplyManifestsOptions): Promise<void> {
-  const { directory, onApplied } = options;
+export async function applyManifests(deps: ApplyManifestsDeps): Promise<void> {
+  const { directory, onApplied } = deps;
   const faults: string[] = [];
-  for (const planned of plan(options)) {
+  for (const planned of plan(deps)) {
     try {
-      onApplied(await applyOne(planned, options));
+      onApplied(await applyOne(planned, deps));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       faults.push(`${planned.place}: ${error.message}`);
@@ -61,7 +61,7 @@ class Refused extends Error {
 }
 
 /** In the order in which they can be applied. Throws before anything is written where it is plain that one cannot. */
-function plan({ directory, manifests, registry, names }: ApplyManifestsOptions): readonly Planned[] {
+function plan({ directory, manifests, registry, names }: ApplyManifestsDeps): readonly Planned[] {
   const faults: string[] = [];
   const places = new Map<string, string>();
   const planned = manifests.flatMap((manifest) => {
@@ -107,7 +107,7 @@ function target(
 }
 
 /** A manifest has no caller to whom a key without an owner would belong. */
-function faultOfKey(object: KubeObject, names: ApplyManifestsOptions["names"]): string | undefined {
+function faultOfKey(object: KubeObject, names: ApplyManifestsDeps["names"]): string | undefined {
   if (!KEY_KINDS.includes(object.kind)) return undefined;
   const spec = isJsonObject(object["spec"]) ? object["spec"] : {};
   if (!OWNERS.some((owner) => typeof spec[owner] === "string" && spec[owner] !== "")) {
@@ -121,9 +121,9 @@ function faultOfKey(object: KubeObject, names: ApplyManifestsOptions["names"]): 
     : undefined;
 }
 
-async function applyOne(planned: Planned, options: ApplyManifestsOptions): Promise<ManifestState> {
+async function applyOne(planned: Planned, deps: ApplyManifestsDeps): Promise<ManifestState> {
   const { object, path, place } = planned;
-  const { api, names, keyFiles, logger, recordEvent } = options;
+  const { api, names, keyFiles, logger, recordEvent } = deps;
   const before = await api.get(path);
   const isNew = before.status === 404;
   if (!isNew && before.status !== 200) throw new Refused(messageOf(before));
@@ -134,7 +134,7 @@ async function applyOne(planned: Planned, options: ApplyManifestsOptions): Promi
   const finish = async (): Promise<void> => {
     if (fileName !== undefined) await keyFiles.finish(fileName, object.metadata.name ?? "");
   };
-  const { answer, conflicts } = await applyShared(planned, withValue, options).catch(async (error: unknown) => {
+  const { answer, conflicts } = await applyShared(planned, withValue, deps).catch(async (error: unknown) => {
     if (error instanceof Refused) await finish();
     throw error;
   });
@@ -144,7 +144,7 @@ async function applyOne(planned: Planned, options: ApplyManifestsOptions): Promi
   for (const warning of answer.warnings) logger.warn({ ...about, cause: warning }, `${place}: a warning of the API`);
   if (conflicts.length > 0) {
     const fields = conflicts.map(({ field, message }) => `${field} (${message})`).join(", ");
-    const outcome = options.overwrites ? "they were taken back" : "they stay as they are";
+    const outcome = deps.overwrites ? "they were taken back" : "they stay as they are";
     logger.warn({ ...about, cause: fields }, `${place}: others have changed fields of it; ${outcome}`);
     const { apiVersion, kind, metadata } = answer.body as KubeObject; // the API answers an apply with an object
     const { name = "", namespace, uid = "" } = metadata;
@@ -154,7 +154,7 @@ async function applyOne(planned: Planned, options: ApplyManifestsOptions): Promi
       reason: "BootstrapDrift",
       message: `Others have changed what the bootstrap manifest ${place} says, and ${outcome}: ${fields}`,
     });
-    if (!options.overwrites) return "drifted";
+    if (!deps.overwrites) return "drifted";
   }
   if (isNew) logger.info(about, `${place}: created`);
   if (isNew) return "created";
@@ -169,7 +169,7 @@ type FieldConflict = { readonly field: string; readonly message: string };
 async function applyShared(
   { path, resource }: Planned,
   object: KubeObject,
-  { api, overwrites }: ApplyManifestsOptions,
+  { api, overwrites }: ApplyManifestsDeps,
 ): Promise<{ readonly answer: InternalAnswer; readonly conflicts: readonly FieldConflict[] }> {
   const query = { fieldManager: BOOTSTRAP_MANAGER };
   const first = await api.apply(path, query, object);

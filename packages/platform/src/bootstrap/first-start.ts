@@ -15,7 +15,7 @@ import { isFirstStart, markFirstStart } from "../store/first-start-mark.ts";
 import { NEW_STORE_TTL_SECONDS } from "./default-key-life.ts";
 import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
 
-export type FirstStartOptions = {
+export type FirstStartDeps = {
   readonly names: PlatformNames;
   readonly registry: ResourceRegistry;
   readonly storage: Storage;
@@ -27,7 +27,7 @@ export type FirstStartOptions = {
  * way begins again instead of leaving a server that nobody can use.
  */
 export async function firstStart(
-  { names, registry, storage, clock }: FirstStartOptions,
+  { names, registry, storage, clock }: FirstStartDeps,
   prepareAdministrator: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -47,7 +47,7 @@ export async function firstStart(
 
 /** Roles come with the release: those that are missing are made at every start, changed ones are left as they are. */
 export async function ensureRoles(
-  { names, registry, clock }: Omit<FirstStartOptions, "storage">,
+  { names, registry, clock }: Omit<FirstStartDeps, "storage">,
   signal: AbortSignal,
 ): Promise<void> {
   const roles = requiredResource(registry, RBAC_GROUP, "ClusterRole");

@@ -41,7 +41,7 @@ export type KeyFiles = {
   finish(fileName: string, keyName: string): Promise<void>;
 };
 
-export type KeyFilesOptions = {
+export type KeyFilesDeps = {
   readonly dataDir: string;
   /** The address of the management API. */
   readonly server: string;
@@ -52,8 +52,8 @@ export type KeyFilesOptions = {
 };
 
 /** Files of mode 0600 in a directory of mode 0700. */
-export function createKeyFiles(options: KeyFilesOptions): KeyFiles {
-  const { dataDir, server, certificateAuthorityPem, generate, keyOf } = options;
+export function createKeyFiles(deps: KeyFilesDeps): KeyFiles {
+  const { dataDir, server, certificateAuthorityPem, generate, keyOf } = deps;
   const directory = join(dataDir, KEY_FILES);
   const textOf = (fileName: string, value: string): string =>
     KUBE_CONFIG.test(fileName)

@@ -7,8 +7,8 @@ import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { MANAGEMENT_BASE } from "../server/front-door.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
-import { type AdminKubeconfigOptions, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";
-import { type ApplyManifestsOptions, applyManifests } from "./apply-manifests.ts";
+import { type AdminKubeconfigDeps, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";
+import { type ApplyManifestsDeps, applyManifests } from "./apply-manifests.ts";
 import { FIRST_USER } from "./first-objects.ts";
 import { ensureRoles, firstStart } from "./first-start.ts";
 import { createKeyFiles } from "./key-files.ts";
@@ -27,7 +27,7 @@ export type PreparePlatformOptions = {
   /** The address of the server. */
   readonly url: string;
   readonly certificateAuthorityPem: string | undefined;
-  readonly bootstrap: Pick<ApplyManifestsOptions, "manifests" | "api" | "recordEvent" | "logger" | "onApplied"> &
+  readonly bootstrap: Pick<ApplyManifestsDeps, "manifests" | "api" | "recordEvent" | "logger" | "onApplied"> &
     Configuration["bootstrap"];
   readonly signal: AbortSignal;
 };
@@ -38,7 +38,7 @@ export async function preparePlatform(options: PreparePlatformOptions): Promise<
   const { names } = core;
   const { registry, mint } = surface;
   const { clock } = runtime;
-  const file: AdminKubeconfigOptions = {
+  const file: AdminKubeconfigDeps = {
     dataDir,
     server: `${url}${MANAGEMENT_BASE}`,
     certificateAuthorityPem,

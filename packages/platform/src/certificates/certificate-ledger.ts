@@ -34,7 +34,7 @@ export type CertificateLedger = Disposable & {
   ofInstance(instanceUid: string): readonly IssuedCertificate[];
 };
 
-export type CertificateLedgerOptions = {
+export type CertificateLedgerDeps = {
   /** Under which the records are kept, with a slash at its end. */
   readonly prefix: string;
   readonly storage: Storage;
@@ -50,8 +50,8 @@ export type CertificateLedgerOptions = {
 /** Certificates that are over are forgotten as new ones come. */
 const MAX_FORGOTTEN_AT_ONCE = 20;
 
-export function createCertificateLedger(options: CertificateLedgerOptions): CertificateLedger {
-  const { prefix, storage, cache, keys, directory, names, epochs, clock, scheduler } = options;
+export function createCertificateLedger(deps: CertificateLedgerDeps): CertificateLedger {
+  const { prefix, storage, cache, keys, directory, names, epochs, clock, scheduler } = deps;
   const view = cache.view(prefix);
   const known = new KnownCertificates(epochs);
   const find = (serial: string): IssuedCertificate | undefined => known.find(serial);
@@ -176,7 +176,7 @@ class KnownCertificates {
 
 // Who wants to know when a certificate stops being good: one entry for each lasting request that was made with it.
 
-type CertificateWatchesOptions = {
+type CertificateWatchesDeps = {
   readonly find: (serial: string) => IssuedCertificate | undefined;
   readonly isRefused: (certificate: IssuedCertificate) => boolean;
   readonly keys: Pick<AccessKeyIndex, "byUid" | "onRevoked">;
@@ -184,17 +184,17 @@ type CertificateWatchesOptions = {
 };
 
 class CertificateWatches {
-  readonly #options: CertificateWatchesOptions;
+  readonly #deps: CertificateWatchesDeps;
   /** By serial: what looks again, for each who wants to know. */
   readonly #checks = new Map<string, Set<() => void>>();
 
-  constructor(options: CertificateWatchesOptions) {
-    this.#options = options;
+  constructor(deps: CertificateWatchesDeps) {
+    this.#deps = deps;
   }
 
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
   add(serial: string, listener: () => void): Disposable {
-    const { find, isRefused, keys, directory } = this.#options;
+    const { find, isRefused, keys, directory } = this.#deps;
     let isOver = false;
     const end = (): void => {
       if (isOver) return;

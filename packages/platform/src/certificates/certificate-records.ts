@@ -18,11 +18,11 @@ export type CertificateRecords = {
   forget(certificates: readonly IssuedCertificate[]): Promise<void>;
 };
 
-export type CertificateRecordsOptions = ViewPrefix & { readonly storage: Storage; readonly cache: WatchCache };
+export type CertificateRecordsDeps = ViewPrefix & { readonly storage: Storage; readonly cache: WatchCache };
 
 /** `knownOf` gives what the cache shows of a certificate. */
 export function createCertificateRecords(
-  { view, prefix, storage, cache }: CertificateRecordsOptions,
+  { view, prefix, storage, cache }: CertificateRecordsDeps,
   knownOf: (serial: string) => IssuedCertificate | undefined,
 ): CertificateRecords {
   const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;

@@ -8,7 +8,7 @@ import type { AccessKeyRestrictions, AccessKeyRule } from "../api/access-key-res
 import type { PlatformNames } from "../platform-names.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
-export type CertificateRefusalOptions = {
+export type CertificateRefusalDeps = {
   readonly hasEnded: (certificate: IssuedCertificate) => boolean;
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf">;
   readonly directory: OwnerDirectory;
@@ -17,9 +17,9 @@ export type CertificateRefusalOptions = {
 
 /** Undefined for a certificate that is good; otherwise words for the audit log. */
 export function createCertificateRefusal(
-  options: CertificateRefusalOptions,
+  deps: CertificateRefusalDeps,
 ): (certificate: IssuedCertificate) => string | undefined {
-  const { hasEnded, keys, directory, names } = options;
+  const { hasEnded, keys, directory, names } = deps;
 
   const refusalOfParents = (certificate: IssuedCertificate): string | undefined => {
     const { issuedTo } = certificate;

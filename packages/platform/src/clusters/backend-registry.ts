@@ -12,7 +12,7 @@ export type BackendRegistry = {
   backendOf(instance: VirtualClusterInstance): VirtualClusterBackend;
 };
 
-export type BackendRegistryOptions = {
+export type BackendRegistryDeps = {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance. */
   readonly embedded: (uid: string) => VirtualClusterBackend;
@@ -20,7 +20,7 @@ export type BackendRegistryOptions = {
   readonly kubernetes: (instance: VirtualClusterInstance) => VirtualClusterBackend;
 };
 
-export function createBackendRegistry({ lookup, embedded, kubernetes }: BackendRegistryOptions): BackendRegistry {
+export function createBackendRegistry({ lookup, embedded, kubernetes }: BackendRegistryDeps): BackendRegistry {
   return {
     backendOf(instance) {
       const { spec, metadata } = instance;

@@ -11,7 +11,7 @@ import { createClusterConnections } from "./kubernetes-backend/cluster-connectio
 import {
   createKubernetesBackends,
   type KubernetesBackends,
-  type KubernetesBackendsOptions,
+  type KubernetesBackendsDeps,
 } from "./kubernetes-backend/kubernetes-backends.ts";
 
 export type ReachClustersOptions = {
@@ -19,7 +19,7 @@ export type ReachClustersOptions = {
   readonly names: PlatformNames;
   readonly runtime: Runtime;
   readonly lookup: ObjectLookup;
-  readonly secret: KubernetesBackendsOptions["secret"];
+  readonly secret: KubernetesBackendsDeps["secret"];
   /** Undefined: nobody collects traces. */
   readonly tracing: Tracing | undefined;
 };

@@ -11,7 +11,7 @@ export type SpaceRegistry = {
   spaceOf(instance: SpaceInstance): SpaceBackend;
 };
 
-export type SpaceRegistryOptions = {
+export type SpaceRegistryDeps = {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance, and the name of its namespace. */
   readonly embedded: (uid: string, namespace: string) => SpaceBackend;
@@ -19,7 +19,7 @@ export type SpaceRegistryOptions = {
   readonly connected?: (instance: SpaceInstance) => SpaceBackend;
 };
 
-export function createSpaceRegistry({ lookup, embedded, connected }: SpaceRegistryOptions): SpaceRegistry {
+export function createSpaceRegistry({ lookup, embedded, connected }: SpaceRegistryDeps): SpaceRegistry {
   return {
     spaceOf(instance) {
       const { cluster: name = "", namespace = "" } = instance.spec?.clusterRef ?? {};

@@ -36,7 +36,7 @@ export function isConsoleRequest({ method, path, headers }: Pick<ApiRequest, "me
   return (path === "/" || CONSOLE_VIEWS.includes(view)) && headerOf({ headers }, "accept").includes("text/html");
 }
 
-export type ConsoleRouteOptions = {
+export type ConsoleRouteDeps = {
   /** Called with the first request of a browser. */
   readonly load: () => Promise<ConsoleBuild>;
   readonly settings: ConsoleSettings;
@@ -45,7 +45,7 @@ export type ConsoleRouteOptions = {
 type Page = { readonly bytes: Buffer; readonly etag: string; readonly headers: ResponseHeaders };
 type Loaded = { readonly page: Page; readonly files: ReadonlyMap<string, ConsoleFile> };
 
-export function createConsoleRoute({ load, settings }: ConsoleRouteOptions): Handler {
+export function createConsoleRoute({ load, settings }: ConsoleRouteDeps): Handler {
   let loading: Promise<Loaded> | undefined;
   const loadOnce = (): Promise<Loaded> => {
     loading ??= load().then((build) => ({

@@ -17,7 +17,7 @@ import type { KeyRefusal } from "../access-keys/key-refusal.ts";
 import { type Condition, withCondition } from "../api/conditions.ts";
 import { READY, readyCondition } from "../resources/owned-access-keys/ready-condition.ts";
 
-export type AccessKeyConditionsOptions = {
+export type AccessKeyConditionsDeps = {
   readonly port: Omit<ControllerPort, "resources">;
   readonly keys: LiveAccessKeyIndex;
   /** Where the records of access keys are. */
@@ -34,8 +34,8 @@ const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdraw
 /** What nobody tells of, such as the end of a life, is seen by then. */
 const INTERVAL_MS = 15_000;
 
-export function createAccessKeyConditions(options: AccessKeyConditionsOptions): Controller {
-  const { port, keys, keyRecords, storage, users } = options;
+export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Controller {
+  const { port, keys, keyRecords, storage, users } = deps;
   const { clock, scheduler } = port.runtime;
 
   /** Undefined where the status says so already, or where it is not known yet. */

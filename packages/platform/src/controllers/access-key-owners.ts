@@ -9,7 +9,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 
-export type AccessKeyOwnersOptions = {
+export type AccessKeyOwnersDeps = {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `ownedaccesskeys`, `users` and `teams`. */
   readonly accessKeys: ControlledResource;
@@ -19,8 +19,8 @@ export type AccessKeyOwnersOptions = {
 };
 
 /** Looks at every key at the start, and at those of an owner when it is deleted, until it is disposed. */
-export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controller {
-  const { port, accessKeys, users, teams, keys } = options;
+export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
+  const { port, accessKeys, users, teams, keys } = deps;
   const { scheduler } = port.runtime;
 
   const queue = new WorkQueue(port, {

@@ -6,7 +6,7 @@ import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 
-export type AccessKeyReaperOptions = {
+export type AccessKeyReaperDeps = {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: ControlledResource;
@@ -20,8 +20,8 @@ const INTERVAL_MS = 15_000;
 const ACTIVITY_GRACE_MS = 2 * 60_000;
 
 /** Sweeps as soon as all keys have been read, and from then on four times a minute until it is disposed. */
-export const createAccessKeyReaper = (options: AccessKeyReaperOptions): Controller => {
-  const { port, accessKeys, keys, keepExpiredSeconds } = options;
+export const createAccessKeyReaper = (deps: AccessKeyReaperDeps): Controller => {
+  const { port, accessKeys, keys, keepExpiredSeconds } = deps;
   const keepMs = keepExpiredSeconds * 1000;
   return createSweeper<AccessKeyRecord>(port, {
     intervalMs: INTERVAL_MS,

@@ -12,9 +12,9 @@ import type { IdentityProvider } from "../api/identity-provider.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
 import { callbackUrl } from "../sign-in/login-routes.ts";
 import type { ProviderClient } from "../sign-in/provider-client.ts";
-import { BACK_CHANNEL_PATH } from "../sign-in/sign-in-dependencies.ts";
+import { BACK_CHANNEL_PATH } from "../sign-in/sign-in-deps.ts";
 
-export type IdentityProviderControllerOptions = {
+export type IdentityProviderControllerDeps = {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `identityproviders`. */
   readonly resource: ControlledResource;
@@ -26,8 +26,8 @@ export type IdentityProviderControllerOptions = {
 const RECHECK_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
 
-export function createIdentityProviderController(options: IdentityProviderControllerOptions): Controller {
-  const { port, resource, providers, client, publicUrl } = options;
+export function createIdentityProviderController(deps: IdentityProviderControllerDeps): Controller {
+  const { port, resource, providers, client, publicUrl } = deps;
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "identity_provider", process });
 

@@ -22,7 +22,7 @@ import { type ProviderClient, ProviderFault, ProviderRefusal } from "../sign-in/
 import { type IdentityProviderState, PROVIDER_PREFIX } from "../sign-in/provider-state.ts";
 import type { SignInUsers } from "../sign-in/sign-in-users.ts";
 
-export type LoginSessionOptions = {
+export type LoginSessionDeps = {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: ControlledResource;
@@ -40,8 +40,8 @@ const PLACE = "spec.identity.connectorData";
 const ENVELOPE = Buffer.from(`"${PLACE}":`);
 const RETRY_MS = 30_000;
 
-export function createLoginSessions(options: LoginSessionOptions): Controller {
-  const { port, accessKeys, providers, client, users, secrets, isReserved, revoke } = options;
+export function createLoginSessions(deps: LoginSessionDeps): Controller {
+  const { port, accessKeys, providers, client, users, secrets, isReserved, revoke } = deps;
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "login_session", process });
 

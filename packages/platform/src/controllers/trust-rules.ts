@@ -15,7 +15,7 @@ import type { TokenJudge } from "../trust/judge-token.ts";
 import { type TrustRuleState, trustRuleId } from "../trust/trust-rule-state.ts";
 import type { TrustRules } from "../trust/trust-rules.ts";
 
-export type TrustRuleControllerOptions = {
+export type TrustRuleControllerDeps = {
   /** The installed `clustertrustrules` or `trustrules`. */
   readonly resource: ControlledResource;
   readonly trustRules: Pick<TrustRules, "get">;
@@ -29,7 +29,7 @@ const MAX_KEY_IDS = 20;
 
 export function createTrustRuleController(
   port: Omit<ControllerPort, "resources">,
-  { resource, trustRules, issuerKeys, judge }: TrustRuleControllerOptions,
+  { resource, trustRules, issuerKeys, judge }: TrustRuleControllerDeps,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "trust_rule", process });

@@ -11,7 +11,7 @@ import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { encodeClaim, PENDING_MS, readClaim, type ValueClaim } from "../access-keys/value-claims.ts";
 
-export type ValueClaimKeeperOptions = {
+export type ValueClaimKeeperDeps = {
   readonly port: Omit<ControllerPort, "resources">;
   readonly keys: LiveAccessKeyIndex;
   readonly claims: ViewPrefix;
@@ -25,13 +25,7 @@ const INTERVAL_MS = 60_000;
 type Value = { readonly record: AccessKeyRecord; readonly digest: string; readonly isLeaked: boolean };
 
 /** Sweeps as soon as all keys have been read, and from then on once a minute until it is disposed. */
-export function createValueClaimKeeper({
-  port,
-  keys,
-  claims,
-  storage,
-  rememberMs,
-}: ValueClaimKeeperOptions): Controller {
+export function createValueClaimKeeper({ port, keys, claims, storage, rememberMs }: ValueClaimKeeperDeps): Controller {
   const { clock } = port.runtime;
   const begin = keys.whenRead();
   const claimOf = (digest: string): CachedObject | undefined => claims.view.get(claims.prefix + digest);

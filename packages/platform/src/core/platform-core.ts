@@ -111,7 +111,7 @@ export type PlatformCore = Disposable & {
   readonly comparisons: ComparisonLimits;
 };
 
-export type PlatformCoreOptions = {
+export type PlatformCoreDeps = {
   readonly configuration: Configuration;
   readonly storage: Storage;
   readonly cache: WatchCache;
@@ -128,8 +128,8 @@ export type PlatformCoreOptions = {
 };
 
 /** The cache must be ready. */
-export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
-  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onRetiredUse, onKeyRefused, onError } = options;
+export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
+  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onRetiredUse, onKeyRefused, onError } = deps;
   const { clock, scheduler, random } = runtime;
   const names = createPlatformNames(configuration.platform);
   const view = (resource: string, namespaced: boolean): ViewPrefix => {

@@ -8,7 +8,7 @@ import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Directory, DirectoryIdentity, DirectoryTeam, DirectoryUser } from "./directory.ts";
 
-export type DirectoryOptions = {
+export type DirectoryDeps = {
   readonly users: ViewPrefix;
   readonly teams: ViewPrefix;
   readonly scheduler: Scheduler;
@@ -17,7 +17,7 @@ export type DirectoryOptions = {
 type Team = DirectoryTeam & { readonly users: readonly string[] };
 
 /** Begins to follow both views at once; a change is in it before the write that made it is answered. */
-export function createDirectory({ users, teams, scheduler }: DirectoryOptions): Directory & Disposable {
+export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Directory & Disposable {
   const usersByName = new Map<string, DirectoryUser>();
   const teamsByName = new Map<string, Team>();
   const listeners = new ChangeListeners();

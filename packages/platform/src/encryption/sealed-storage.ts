@@ -19,7 +19,7 @@ import { KEY_RING_KEY } from "./key-ring-record.ts";
 import { isSealedPlace, openEntry, sealEntry, sealedUnder } from "./sealed-entry.ts";
 import type { StoredKeyRing } from "./stored-key-ring.ts";
 
-export type SealedStorageOptions = {
+export type SealedStorageDeps = {
   /** As it is on disk. Stays open when this one is closed. */
   readonly storage: Storage;
   readonly ring: Pick<StoredKeyRing, "keys" | "find" | "load" | "refresh" | "confirm">;
@@ -34,16 +34,16 @@ export type SealedStorageOptions = {
  * Everybody who follows the store through it learns of a new key of the ring before of anything under it. A value that cannot be
  * opened does not take the others along: a placeholder stands for it, which can be read, replaced and deleted.
  */
-export function createSealedStorage(options: SealedStorageOptions): Storage {
+export function createSealedStorage(options: SealedStorageDeps): Storage {
   return new SealedStorage(options);
 }
 
 class SealedStorage implements Storage {
-  readonly #options: SealedStorageOptions;
+  readonly #options: SealedStorageDeps;
   readonly #storage: Storage;
   readonly knownRevision: Storage["knownRevision"];
 
-  constructor(options: SealedStorageOptions) {
+  constructor(options: SealedStorageDeps) {
     this.knownRevision = options.storage.knownRevision;
     this.#options = options;
     this.#storage = options.storage;

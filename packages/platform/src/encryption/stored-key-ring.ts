@@ -35,7 +35,7 @@ export type StoredKeyRing = KeyRing & {
   onChange(listener: () => void): Disposable;
 };
 
-export type StoredKeyRingOptions = {
+export type StoredKeyRingDeps = {
   /** As it is on disk. */
   readonly storage: Storage;
   /** The server key, and those before it, each of 32 bytes. */
@@ -58,12 +58,12 @@ const KEY_BYTES = 32;
  * The ring of a store. One that has none yet gets it: with a new key where the store is empty; else with the server key itself as the
  * first key, which is what stores from before the ring were written under. Rejects with KeyRingError.
  */
-export async function openKeyRing(options: StoredKeyRingOptions): Promise<StoredKeyRing> {
-  const { storage, serverSecrets, random } = options;
+export async function openKeyRing(deps: StoredKeyRingDeps): Promise<StoredKeyRing> {
+  const { storage, serverSecrets, random } = deps;
   const [serverSecret] = serverSecrets;
   const found = await storage.get(KEY_RING_KEY);
-  const entry = found ?? (await createKeyRing(options));
-  const ring = new LiveKeyRing(options, entry);
+  const entry = found ?? (await createKeyRing(deps));
+  const ring = new LiveKeyRing(deps, entry);
   const opened = decodeKeyRing(entry.value, serverSecrets);
   if (!ring.serverKeys.includes(serverKeyId(serverSecret))) {
     // Servers that still have an earlier server key go on with it until the next rotation.
@@ -75,15 +75,15 @@ export async function openKeyRing(options: StoredKeyRingOptions): Promise<Stored
 }
 
 /** As openKeyRing, for whoever only looks: nothing is written. */
-export async function readKeyRing(options: StoredKeyRingOptions): Promise<StoredKeyRing> {
-  const { storage, serverSecrets, random } = options;
+export async function readKeyRing(deps: StoredKeyRingDeps): Promise<StoredKeyRing> {
+  const { storage, serverSecrets, random } = deps;
   const entry = await storage.get(KEY_RING_KEY);
   const value =
     entry?.value ?? encodeKeyRing(initialRing(serverSecrets[0], oldestOf(serverSecrets), 0, random), random);
-  return new LiveKeyRing(options, { key: KEY_RING_KEY, revision: entry?.revision ?? 0, value });
+  return new LiveKeyRing(deps, { key: KEY_RING_KEY, revision: entry?.revision ?? 0, value });
 }
 
-async function createKeyRing({ storage, serverSecrets, clock, random }: StoredKeyRingOptions): Promise<StoredEntry> {
+async function createKeyRing({ storage, serverSecrets, clock, random }: StoredKeyRingDeps): Promise<StoredEntry> {
   const [serverSecret] = serverSecrets;
   const isEmpty = (await storage.list("", { limit: 1, remaining: "any" })).entries.length === 0;
   const secret = isEmpty ? random.bytes(KEY_BYTES) : oldestOf(serverSecrets);
@@ -99,7 +99,7 @@ async function createKeyRing({ storage, serverSecrets, clock, random }: StoredKe
 }
 
 /** With several server keys, a store from before the ring was written under the oldest of them. */
-const oldestOf = (serverSecrets: StoredKeyRingOptions["serverSecrets"]): Uint8Array =>
+const oldestOf = (serverSecrets: StoredKeyRingDeps["serverSecrets"]): Uint8Array =>
   serverSecrets.at(-1) ?? serverSecrets[0];
 
 function initialRing(serverSecret: Uint8Array, secret: Uint8Array, at: number, random: Random): OpenedKeyRing {
@@ -113,7 +113,7 @@ function initialRing(serverSecret: Uint8Array, secret: Uint8Array, at: number, r
 }
 
 class LiveKeyRing implements StoredKeyRing {
-  readonly #options: StoredKeyRingOptions;
+  readonly #deps: StoredKeyRingDeps;
   readonly #listeners = new ChangeListeners();
   #entry: StoredEntry;
   #opened: OpenedKeyRing;
@@ -124,10 +124,10 @@ class LiveKeyRing implements StoredKeyRing {
   /** By the time that passes: where the time of day is set back, a ring of long ago would pass for one of just now. */
   #confirmedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: StoredKeyRingOptions, entry: StoredEntry) {
-    this.#options = options;
+  constructor(deps: StoredKeyRingDeps, entry: StoredEntry) {
+    this.#deps = deps;
     this.#entry = entry;
-    this.#opened = decodeKeyRing(entry.value, options.serverSecrets);
+    this.#opened = decodeKeyRing(entry.value, deps.serverSecrets);
     this.keys = deriveAll(this.#opened);
     this.#byId = byId(this.keys);
   }
@@ -151,11 +151,11 @@ class LiveKeyRing implements StoredKeyRing {
   load(entry: StoredEntry): void {
     if (entry.revision <= this.#entry.revision) return;
     try {
-      this.#opened = decodeKeyRing(entry.value, this.#options.serverSecrets);
+      this.#opened = decodeKeyRing(entry.value, this.#deps.serverSecrets);
     } catch (error) {
       if (!(error instanceof KeyRingError)) throw error;
       this.#fault = error;
-      this.#options.onError(error);
+      this.#deps.onError(error);
       return;
     }
     this.#entry = entry;
@@ -166,8 +166,8 @@ class LiveKeyRing implements StoredKeyRing {
   }
 
   async refresh(): Promise<void> {
-    const askedAt = this.#options.clock.elapsed();
-    const entry = await this.#options.storage.get(KEY_RING_KEY);
+    const askedAt = this.#deps.clock.elapsed();
+    const entry = await this.#deps.storage.get(KEY_RING_KEY);
     if (entry === undefined) throw new KeyRingError("the key ring is missing in the store: restore a backup");
     this.load(entry);
     if (this.#fault !== undefined) throw this.#fault;
@@ -175,13 +175,13 @@ class LiveKeyRing implements StoredKeyRing {
   }
 
   async confirm(): Promise<void> {
-    if (!this.#options.isShared || this.#options.clock.elapsed() - this.#confirmedAt < CONFIRMED_MS) return;
+    if (!this.#deps.isShared || this.#deps.clock.elapsed() - this.#confirmedAt < CONFIRMED_MS) return;
     await this.refresh();
   }
 
   async rotate(): Promise<RingKey> {
     await this.refresh();
-    const { clock, random, serverSecrets } = this.#options;
+    const { clock, random, serverSecrets } = this.#deps;
     const now = clock.now();
     const fresh: RingSecret = { secret: random.bytes(KEY_BYTES), createdAt: now, isFirst: false };
     if (this.#opened.secrets.length >= MAX_KEYS) {
@@ -210,7 +210,7 @@ class LiveKeyRing implements StoredKeyRing {
 
   /** Rejects with RevisionConflictError where somebody else has changed the ring. */
   async write(next: OpenedKeyRing): Promise<void> {
-    const { storage, random } = this.#options;
+    const { storage, random } = this.#deps;
     const value = encodeKeyRing(next, random);
     const revision = await storage.update(KEY_RING_KEY, value, this.#entry.revision);
     // The event may have been here before.

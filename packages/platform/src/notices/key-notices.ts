@@ -31,7 +31,7 @@ export type NoticeMetrics = {
   delivery(result: "delivered" | "failed" | "abandoned"): void;
 };
 
-export type KeyNoticesOptions = {
+export type KeyNoticesDeps = {
   readonly port: Omit<ControllerPort, "resources">;
   readonly names: Pick<PlatformNames, "name" | "managementGroup">;
   readonly keys: LiveAccessKeyIndex;
@@ -60,7 +60,7 @@ const LAST_RETRY_MS = 10 * 60_000;
 const MAX_NAME_LENGTH = 200;
 
 /** Looks as soon as all keys have been read, and from then on twice a minute, until it is disposed. */
-export function createKeyNotices(options: KeyNoticesOptions): Controller {
+export function createKeyNotices(deps: KeyNoticesDeps): Controller {
   const {
     port,
     names,
@@ -74,7 +74,7 @@ export function createKeyNotices(options: KeyNoticesOptions): Controller {
     leadSeconds,
     webhook,
     metrics,
-  } = options;
+  } = deps;
   const { clock } = port.runtime;
   const placeOf = (uid: string): string => noticeRecords.prefix + uid;
   const uidOf = (place: string): string => place.slice(noticeRecords.prefix.length);

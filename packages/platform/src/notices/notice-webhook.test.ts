@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { createWorkspace, type Workspace } from "../pki/testing/openssl.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
 import { serveUpstream } from "../proxy/testing/serve-upstream.ts";
-import { createNoticeWebhook, NotDeliveredError, type NoticeWebhookOptions } from "./notice-webhook.ts";
+import { createNoticeWebhook, NotDeliveredError, type NoticeWebhookDeps } from "./notice-webhook.ts";
 
 type Received = { readonly method: string; readonly url: string; readonly headers: IncomingHttpHeaders; body: string };
 
@@ -38,10 +38,10 @@ async function receiver(answer: RequestListener = (_, response) => response.end(
 
 async function webhookTo(
   { url, certificateAuthorityPem }: { readonly url: string; readonly certificateAuthorityPem: string },
-  options: Partial<NoticeWebhookOptions> & { readonly secret?: string } = {},
+  deps: Partial<NoticeWebhookDeps> & { readonly secret?: string } = {},
 ) {
   workspace = createWorkspace();
-  const { secret = newSecret(), ...rest } = options;
+  const { secret = newSecret(), ...rest } = deps;
   const webhook = await createNoticeWebhook({
     url: `${url}/hooks?team=a%20b`,
     secretFile: workspace.write("secret", `${secret}\n`),

@@ -16,7 +16,7 @@ export type NoticeWebhook = Disposable & {
   send(message: { readonly id: string; readonly body: string }, signal: AbortSignal): Promise<void>;
 };
 
-export type NoticeWebhookOptions = {
+export type NoticeWebhookDeps = {
   readonly url: string;
   readonly secretFile: string;
   /** "": the public roots. */
@@ -43,9 +43,9 @@ const notDelivered = (error: unknown): NotDeliveredError =>
 const MAX_ANSWER_BYTES = 64 << 10;
 
 /** Rejects with ConfigurationError where a file cannot be read, or holds no secret. */
-export async function createNoticeWebhook(options: NoticeWebhookOptions): Promise<NoticeWebhook> {
-  const { secretFile, caFile, timeoutMs, addresses, runtime, resolve } = options;
-  const url = new URL(options.url);
+export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<NoticeWebhook> {
+  const { secretFile, caFile, timeoutMs, addresses, runtime, resolve } = deps;
+  const url = new URL(deps.url);
   await readWebhookSecrets(secretFile);
   const certificateAuthorityPem = caFile === "" ? undefined : await readAuthorities(caFile);
   const connections = createUpstreamConnections(

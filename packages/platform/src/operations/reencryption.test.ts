@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import { openRing, SECRET, sealedOver, textOf } from "../encryption/testing/sealed-stores.ts";
 import { findDigestHolders } from "./digest-holders.ts";
-import { type ReencryptionOptions, startReencryption } from "./reencryption.ts";
+import { type ReencryptionDeps, startReencryption } from "./reencryption.ts";
 
 const SETTLE_MS = 600_000;
 const PREFIX = "/registry/management/keys/records/";
@@ -36,11 +36,11 @@ async function setUp({ settleMs = 0, storage: disk = createMemoryStorage() as St
         ring,
         runtime: { ...time, random: systemRuntime.random },
         // Nothing else of a record is looked at.
-        keys: { all: () => records as Iterable<AccessKeyRecord> } as ReencryptionOptions["keys"],
+        keys: { all: () => records as Iterable<AccessKeyRecord> } as ReencryptionDeps["keys"],
         keyRecords: { view: cache.view(PREFIX), prefix: PREFIX },
         // No record has a secret.
-        secrets: {} as ReencryptionOptions["secrets"],
-        sealedRecords: {} as ReencryptionOptions["sealedRecords"],
+        secrets: {} as ReencryptionDeps["secrets"],
+        sealedRecords: {} as ReencryptionDeps["sealedRecords"],
         settleMs,
         onError: (error) => void errors.push(error),
       }),

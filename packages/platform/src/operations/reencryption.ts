@@ -15,7 +15,7 @@ import { findDigestHolders } from "./digest-holders.ts";
 import { countSealed, type PassProgress, reencryptStore } from "./reencrypt-store.ts";
 import { type ReencryptionState, readReencryptionState, writeReencryptionState } from "./reencryption-state.ts";
 
-export type ReencryptionOptions = {
+export type ReencryptionDeps = {
   /** As it is on disk. */
   readonly storage: Storage;
   readonly ring: StoredKeyRing;
@@ -40,8 +40,8 @@ const STATE_INTERVAL_MS = 1_000;
 const RECORDS_PER_STEP = 200;
 
 /** Works until it is disposed, whenever the ring has changed. */
-export function startReencryption(options: ReencryptionOptions): Disposable {
-  const { ring, runtime, onError } = options;
+export function startReencryption(deps: ReencryptionDeps): Disposable {
+  const { ring, runtime, onError } = deps;
   const stopping = new AbortController();
   let timer: Disposable | undefined;
   let running = false;
@@ -64,10 +64,10 @@ export function startReencryption(options: ReencryptionOptions): Disposable {
     try {
       const primary = ring.keys[0].id;
       if (known.primary !== primary) known = { primary, since: runtime.clock.elapsed() };
-      const next = through === primary ? "retire" : await reencrypt(options, known.since, stopping.signal);
+      const next = through === primary ? "retire" : await reencrypt(deps, known.since, stopping.signal);
       if (next === "retire") {
         through = primary;
-        if (!(await retireUnused(options))) planAfter(LOOK_AGAIN_MS);
+        if (!(await retireUnused(deps))) planAfter(LOOK_AGAIN_MS);
       } else if (next !== undefined) planAfter(next);
     } catch (error) {
       if (!stopping.signal.aborted) {
@@ -93,7 +93,7 @@ export function startReencryption(options: ReencryptionOptions): Disposable {
 }
 
 /** Takes keys off the ring that no digest names. Resolves with true when only the primary one is left. */
-async function retireUnused({ ring, keys, runtime }: ReencryptionOptions): Promise<boolean> {
+async function retireUnused({ ring, keys, runtime }: ReencryptionDeps): Promise<boolean> {
   const holders = findDigestHolders(ring, keys.all(), runtime.clock.now());
   await ring.retire(ring.keys.slice(1).flatMap(({ id }) => (holders.get(id)?.count === 0 ? [id] : [])));
   return ring.keys.length === 1;
@@ -104,16 +104,16 @@ async function retireUnused({ ring, keys, runtime }: ReencryptionOptions): Promi
  * one key on the ring, and everything is under it.
  */
 async function reencrypt(
-  options: ReencryptionOptions,
+  deps: ReencryptionDeps,
   knownSince: number,
   signal: AbortSignal,
 ): Promise<number | "retire" | undefined> {
-  const { storage, ring, runtime, settleMs } = options;
+  const { storage, ring, runtime, settleMs } = deps;
   const { clock, random, scheduler } = runtime;
   const [startedAt, startedAfter] = [clock.now(), clock.elapsed()];
   const primary = ring.keys[0].id;
   if (ring.keys.length === 1 && (await isThrough(storage, primary))) return undefined;
-  const total = (await countSealed(storage, signal)) + options.keyRecords.view.list(options.keyRecords.prefix).length;
+  const total = (await countSealed(storage, signal)) + deps.keyRecords.view.list(deps.keyRecords.prefix).length;
   const pause = () =>
     new Promise<void>((resolve) => {
       scheduler.schedule(PAUSE_MS, resolve);
@@ -142,9 +142,9 @@ async function reencrypt(
       done = progress;
     },
   });
-  for (const step of stepsOf(options.keyRecords.view.list(options.keyRecords.prefix))) {
+  for (const step of stepsOf(deps.keyRecords.view.list(deps.keyRecords.prefix))) {
     signal.throwIfAborted();
-    const rewritten = await renewRecords(step, options);
+    const rewritten = await renewRecords(step, deps);
     done = { ...done, seen: done.seen + step.length, rewritten: done.rewritten + rewritten };
     await tell(false);
     await pause();
@@ -168,7 +168,7 @@ async function isThrough(storage: Storage, primary: string): Promise<boolean> {
 /** Resolves with how many records had something under another key. */
 async function renewRecords(
   objects: readonly CachedObject[],
-  { secrets, sealedRecords }: ReencryptionOptions,
+  { secrets, sealedRecords }: ReencryptionDeps,
 ): Promise<number> {
   const renewals = objects.map(async (object) => {
     const stored = readSealedAccessKey(object.decodeSealed());

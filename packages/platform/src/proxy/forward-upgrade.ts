@@ -24,7 +24,7 @@ export function forwardableUpgrade({ upgrade }: Pick<ApiRequest, "upgrade">): Up
 
 export type OriginRule = (origin: string) => boolean;
 
-export type UpgradeOptions = Omit<SpliceOptions, "signal"> & {
+export type UpgradeDeps = Omit<SpliceOptions, "signal"> & {
   /** Origins of pages that may open WebSockets, beside the platform's own. */
   readonly isAllowedOrigin: OriginRule;
 };
@@ -37,7 +37,7 @@ export async function forwardUpgrade(
   { request, path, headers, signal }: ForwardedRequest,
   upgrade: UpgradeRequest,
   connections: UpstreamConnections,
-  { isAllowedOrigin, scheduler, halfOpenTimeoutMs }: UpgradeOptions,
+  { isAllowedOrigin, scheduler, halfOpenTimeoutMs }: UpgradeDeps,
 ): Promise<ApiResponse> {
   refuseStrangeOrigin(request, isAllowedOrigin);
   refuseBody(request);

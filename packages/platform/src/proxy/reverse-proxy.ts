@@ -6,7 +6,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { canonicalPath, isDotSegment, isLongRunning } from "@postern/apiserver/request/asked";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
-import { forwardableUpgrade, forwardUpgrade, type UpgradeOptions } from "./forward-upgrade.ts";
+import { forwardableUpgrade, forwardUpgrade, type UpgradeDeps } from "./forward-upgrade.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
 import type { UpstreamConnections } from "./upstream-connections.ts";
 
@@ -18,15 +18,15 @@ export type ReverseProxy = {
   proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
 };
 
-export type ReverseProxyOptions = Pick<UpgradeOptions, "scheduler"> & Partial<UpgradeOptions>;
+export type ReverseProxyDeps = Pick<UpgradeDeps, "scheduler"> & Partial<UpgradeDeps>;
 
 const HALF_OPEN_TIMEOUT_MS = 120_000;
 
-export function createReverseProxy(connections: UpstreamConnections, options: ReverseProxyOptions): ReverseProxy {
-  const upgrades: UpgradeOptions = {
+export function createReverseProxy(connections: UpstreamConnections, deps: ReverseProxyDeps): ReverseProxy {
+  const upgrades: UpgradeDeps = {
     halfOpenTimeoutMs: HALF_OPEN_TIMEOUT_MS,
     isAllowedOrigin: () => false,
-    ...options,
+    ...deps,
   };
   return {
     async proxy({ request, info, signal, audit }, user) {

@@ -30,7 +30,7 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   idleTimeoutMs: 30_000,
 };
 
-export type UpstreamOptions = {
+export type UpstreamDeps = {
   readonly scheduler: Scheduler;
   readonly addresses: AddressRules;
   readonly limits?: Partial<UpstreamLimits>;
@@ -54,9 +54,9 @@ export type UpstreamConnections = Disposable & {
 };
 
 /** Throws TypeError for a base URL that is none, and what OpenSSL says about certificates and keys that do not fit together. */
-export function createUpstreamConnections(target: ProxyTarget, options: UpstreamOptions): UpstreamConnections {
-  const { scheduler, addresses, resolve, tracing } = options;
-  const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...options.limits };
+export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDeps): UpstreamConnections {
+  const { scheduler, addresses, resolve, tracing } = deps;
+  const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
   const dialer = createUpstreamDialer(target, { addresses, resolve, idleTimeoutMs: limits.idleTimeoutMs });
   const upgraded = new Set<Socket>();
   /** What ends the requests that last. */

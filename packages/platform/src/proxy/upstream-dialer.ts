@@ -16,7 +16,7 @@ export type UpstreamDialer = {
   close(): void;
 };
 
-export type UpstreamDialerOptions = {
+export type UpstreamDialerDeps = {
   readonly addresses: AddressRules;
   readonly resolve: ResolveHost | undefined;
   readonly idleTimeoutMs: number;
@@ -27,7 +27,7 @@ const MAX_FREE_SOCKETS = 32;
 /** Throws TypeError for a base URL that is none, and what OpenSSL says about certificates and keys that do not fit together. */
 export function createUpstreamDialer(
   target: ProxyTarget,
-  { addresses, resolve, idleTimeoutMs }: UpstreamDialerOptions,
+  { addresses, resolve, idleTimeoutMs }: UpstreamDialerDeps,
 ): UpstreamDialer {
   const base = new URL(target.server);
   const isSecure = base.protocol === "https:";

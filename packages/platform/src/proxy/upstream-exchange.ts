@@ -35,7 +35,7 @@ export type UpstreamAnswer =
   | { readonly type: "response"; readonly response: IncomingMessage }
   | { readonly type: "upgraded"; readonly response: IncomingMessage; readonly socket: Socket; readonly head: Buffer };
 
-export type ExchangeOptions = {
+export type ExchangeDeps = {
   readonly scheduler: Scheduler;
   readonly limits: ExchangeLimits;
   /** Takes a connection that has left HTTP, which goes on without its request. */
@@ -53,7 +53,7 @@ const TCP_KEEP_ALIVE_MS = 30_000;
 export function exchange(
   request: ClientRequest,
   asked: UpstreamRequest,
-  { scheduler, limits, onUpgraded, onClosed }: ExchangeOptions,
+  { scheduler, limits, onUpgraded, onClosed }: ExchangeDeps,
 ): Promise<UpstreamAnswer> {
   const { signal, upgrade = false, lasts = false, answersAtOnce = upgrade, writeBody } = asked;
   return new Promise<UpstreamAnswer>((resolve, reject) => {

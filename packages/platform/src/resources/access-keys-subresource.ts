@@ -12,7 +12,7 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
-export type AccessKeysSubresourceOptions = {
+export type AccessKeysSubresourceDeps = {
   readonly names: PlatformNames;
   readonly keys: AccessKeyIndex;
   readonly directory: Directory;
@@ -32,7 +32,7 @@ export function accessKeysSubresource({
   directory,
   accessKeys,
   owner,
-}: AccessKeysSubresourceOptions): Subresource {
+}: AccessKeysSubresourceDeps): Subresource {
   const apiVersion = formatApiVersion({ group: names.managementGroup, version: "v1" });
   const kind = owner === "user" ? "UserAccessKeys" : "TeamAccessKeys";
   return {

@@ -18,7 +18,7 @@ export type CredentialSubject = {
   readonly certificates: readonly IssuedCertificate[];
 };
 
-export type CredentialsDependencies = EntrySources & {
+export type CredentialsDeps = EntrySources & {
   /** Disables a key on the server's own account. */
   readonly disableKey: (key: AccessKeyState) => Promise<void>;
 };
@@ -31,9 +31,9 @@ type Ledger = KindOf<typeof credentialLedgerFields>;
 /** `subjectOf` gives what belongs to the object of the path; it throws 404 where the caller does not see that object. */
 export function credentialsSubresource(
   subjectOf: (context: RequestContext) => CredentialSubject | Promise<CredentialSubject>,
-  dependencies: CredentialsDependencies,
+  deps: CredentialsDeps,
 ): Subresource {
-  const { names, keys, certificates, disableKey } = dependencies;
+  const { names, keys, certificates, disableKey } = deps;
   const kind = { group: names.managementGroup, version: "v1", kind: KIND };
 
   /** With everything that was made with it. */
@@ -68,8 +68,8 @@ export function credentialsSubresource(
       metadata: { name, ...(namespace === "" ? {} : { namespace }) },
       status: {
         credentials: [
-          ...live.keys.map((key) => keyEntry(key, dependencies)),
-          ...live.certificates.map((certificate) => certificateEntry(certificate, dependencies)),
+          ...live.keys.map((key) => keyEntry(key, deps)),
+          ...live.certificates.map((certificate) => certificateEntry(certificate, deps)),
         ],
       },
     };

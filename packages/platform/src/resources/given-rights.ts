@@ -13,7 +13,7 @@ import { mayImpersonate, mayImpersonateGroup } from "../authorization/impersonat
 import type { PlatformNames } from "../platform-names.ts";
 import { keyOfRequest } from "./owned-access-keys/lineage.ts";
 
-export type GivenRightsDependencies = {
+export type GivenRightsDeps = {
   readonly names: PlatformNames;
   readonly authorizer: Authorizer;
   readonly ruleResolver: RuleResolver;
@@ -28,15 +28,15 @@ export type GivenRightsDependencies = {
 export async function firstForeignGroup(
   groups: Iterable<string>,
   context: RequestContext,
-  dependencies: GivenRightsDependencies,
+  deps: GivenRightsDeps,
 ): Promise<string | undefined> {
-  const { authorizer, keys } = dependencies;
+  const { authorizer, keys } = deps;
   const isNarrowed = keyOfRequest(context, keys)?.restrictions !== undefined;
   for (const group of groups) {
     if (!isNarrowed && context.user.groups.includes(group)) continue;
     if (await mayImpersonateGroup(group, context, authorizer)) continue;
-    const holder = holderBehind(group, dependencies.names);
-    if (holder !== undefined && (await mayImpersonate(holder, context, dependencies))) continue;
+    const holder = holderBehind(group, deps.names);
+    if (holder !== undefined && (await mayImpersonate(holder, context, deps))) continue;
     return group;
   }
   return undefined;
@@ -61,12 +61,12 @@ export async function mayGovern(
   holder: AccessKeyOwner,
   as: UserInfo,
   context: RequestContext,
-  dependencies: GivenRightsDependencies,
+  deps: GivenRightsDeps,
 ): Promise<boolean> {
-  if (await mayImpersonate(holder, context, dependencies)) return true;
+  if (await mayImpersonate(holder, context, deps)) return true;
   const { user, credential } = context;
-  const theirs = policyRulesOf(createRbacAuthorizer({ source: dependencies.rbac }).rulesFor(as, ""));
+  const theirs = policyRulesOf(createRbacAuthorizer({ source: deps.rbac }).rulesFor(as, ""));
   if (theirs.length === 0) return true;
-  const own = policyRulesOf(await dependencies.ruleResolver.rulesFor(user, "", credential));
+  const own = policyRulesOf(await deps.ruleResolver.rulesFor(user, "", credential));
   return uncoveredRules(own, theirs).length === 0;
 }

@@ -4,7 +4,7 @@ import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import { customResourceDefinitions } from "@postern/apiserver/builtin/apiextensions/custom-resource-definitions";
 import { selfSubjectReviews } from "@postern/apiserver/builtin/authentication/self-subject-reviews";
-import { type TokenReviewOptions, tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
+import { type TokenReviewDeps, tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
 import { localSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/local-subject-access-reviews";
 import { selfSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/self-subject-access-reviews";
 import { selfSubjectRulesReviews } from "@postern/apiserver/builtin/authorization/self-subject-rules-reviews";
@@ -42,32 +42,32 @@ import { accessKeys } from "./access-keys/index.ts";
 import { clusterTrustRules } from "./cluster-trust-rules/index.ts";
 import { clusters } from "./clusters/index.ts";
 import { credentialsOfInstance } from "./credentials-of.ts";
-import { type CredentialsDependencies, credentialsSubresource } from "./credentials-subresource.ts";
+import { type CredentialsDeps, credentialsSubresource } from "./credentials-subresource.ts";
 import { identityProviders } from "./identity-providers/index.ts";
 import { ownSelfSubjectAccessReviews } from "./own-access-reviews.ts";
-import { type OwnedAccessKeysDependencies, ownedAccessKeys } from "./owned-access-keys/index.ts";
+import { type OwnedAccessKeysDeps, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import { projectSecrets } from "./project-secrets/index.ts";
 import { type ProjectsDeps, projects } from "./projects/index.ts";
-import { type SelvesDependencies, selves } from "./selves/index.ts";
+import { type SelvesDeps, selves } from "./selves/index.ts";
 import { sharedSecrets } from "./shared-secrets/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { teams } from "./teams/index.ts";
 import { withTextLimits } from "./text-limits.ts";
-import { type TrustRulesDependencies, trustRules } from "./trust-rules/index.ts";
+import { type TrustRuleResourceDeps, trustRules } from "./trust-rules/index.ts";
 import { users } from "./users/index.ts";
 import { type VirtualClusterInstancesDeps, virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
 
-export type PlatformResourceDependencies = PlatformContext & {
+export type PlatformResourceDeps = PlatformContext & {
   readonly authorizer: Authorizer;
   readonly ruleResolver: RuleResolver;
   readonly rbac: RbacSource;
   readonly authenticator: AccessKeyAuthenticator;
   readonly secrets: AccessKeySecrets;
-  readonly valueClaims: OwnedAccessKeysDependencies["valueClaims"];
+  readonly valueClaims: OwnedAccessKeysDeps["valueClaims"];
   readonly comparisons: ComparisonLimits;
   readonly recordEvent: RecordKeyEvent;
-  readonly secretResource: OwnedAccessKeysDependencies["secretResource"];
-  readonly namespaceResource: OwnedAccessKeysDependencies["namespaceResource"];
+  readonly secretResource: OwnedAccessKeysDeps["secretResource"];
+  readonly namespaceResource: OwnedAccessKeysDeps["namespaceResource"];
   readonly onKubeconfigIssued: NonNullable<VirtualClusterInstancesDeps["onKubeconfigIssued"]>;
   readonly lookup: ObjectLookup;
   readonly backends: BackendRegistry;
@@ -77,26 +77,26 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly mintAccessKey: MintAccessKey;
   readonly insideIdentity: VirtualClusterInstancesDeps["insideIdentity"];
   /** The installed `ownedaccesskeys`. */
-  readonly accessKeys: SelvesDependencies["accessKeys"];
+  readonly accessKeys: SelvesDeps["accessKeys"];
   readonly certificates: CertificateLedger;
-  readonly disableKey: CredentialsDependencies["disableKey"];
+  readonly disableKey: CredentialsDeps["disableKey"];
   readonly allKeys: () => Iterable<AccessKeyState>;
-  readonly ownKeys: OwnedAccessKeysDependencies["ownKeys"];
-  readonly sealedRecords: OwnedAccessKeysDependencies["sealedRecords"];
-  readonly keyQuota: OwnedAccessKeysDependencies["keyQuota"];
-  readonly grants: OwnedAccessKeysDependencies["grants"];
-  readonly trustRules: TrustRulesDependencies["trustRules"];
-  readonly judge: TrustRulesDependencies["judge"];
+  readonly ownKeys: OwnedAccessKeysDeps["ownKeys"];
+  readonly sealedRecords: OwnedAccessKeysDeps["sealedRecords"];
+  readonly keyQuota: OwnedAccessKeysDeps["keyQuota"];
+  readonly grants: OwnedAccessKeysDeps["grants"];
+  readonly trustRules: TrustRuleResourceDeps["trustRules"];
+  readonly judge: TrustRuleResourceDeps["judge"];
   readonly createNamespace: ProjectsDeps["createNamespace"];
-  readonly decisions: OwnedAccessKeysDependencies["decisions"];
+  readonly decisions: OwnedAccessKeysDeps["decisions"];
   /** Whether a cluster may be told whose a token is. */
   readonly acceptsReview: ReviewGuard;
-  readonly usage: OwnedAccessKeysDependencies["usage"];
+  readonly usage: OwnedAccessKeysDeps["usage"];
   readonly activity: LastActivity;
   readonly visibilityOf: (resource: FilteredResource) => ObjectVisibility;
 };
 
-export function platformResources(deps: PlatformResourceDependencies): readonly ResourceDefinition[] {
+export function platformResources(deps: PlatformResourceDeps): readonly ResourceDefinition[] {
   const {
     authorizer,
     authenticator,
@@ -108,7 +108,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     acceptsReview,
   } = deps;
   const { identityOf } = authenticator;
-  const limited: TokenReviewOptions["limited"] = (asker, token, question) =>
+  const limited: TokenReviewDeps["limited"] = (asker, token, question) =>
     deps.comparisons.ask(asker, token, question, (answer) => answer !== undefined);
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
   const checkMembership = createMembershipCheck({ names: deps.names, escalation });

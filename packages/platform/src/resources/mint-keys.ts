@@ -31,7 +31,7 @@ export type KeyMint = {
   readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<Minted>;
 };
 
-export type KeyMintOptions = {
+export type KeyMintDeps = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
   readonly grants: Pick<IssuedGrants, "during">;
@@ -40,7 +40,7 @@ export type KeyMintOptions = {
   readonly clock: Clock;
 };
 
-export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMintOptions): KeyMint {
+export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMintDeps): KeyMint {
   const { group, version, kind, plural } = ownedAccessKeyKind(names);
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });

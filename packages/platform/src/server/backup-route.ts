@@ -20,7 +20,7 @@ export const BACKUP_PATH = "/backup";
 
 const MAX_BODY_BYTES = 64 * 1024;
 
-export type BackupRouteOptions = {
+export type BackupRouteDeps = {
   readonly core: PlatformCore;
   readonly storage: Storage;
   readonly cache: WatchCache;
@@ -30,8 +30,8 @@ export type BackupRouteOptions = {
 };
 
 /** The same handler, and the backup beside what it answers. */
-export function withBackup(next: NonResourceHandler, options: BackupRouteOptions): NonResourceHandler {
-  const answer = createBackupHandler(options);
+export function withBackup(next: NonResourceHandler, deps: BackupRouteDeps): NonResourceHandler {
+  const answer = createBackupHandler(deps);
   return (context) =>
     !context.info.isResourceRequest && context.info.path === BACKUP_PATH ? answer(context) : next(context);
 }
@@ -40,7 +40,7 @@ export function withBackup(next: NonResourceHandler, options: BackupRouteOptions
  * The body may say `{"content": "backup" | "revocations"}`, and for a backup under a passphrase its key, which the client makes of it,
  * as `{"key": {"salt", "secret"}}` in base64. An empty one means a backup under the key of the server.
  */
-function createBackupHandler({ core, storage, cache, runtime, serverKey }: BackupRouteOptions): Handler {
+function createBackupHandler({ core, storage, cache, runtime, serverKey }: BackupRouteDeps): Handler {
   const { clock, random } = runtime;
   return async ({ request, signal }) => {
     if (request.method !== "POST") throw methodNotAllowedError();

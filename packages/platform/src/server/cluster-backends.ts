@@ -14,7 +14,7 @@ import { type BackendRegistry, createBackendRegistry } from "../clusters/backend
 import { type ControlPlaneKeys, createControlPlaneKeys } from "../clusters/control-plane-keys.ts";
 import { standardBindings } from "../clusters/embedded/bind-roles.ts";
 import { createCertificateHolders } from "../clusters/embedded/certificate-holders.ts";
-import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../clusters/embedded/embedded-backend.ts";
+import { createEmbeddedBackend, type EmbeddedBackendDeps } from "../clusters/embedded/embedded-backend.ts";
 import { createEmbeddedClusters, type EmbeddedClusters } from "../clusters/embedded/embedded-clusters.ts";
 import { createEmbeddedSpace } from "../clusters/embedded/embedded-space.ts";
 import { createInstanceSettings } from "../clusters/embedded/instance-settings.ts";
@@ -39,7 +39,7 @@ export type ClusterBackends = Disposable & {
   readonly controlPlaneKeys: ControlPlaneKeys;
 };
 
-export type ClusterBackendsOptions = {
+export type ClusterBackendsDeps = {
   readonly core: PlatformCore;
   readonly configuration: Configuration;
   readonly storage: Storage;
@@ -57,10 +57,10 @@ export type ClusterBackendsOptions = {
   readonly onError: (error: unknown, subject: string) => void;
 };
 
-export function createClusterBackends(options: ClusterBackendsOptions): ClusterBackends {
-  const { core, configuration, storage, cache, runtime, endpoint, lookup, mint, secret } = options;
+export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackends {
+  const { core, configuration, storage, cache, runtime, endpoint, lookup, mint, secret } = deps;
   const { names, keys } = core;
-  const sealedValues = createInternalValues(options.keyRing, runtime.random);
+  const sealedValues = createInternalValues(deps.keyRing, runtime.random);
   const viewOf = (resource: string, namespaced: boolean): ViewPrefix => {
     const { prefix } = createResourceKeys(MANAGEMENT, { group: names.managementGroup, resource, namespaced });
     return { view: cache.view(prefix), prefix };
@@ -72,14 +72,14 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
     storage,
     cache,
     runtime,
-    continueTokens: options.continueTokens,
+    continueTokens: deps.continueTokens,
     sealedValues,
     firstBindings: standardBindings(names),
     servingAuthority: endpoint.certificateAuthorityPem,
     version: SERVED_VERSION,
     webhooks: { addresses: tenantAddressRules(configuration), userAgent: names.name },
-    onError: options.onError,
-    queueMetrics: options.queueMetrics,
+    onError: deps.onError,
+    queueMetrics: deps.queueMetrics,
     lineages: createLineageJudge(core),
     onCertificateSigned: (uid, pem, lineage) =>
       core.certificates.record({
@@ -87,8 +87,8 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
         issuedTo: lineage === undefined ? undefined : issuedToMaker(decodeLineage(lineage), core),
       }),
   });
-  const reached = reachClusters({ configuration, names, runtime, lookup, secret, tracing: options.tracing });
-  const embedded: EmbeddedBackendOptions = {
+  const reached = reachClusters({ configuration, names, runtime, lookup, secret, tracing: deps.tracing });
+  const embedded: EmbeddedBackendDeps = {
     clusters: embeddedClusters,
     names,
     runtime,

@@ -9,7 +9,7 @@ import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { readProxied } from "../authorization/proxied-call.ts";
 import { isConsoleRequest } from "../console/console-route.ts";
-import { type BrowserSessionOptions, openedBySessions } from "../sign-in/browser-session.ts";
+import { type BrowserSessionDeps, openedBySessions } from "../sign-in/browser-session.ts";
 import { SCIM_PATH } from "../sign-in/scim-routes.ts";
 import { isSignInPath } from "../sign-in/sign-in-routes.ts";
 import { BACKUP_PATH } from "./backup-route.ts";
@@ -27,7 +27,7 @@ const OWN_CLUSTER_BASE = `/kubernetes/cluster/${EMBEDDED_CLUSTER}`;
 const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];
 
 export function createFrontDoor(surfaces: {
-  readonly sessions: BrowserSessionOptions;
+  readonly sessions: BrowserSessionDeps;
   readonly management: HandlerChain;
   readonly proxy: HandlerChain;
   readonly leaks: HandlerChain;

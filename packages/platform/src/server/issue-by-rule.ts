@@ -7,7 +7,7 @@ import type { UnverifiedToken } from "../trust/signed-token.ts";
 import type { IssuedKey } from "../trust/token-exchange.ts";
 import { shownClaims, type TrustRuleState } from "../trust/trust-rule-state.ts";
 
-export type IssueByRuleOptions = {
+export type IssueByRuleDeps = {
   readonly mint: Pick<KeyMint, "mintGranted">;
   readonly clock: Clock;
   /** Ends with the server. */
@@ -18,7 +18,7 @@ const MAX_SUBJECT = 512;
 
 /** Rejects with ApiError where the key may not be made, as when its owner has too many. */
 export const issueByRule =
-  ({ mint, clock, signal }: IssueByRuleOptions) =>
+  ({ mint, clock, signal }: IssueByRuleDeps) =>
   async (rule: TrustRuleState, { claims, issuer }: UnverifiedToken): Promise<IssuedKey> => {
     const { id, uid, terms, owner, name, origins, parents, grantedScope, grantedRules, ttlSeconds } = rule;
     const until = clock.now() + ttlSeconds * 1000;

@@ -22,7 +22,7 @@ export type Census = {
   readonly liveCertificates: number;
 };
 
-type KeyCensusOptions = {
+type KeyCensusDeps = {
   readonly keys: {
     all(): Iterable<AccessKeyState>;
     stateOf(key: AccessKeyState): KeyRefusal | undefined;
@@ -53,8 +53,8 @@ const FEW = 1000;
 const MAX_AGE_MS = 30_000;
 
 /** Resolves with a count of now or of the last scrape but one. Counts at the same moment share one walk. */
-export function createKeyCensus(options: KeyCensusOptions): () => Promise<Census> {
-  const { keys, certificates, clock, slice = SLICE } = options;
+export function createKeyCensus(deps: KeyCensusDeps): () => Promise<Census> {
+  const { keys, certificates, clock, slice = SLICE } = deps;
   let last: { readonly census: Census; readonly at: number; readonly records: number } | undefined;
   let running: Promise<Census> | undefined;
 

@@ -21,7 +21,7 @@ const KEY_RING_PATH = "/keyring";
 
 const MAX_BODY_BYTES = 4 * 1024;
 
-export type KeyRingRouteOptions = {
+export type KeyRingRouteDeps = {
   readonly ring: StoredKeyRing;
   readonly keys: PlatformCore["keys"];
   readonly storage: Storage;
@@ -29,14 +29,14 @@ export type KeyRingRouteOptions = {
 };
 
 /** The same handler, and the key ring beside what it answers. */
-export function withKeyRing(next: NonResourceHandler, options: KeyRingRouteOptions): NonResourceHandler {
-  const answer = createKeyRingHandler(options);
+export function withKeyRing(next: NonResourceHandler, deps: KeyRingRouteDeps): NonResourceHandler {
+  const answer = createKeyRingHandler(deps);
   return (context) =>
     !context.info.isResourceRequest && context.info.path === KEY_RING_PATH ? answer(context) : next(context);
 }
 
 /** POST takes `{"action": "rotate"}`. Both answer with the state of the ring; no secret is in it. */
-function createKeyRingHandler({ ring, keys, storage, clock }: KeyRingRouteOptions): Handler {
+function createKeyRingHandler({ ring, keys, storage, clock }: KeyRingRouteDeps): Handler {
   const describe = async (): Promise<JsonObject> => {
     const holders = findDigestHolders(ring, keys.all(), clock.now());
     return {

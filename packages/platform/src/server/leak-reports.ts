@@ -39,7 +39,7 @@ const ACCEPTED = JSON.stringify({
   code: 202,
 });
 
-export type LeakReportOptions = {
+export type LeakReportDeps = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "find">;
   readonly sealedRecords: SealedRecordWriter;
@@ -77,7 +77,7 @@ export const leakReportLimits = (clock: Clock): RateLimits => ({
 });
 
 /** The body is any text with keys in it. The checksum in a key tells it from noise before anything is looked up. */
-export function createLeakReports(options: LeakReportOptions): Handler {
+export function createLeakReports(deps: LeakReportDeps): Handler {
   const {
     names,
     keys,
@@ -91,7 +91,7 @@ export function createLeakReports(options: LeakReportOptions): Handler {
     onError,
     signal,
     sealedRecords,
-  } = options;
+  } = deps;
 
   /** `key` is as it was found by the value that was reported: what is done concerns that value. */
   async function deal(key: AccessKeyState): Promise<void> {

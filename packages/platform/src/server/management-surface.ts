@@ -38,7 +38,7 @@ import { createDestinationChanges } from "./destination-changes.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
 import { createWakeUp, type WakeUp } from "./wake-up.ts";
 
-export type ManagementSurfaceOptions = {
+export type ManagementSurfaceDeps = {
   readonly core: PlatformCore;
   readonly configuration: Configuration;
   readonly storage: Storage;
@@ -73,7 +73,7 @@ export type ManagementSurface = ApiSurface &
     readonly queueMetrics: WorkQueueMetrics;
   };
 
-export function createManagementSurface(options: ManagementSurfaceOptions): ManagementSurface {
+export function createManagementSurface(deps: ManagementSurfaceDeps): ManagementSurface {
   const {
     core,
     configuration,
@@ -87,7 +87,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     metrics,
     domainMetrics,
     signal,
-  } = options;
+  } = deps;
   const { names, keys, sources, visibility } = core;
   const continueTokens = createContinueTokens(serverKeys.continueTokens);
   const onError = (error: unknown, subject: string): void => logger.error({ error, component: subject }, "work failed");
@@ -134,7 +134,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       return view.get(secretKeys.of(namespace, name))?.decode();
     },
     queueMetrics: metrics.workQueues,
-    tracing: options.tracing,
+    tracing: deps.tracing,
     onError,
   });
 
@@ -196,8 +196,8 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
     ],
-    nonResource: options.nonResource,
-    nonResourcePaths: options.nonResourcePaths,
+    nonResource: deps.nonResource,
+    nonResourcePaths: deps.nonResourcePaths,
     info: { title: "Postern", version: SERVED_VERSION.gitVersion },
     watchMetrics: {
       watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),

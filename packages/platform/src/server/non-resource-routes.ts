@@ -19,7 +19,7 @@ import { withAuditSearch } from "./audit-route.ts";
 import { withBackup } from "./backup-route.ts";
 import { withKeyRing } from "./key-ring-route.ts";
 
-export type NonResourceRoutesOptions = {
+export type NonResourceRoutesDeps = {
   readonly core: PlatformCore;
   readonly store: ServerStore;
   readonly cache: WatchCache;
@@ -39,8 +39,8 @@ export type NonResourceRoutes = {
   readonly nonResourcePaths: readonly string[];
 };
 
-export function createNonResourceRoutes(options: NonResourceRoutesOptions): NonResourceRoutes {
-  const { core, store, cache, freshness, runtime, logger, metrics, auditPath, draining } = options;
+export function createNonResourceRoutes(deps: NonResourceRoutesDeps): NonResourceRoutes {
+  const { core, store, cache, freshness, runtime, logger, metrics, auditPath, draining } = deps;
   const { disk, keyRing, serverKeys, checks } = store;
   const health = {
     healthz: [pingCheck],

@@ -35,7 +35,7 @@ export async function openNoticeWebhook(
   });
 }
 
-export type NoticeControllerOptions = {
+export type NoticeControllerDeps = {
   readonly port: ControllerPort;
   readonly core: PlatformCore;
   readonly surface: Pick<ManagementSurface, "registry">;
@@ -45,8 +45,8 @@ export type NoticeControllerOptions = {
   readonly metrics: Pick<DomainMetrics, "notices" | "keyEvent">;
 };
 
-export function createNoticeController(options: NoticeControllerOptions): Controller {
-  const { port, core, surface, storage, configuration, webhook, metrics } = options;
+export function createNoticeController(deps: NoticeControllerDeps): Controller {
+  const { port, core, surface, storage, configuration, webhook, metrics } = deps;
   const events = requiredResource(surface.registry, "", "Event");
   const component = core.names.name;
   return createKeyNotices({

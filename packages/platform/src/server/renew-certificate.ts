@@ -8,7 +8,7 @@ import { loadServingIdentity } from "./serving-identity.ts";
 /** Timers hold no more than 2^31 ms; looking once a day is often enough anyway. */
 const INTERVAL_MS = 24 * 3600 * 1000;
 
-export type CertificateRenewalOptions = {
+export type CertificateRenewalDeps = {
   readonly configuration: Configuration;
   readonly runtime: Runtime;
   readonly transport: Pick<HttpTransport, "setCredentials">;
@@ -23,7 +23,7 @@ export function renewCertificate({
   transport,
   renewAt,
   onError,
-}: CertificateRenewalOptions): Disposable {
+}: CertificateRenewalDeps): Disposable {
   let due = renewAt;
   let timer: Disposable | undefined;
   const look = async (): Promise<void> => {

@@ -26,7 +26,7 @@ import { createConsoleRoute } from "../console/console-route.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { redeem } from "../sign-in/oauth-routes.ts";
 import { createScimRoutes } from "../sign-in/scim-routes.ts";
-import type { SignInDependencies } from "../sign-in/sign-in-dependencies.ts";
+import type { SignInRoutesDeps } from "../sign-in/sign-in-deps.ts";
 import { createSignInRoutes, signInLimits } from "../sign-in/sign-in-routes.ts";
 import { createTokenExchange } from "../trust/token-exchange.ts";
 import { takeToken } from "../trust/token-ids.ts";
@@ -44,7 +44,7 @@ import {
 import { createProxyQuestion } from "./proxy-decision.ts";
 import { createProxyRoute } from "./proxy-route.ts";
 import { failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
-import { createSignInDependencies, type SignInParts } from "./sign-in.ts";
+import { createSignInDeps, type SignInParts } from "./sign-in.ts";
 import {
   createTokenExchangeRoute,
   exchangeAuthorizer,
@@ -57,7 +57,7 @@ import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
 /** Who applies the manifests of --bootstrap-dir. No credential gives this name. */
 const BOOTSTRAP_USER = { name: "system:bootstrap", groups: [GROUP_MASTERS] };
 
-export type RequestHandlerOptions = {
+export type RequestHandlerDeps = {
   readonly configuration: Configuration;
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
@@ -80,8 +80,8 @@ export type RequestHandlerOptions = {
   readonly signal: AbortSignal;
 };
 
-export function createRequestHandler(options: RequestHandlerOptions): ApiHandler {
-  const { configuration, core, surface, freshness, replicas, audit, runtime, logger, metrics } = options;
+export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
+  const { configuration, core, surface, freshness, replicas, audit, runtime, logger, metrics } = deps;
   const { clock } = runtime;
   const openRequests = new OpenRequests(runtime);
   // Rates and wrong credentials are counted together, whichever surface they come to.
@@ -89,7 +89,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     runtime,
     logger,
     metrics,
-    tracing: options.tracing,
+    tracing: deps.tracing,
     isServed: surface.serves,
     chosenCredentials: {
       isCredential: core.keys.isChosenValue,
@@ -99,8 +99,8 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     authorizer: recordingUse(core.authorizer, core.usage),
     audit,
     // One for all surfaces: a place is a place, whichever path a request takes.
-    shares: createFairShares(fairSharesOf(configuration), { ...runtime, turn: options.turn }),
-    longWork: createLongWork(clock, createWorkThreads(options.signal)),
+    shares: createFairShares(fairSharesOf(configuration), { ...runtime, turn: deps.turn }),
+    longWork: createLongWork(clock, createWorkThreads(deps.signal)),
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),
@@ -114,11 +114,11 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
   ];
   const outermost = answeredOnceAllKnow(replicas);
   const management = createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost });
-  const signIn = createSignInDependencies(options.signIn, management);
+  const signIn = createSignInDeps(deps.signIn, management);
   const { audit: _, ...unaudited } = chain;
-  const { loadConsole } = options;
+  const { loadConsole } = deps;
   return createFrontDoor({
-    sessions: { keys: core.keys, publicUrl: options.signIn.publicUrl },
+    sessions: { keys: core.keys, publicUrl: deps.signIn.publicUrl },
     management,
     console:
       loadConsole === undefined || !configuration.console
@@ -131,11 +131,11 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
             rateLimits: signInLimits(clock),
           }),
     scim: createHandlerChain(
-      createScimRoutes({ ...core, call: signIn.service.call, publicUrl: options.signIn.publicUrl }),
+      createScimRoutes({ ...core, call: signIn.service.call, publicUrl: deps.signIn.publicUrl }),
       // What is asked goes on to the management API, which decides about it.
       { ...chain, outermost, authorizer: exchangeAuthorizer },
     ),
-    signIn: createHandlerChain(createSignInRoutes(signIn, options.signIn.backChannel), {
+    signIn: createHandlerChain(createSignInRoutes(signIn, deps.signIn.backChannel), {
       ...chain,
       outermost,
       // Who somebody is comes out of it.
@@ -144,7 +144,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       rateLimits: signInLimits(clock),
       bodyBytes: MAX_EXCHANGE_BYTES,
     }),
-    leaks: createHandlerChain(leakReports(options), {
+    leaks: createHandlerChain(leakReports(deps), {
       ...chain,
       outermost,
       authenticator: leakReporters,
@@ -152,7 +152,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       rateLimits: leakReportLimits(clock),
       isUrgent: () => true,
     }),
-    exchange: createHandlerChain(tokenExchange(options, signIn), {
+    exchange: createHandlerChain(tokenExchange(deps, signIn), {
       ...chain,
       // Who asks is in the body. What the rules say has to be the newest there is.
       authenticator: freshAuthenticator(exchangers, freshness),
@@ -182,7 +182,7 @@ export function createBootstrapHandler({
   runtime,
   logger,
   metrics,
-}: Pick<RequestHandlerOptions, "core" | "surface" | "audit" | "runtime" | "logger" | "metrics">): ApiHandler {
+}: Pick<RequestHandlerDeps, "core" | "surface" | "audit" | "runtime" | "logger" | "metrics">): ApiHandler {
   return createHandlerChain(surface.route, {
     runtime,
     logger,
@@ -204,10 +204,7 @@ const heldToItsKey =
     return route(context.with({ outerAuthorizer }));
   };
 
-const tokenExchange = (
-  { core, surface, runtime, signal }: RequestHandlerOptions,
-  signIn: SignInDependencies,
-): Handler =>
+const tokenExchange = ({ core, surface, runtime, signal }: RequestHandlerDeps, signIn: SignInRoutesDeps): Handler =>
   createTokenExchangeRoute({
     redeem: (form, context) => redeem(form, context, signIn),
     names: core.names,
@@ -222,7 +219,7 @@ const tokenExchange = (
     now: () => runtime.clock.now(),
   });
 
-const leakReports = ({ configuration, core, surface, runtime, domainMetrics, signal }: RequestHandlerOptions) =>
+const leakReports = ({ configuration, core, surface, runtime, domainMetrics, signal }: RequestHandlerDeps) =>
   createLeakReports({
     ...core,
     policy: configuration.accessKeys.leaked,

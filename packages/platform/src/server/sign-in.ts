@@ -11,12 +11,12 @@ import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
-import type { BackChannelLogoutOptions } from "../sign-in/back-channel-logout.ts";
+import type { BackChannelLogoutDeps } from "../sign-in/back-channel-logout.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
 import { createMintChild, createMintLogin } from "../sign-in/login-keys.ts";
 import { createProviderClient, type ProviderClient } from "../sign-in/provider-client.ts";
 import { fetchFromProviders } from "../sign-in/provider-fetch.ts";
-import type { SignInDependencies } from "../sign-in/sign-in-dependencies.ts";
+import type { SignInRoutesDeps } from "../sign-in/sign-in-deps.ts";
 import { createSignInTransactions } from "../sign-in/sign-in-flow.ts";
 import { createSignInRecords } from "../sign-in/sign-in-records.ts";
 import { createSignInService, type ManagementAnswer, type ManagementCall } from "../sign-in/sign-in-service.ts";
@@ -24,7 +24,7 @@ import { createSignInUsers, type SignInUsers } from "../sign-in/sign-in-users.ts
 import { takeToken } from "../trust/token-ids.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 
-export type SignInPartsOptions = {
+export type SignInDeps = {
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
   readonly configuration: Configuration;
@@ -35,16 +35,16 @@ export type SignInPartsOptions = {
   readonly signal: AbortSignal;
 };
 
-export type SignInParts = SignInPartsOptions & {
+export type SignInParts = SignInDeps & {
   readonly providers: IdentityProviders;
   readonly client: ProviderClient;
   readonly users: SignInUsers;
   readonly isReserved: (name: string) => boolean;
-  readonly backChannel: BackChannelLogoutOptions;
+  readonly backChannel: BackChannelLogoutDeps;
 };
 
-export function createSignInParts(options: SignInPartsOptions): SignInParts {
-  const { core, surface, configuration, runtime, signal } = options;
+export function createSignInParts(deps: SignInDeps): SignInParts {
+  const { core, surface, configuration, runtime, signal } = deps;
   const { names, directory, identityProviders, issuerKeys, keys } = core;
   const { clock, scheduler } = runtime;
   const installed = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
@@ -67,7 +67,7 @@ export function createSignInParts(options: SignInPartsOptions): SignInParts {
     signal,
   });
   return {
-    ...options,
+    ...deps,
     providers: identityProviders,
     client,
     users,
@@ -88,7 +88,7 @@ export function createSignInParts(options: SignInPartsOptions): SignInParts {
 }
 
 /** `management` answers what pages ask in the name of whoever is signed in. */
-export function createSignInDependencies(parts: SignInParts, management: HandlerChain): SignInDependencies {
+export function createSignInDeps(parts: SignInParts, management: HandlerChain): SignInRoutesDeps {
   const { core, surface, runtime, publicUrl, signal, providers, client, users, isReserved } = parts;
   const { names, directory, secrets, keys } = core;
   const { clock, random } = runtime;

@@ -26,7 +26,7 @@ import { DAY_MS, type PlatformCore } from "../core/platform-core.ts";
 import { SERVED_VERSION } from "../served-version.ts";
 import { createRecordReaper } from "../store/expiring-records.ts";
 import type { ManagementSurface } from "./management-surface.ts";
-import { createNoticeController, type NoticeControllerOptions } from "./notice-controller.ts";
+import { createNoticeController, type NoticeControllerDeps } from "./notice-controller.ts";
 import type { SignInParts } from "./sign-in.ts";
 
 export function startControllers(
@@ -35,7 +35,7 @@ export function startControllers(
   runtime: Runtime,
   storage: Storage,
   { proxy, accessKeys: keySettings, notices }: Pick<Configuration, "proxy" | "accessKeys" | "notices">,
-  noticed: Pick<NoticeControllerOptions, "webhook" | "metrics">,
+  noticed: Pick<NoticeControllerDeps, "webhook" | "metrics">,
   signIn: SignInParts,
 ): readonly Controller[] {
   const { names, keys } = core;

@@ -38,7 +38,7 @@ export const exchangeAuthorizer: Authorizer = {
       : { verdict: "allow", reason: "token exchange needs no credential besides the token" },
 };
 
-export type TokenExchangeRouteOptions = {
+export type TokenExchangeRouteDeps = {
   readonly names: PlatformNames;
   readonly exchange: TokenExchange;
   readonly format: Pick<AccessKeyFormat, "idOf">;
@@ -47,8 +47,8 @@ export type TokenExchangeRouteOptions = {
   readonly redeem: (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
 };
 
-export function createTokenExchangeRoute(options: TokenExchangeRouteOptions): Handler {
-  const { names, exchange, format, now, redeem } = options;
+export function createTokenExchangeRoute(deps: TokenExchangeRouteDeps): Handler {
+  const { names, exchange, format, now, redeem } = deps;
   return async (context) => {
     const { request, audit } = context;
     if (request.method !== "POST") return answer(405, { error: "invalid_request" }, { allow: "POST" });

@@ -12,7 +12,7 @@ import { unreachableError } from "../proxy/upstream-failure.ts";
 
 export type WakeUp = (instance: VirtualClusterInstance) => Promise<void>;
 
-export type WakeUpOptions = {
+export type WakeUpDeps = {
   readonly names: Pick<PlatformNames, "domain">;
   readonly clock: Clock;
   /** Ends with the server. */
@@ -22,7 +22,7 @@ export type WakeUpOptions = {
 
 /** Does nothing for one that is awake. The result rejects with ApiError 503 for one that no request wakes. */
 export const createWakeUp =
-  ({ names, clock, signal, instances }: WakeUpOptions): WakeUp =>
+  ({ names, clock, signal, instances }: WakeUpDeps): WakeUp =>
   async (instance) => {
     if (!isAsleep(instance, names)) return;
     const now = clock.now();

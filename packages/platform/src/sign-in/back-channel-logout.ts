@@ -10,9 +10,9 @@ import { candidateKeys, decodeToken, faultOfTime, isSignedBy, TokenFault } from 
 import type { IdentityProviders } from "./identity-providers.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
 import { askedByForm, oauthAnswer, oauthFailure } from "./route-support.ts";
-import { BACK_CHANNEL_PATH } from "./sign-in-dependencies.ts";
+import { BACK_CHANNEL_PATH } from "./sign-in-deps.ts";
 
-export type BackChannelLogoutOptions = {
+export type BackChannelLogoutDeps = {
   readonly providers: Pick<IdentityProviders, "get">;
   readonly issuerKeys: Pick<IssuerKeys, "find">;
   readonly allKeys: () => Iterable<AccessKeyState>;
@@ -29,16 +29,16 @@ const MAX_ID = 512;
 
 export async function logOutByBackChannel(
   { request, audit }: RequestContext,
-  options: BackChannelLogoutOptions,
+  deps: BackChannelLogoutDeps,
 ): Promise<ApiResponse> {
   const name = request.path.slice(BACK_CHANNEL_PATH.length + 1);
-  const provider = options.providers.get(name);
+  const provider = deps.providers.get(name);
   const text = (await askedByForm(request)).get("logout_token") ?? "";
   try {
     if (provider === undefined || provider.isOff) throw new TokenFault("there is no such identity provider");
-    const { sub, sid } = await verify(text, provider, options);
+    const { sub, sid } = await verify(text, provider, deps);
     const id = providerId(name);
-    const ended = [...options.allKeys()].filter(
+    const ended = [...deps.allKeys()].filter(
       ({ grant, isRetiredValue }) =>
         isRetiredValue !== true &&
         grant?.login !== undefined &&
@@ -46,9 +46,9 @@ export async function logOutByBackChannel(
         (sub === undefined || grant.login.sub === sub) &&
         (sid === undefined || grant.login.sid === sid),
     );
-    for (const key of ended) await options.endSession(key);
+    for (const key of ended) await deps.endSession(key);
     audit.annotate(
-      options.annotation("sessions-ended"),
+      deps.annotation("sessions-ended"),
       ended
         .map((key) => key.name)
         .join(",")
@@ -57,7 +57,7 @@ export async function logOutByBackChannel(
     return oauthAnswer(200, {});
   } catch (error) {
     if (!(error instanceof TokenFault)) throw error;
-    audit.annotate(options.annotation("logout-refusal"), error.message);
+    audit.annotate(deps.annotation("logout-refusal"), error.message);
     return oauthFailure("invalid_request", error.message);
   }
 }
@@ -68,7 +68,7 @@ type LoggedOut = { readonly sub: string | undefined; readonly sid: string | unde
 async function verify(
   text: string,
   provider: IdentityProviderState,
-  { issuerKeys, take, now }: BackChannelLogoutOptions,
+  { issuerKeys, take, now }: BackChannelLogoutDeps,
 ): Promise<LoggedOut> {
   const token = decodeToken(text, ["jwt", "logout+jwt"]);
   const { iat, jti, sub, sid, nonce, events } = token.claims;

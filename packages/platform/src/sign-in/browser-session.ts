@@ -14,12 +14,12 @@ import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { cookieOf, isOwnOrigin } from "./browser.ts";
 import { isSameText } from "./route-support.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import { SESSION_COOKIE } from "./sign-in-dependencies.ts";
+import { SESSION_COOKIE } from "./sign-in-deps.ts";
 
 /** Brings the token of the session along. */
 export const CSRF_HEADER = "x-postern-csrf";
 
-export type BrowserSessionOptions = {
+export type BrowserSessionDeps = {
   readonly keys: Pick<AccessKeyIndex, "find">;
   /** How clients reach this server. */
   readonly publicUrl: () => string;
@@ -40,7 +40,7 @@ const SHOWN_NOWHERE: ResponseHeaders = {
 
 /** The chain, which cookies open as well. */
 export const openedBySessions =
-  (chain: HandlerChain, askedOf: (request: ApiRequest) => Asked, options: BrowserSessionOptions): ApiHandler =>
+  (chain: HandlerChain, askedOf: (request: ApiRequest) => Asked, deps: BrowserSessionDeps): ApiHandler =>
   (request) => {
     if (request.headers["cookie"] === undefined) return chain(request, askedOf(request));
     const value = sessionIn(request);
@@ -48,7 +48,7 @@ export const openedBySessions =
     const { cookie: _, ...headers } = request.headers;
     const asked = askedOf(request);
     if (value === undefined) return chain(request.with({ headers }), asked);
-    const refusal = refusalOf(request, value, options);
+    const refusal = refusalOf(request, value, deps);
     const known = request.with({ headers: { ...headers, authorization: `Bearer ${value}` } });
     const answer = chain(known, refusal === undefined ? asked : { ...asked, refusal, isLongRunning: false });
     return whenDone(answer, (response) => withHeaders(response, SHOWN_NOWHERE));
@@ -61,7 +61,7 @@ function sessionIn(request: ApiRequest): string | undefined {
   return value !== undefined && VALUE.test(value) ? value : undefined;
 }
 
-function refusalOf(request: ApiRequest, value: string, { keys, publicUrl }: BrowserSessionOptions) {
+function refusalOf(request: ApiRequest, value: string, { keys, publicUrl }: BrowserSessionDeps) {
   const fault = faultOfOrigin(request, value, publicUrl());
   if (fault !== undefined) return fault;
   // What is no key at all is refused, counted and slowed down with all others.

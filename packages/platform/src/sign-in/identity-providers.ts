@@ -14,7 +14,7 @@ export type IdentityProviders = KeyGrants &
     all(): readonly IdentityProviderState[];
   };
 
-export type IdentityProvidersOptions = {
+export type IdentityProvidersDeps = {
   readonly records: ViewPrefix;
   readonly directory: Pick<Directory, "user" | "userByIdentity">;
   readonly scheduler: Scheduler;
@@ -23,8 +23,8 @@ export type IdentityProvidersOptions = {
 };
 
 /** Begins to follow the view at once; a change is in it before the write that made it is answered. */
-export function createIdentityProviders(options: IdentityProvidersOptions): IdentityProviders {
-  const { records, directory, scheduler, onError } = options;
+export function createIdentityProviders(deps: IdentityProvidersDeps): IdentityProviders {
+  const { records, directory, scheduler, onError } = deps;
   const byName = new Map<string, IdentityProviderState>();
   const listeners = new Set<() => void>();
   let isLost = false;

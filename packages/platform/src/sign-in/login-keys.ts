@@ -71,7 +71,7 @@ export const createMintLogin =
 /** A session for the holder of a key. Rejects with SignInRefusal. */
 export type MintChild = (presented: string, on: string) => Promise<LoginKey>;
 
-export type MintChildOptions = {
+export type MintChildDeps = {
   readonly mint: { readonly mintGranted: MintGranted };
   readonly keys: AccessKeyIndex;
   readonly records: ViewPrefix;
@@ -86,7 +86,7 @@ const KEY_SESSION_SECONDS = 12 * 60 * 60;
 
 /** The session is a child of the key: it has the same owner, groups, scope and rules, and ends with it. */
 export const createMintChild =
-  ({ mint, keys, records, directory, clock, signal }: MintChildOptions): MintChild =>
+  ({ mint, keys, records, directory, clock, signal }: MintChildDeps): MintChild =>
   async (presented, on) => {
     const parent = keys.find(presented);
     const record = parent && records.view.get(records.prefix + parent.name)?.decode();

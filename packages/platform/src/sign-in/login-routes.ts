@@ -15,10 +15,10 @@ import {
   ORIGINAL_CLI_URL,
   PROFILE_PATH,
   SESSION_COOKIE,
-  type SignInDependencies,
+  type SignInRoutesDeps,
   START_PATH,
   STEP_MS,
-} from "./sign-in-dependencies.ts";
+} from "./sign-in-deps.ts";
 import type { SignInPurpose, SignInTransaction } from "./sign-in-flow.ts";
 import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
 
@@ -26,7 +26,7 @@ const CODE_MS = 60_000;
 const AGAIN = "This sign-in is over, or was begun in another browser. Begin it again.";
 
 /** GET /login: for a session in the browser, or for the original command line. */
-export function openLogin({ request }: RequestContext, deps: SignInDependencies): ApiResponse {
+export function openLogin({ request }: RequestContext, deps: SignInRoutesDeps): ApiResponse {
   const { query } = request;
   const purpose: SignInPurpose =
     query.get("cli") === "true"
@@ -36,7 +36,7 @@ export function openLogin({ request }: RequestContext, deps: SignInDependencies)
 }
 
 /** The choice of a provider, which begins a transaction. */
-export function choosePage(purpose: SignInPurpose, deps: SignInDependencies): ApiResponse {
+export function choosePage(purpose: SignInPurpose, deps: SignInRoutesDeps): ApiResponse {
   const { providers, transactions } = deps;
   const transaction = newTransaction(purpose, deps);
   const usable = providers.all().filter(({ isOff }) => !isOff);
@@ -67,13 +67,13 @@ function whatFor(purpose: SignInPurpose): Html {
   return html`<p>After that you are asked whether a command line may act as you.</p>`;
 }
 
-const newTransaction = (purpose: SignInPurpose, { transactions }: SignInDependencies): SignInTransaction => ({
+const newTransaction = (purpose: SignInPurpose, { transactions }: SignInRoutesDeps): SignInTransaction => ({
   purpose,
   csrf: transactions.secret(),
 });
 
 /** GET /login/start: off to the provider. With `return`, a session in the browser that goes on there; without, what was begun before. */
-export async function startSignIn(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function startSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   const { providers, transactions, client, publicUrl, onError } = deps;
   const next = request.query.get("return");
@@ -102,7 +102,7 @@ export const callbackUrl = (publicUrl: string, provider: string): string =>
   `${publicUrl}${CALLBACK_PATH}/${encodeURIComponent(provider)}`;
 
 /** GET /login/callback/<provider>: back from there. */
-export async function finishSignIn(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function finishSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   const { providers, transactions, client, publicUrl, onError } = deps;
   const transaction = transactions.read(request);
@@ -143,7 +143,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInDependen
 function refused(
   error: unknown,
   context: RequestContext,
-  deps: SignInDependencies,
+  deps: SignInRoutesDeps,
   headers: { readonly [name: string]: string },
 ): ApiResponse {
   if (!(error instanceof SignInRefusal)) throw error;
@@ -155,7 +155,7 @@ async function goOn(
   context: RequestContext,
   purpose: SignInPurpose,
   proof: Proof,
-  deps: SignInDependencies,
+  deps: SignInRoutesDeps,
 ): Promise<ApiResponse> {
   const { transactions, records, clock } = deps;
   if (purpose.kind === "browser") {
@@ -175,7 +175,7 @@ async function goOn(
 }
 
 /** A new session, whatever the browser had before. The page makes the next request one of this site's own, so that it brings the cookie along. */
-function sessionPage(key: string, expiresAt: number, next: string, deps: SignInDependencies): ApiResponse {
+function sessionPage(key: string, expiresAt: number, next: string, deps: SignInRoutesDeps): ApiResponse {
   const { transactions, clock } = deps;
   const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
   return pageResponse("You are signed in", html`<p><a href="${next}">Go on</a></p>`, {
@@ -185,7 +185,7 @@ function sessionPage(key: string, expiresAt: number, next: string, deps: SignInD
 }
 
 /** POST /login/key: a session for whoever has an access key. */
-export async function signInWithKey(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function signInWithKey(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   checkSameOrigin(request, deps.publicUrl());
   const form = await askedByForm(request);
@@ -206,7 +206,7 @@ export async function signInWithKey(context: RequestContext, deps: SignInDepende
 }
 
 /** GET /login/confirm: what a command line gets, before it does. */
-export async function confirmPage({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function confirmPage({ request }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { transactions, records } = deps;
   const transaction = transactions.read(request);
   const record = await records.read("pending", transaction?.pending ?? "");
@@ -245,7 +245,7 @@ const targetsOf = (purpose: SignInPurpose): readonly string[] => {
 };
 
 /** POST /login/confirm. */
-export async function confirmSignIn(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function confirmSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request, audit } = context;
   const { transactions, records, names, publicUrl } = deps;
   checkSameOrigin(request, publicUrl());
@@ -280,7 +280,7 @@ export async function confirmSignIn(context: RequestContext, deps: SignInDepende
 async function answerLoopback(
   { redirectUri, state, challenge }: SignInPurpose & { readonly kind: "loopback" },
   proof: Proof | undefined,
-  { transactions, records, clock, publicUrl }: SignInDependencies,
+  { transactions, records, clock, publicUrl }: SignInRoutesDeps,
   headers: { readonly [name: string]: string },
 ): Promise<ApiResponse> {
   const target = new URL(redirectUri);
@@ -299,7 +299,7 @@ async function answerLoopback(
 async function answerDevice(
   { userCode }: SignInPurpose & { readonly kind: "device" },
   proof: Proof | undefined,
-  deps: SignInDependencies,
+  deps: SignInRoutesDeps,
   headers: { readonly [name: string]: string },
 ): Promise<ApiResponse> {
   const { records } = deps;

@@ -3,10 +3,10 @@
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
-import type { SignInDependencies } from "./sign-in-dependencies.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 
 type Noting = Pick<RequestContext, "audit">;
-type Names = Pick<SignInDependencies, "names">;
+type Names = Pick<SignInRoutesDeps, "names">;
 
 const MAX_TEXT = 256;
 
@@ -23,7 +23,7 @@ export const noteProvider = (context: Noting, deps: Names, provider: string): vo
 export const noteUser = (context: Noting, deps: Names, user: string): void => note(context, deps, "sign-in-user", user);
 
 /** The key of the session, by its handle, and whose it is. */
-export function noteIssued(context: Noting, deps: Names & Pick<SignInDependencies, "keys">, value: string): void {
+export function noteIssued(context: Noting, deps: Names & Pick<SignInRoutesDeps, "keys">, value: string): void {
   const key = deps.keys.find(value);
   if (key === undefined) return;
   context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, key.id);

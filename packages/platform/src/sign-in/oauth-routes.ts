@@ -16,8 +16,8 @@ import {
   CLI_CLIENT,
   DEVICE_AUTHORIZATION_PATH,
   DEVICE_PATH,
-  type SignInDependencies,
-} from "./sign-in-dependencies.ts";
+  type SignInRoutesDeps,
+} from "./sign-in-deps.ts";
 import { readProof } from "./sign-in-service.ts";
 
 export const CODE_GRANT = "authorization_code";
@@ -32,7 +32,7 @@ const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
 /** GET /.well-known/oauth-authorization-server */
-export function describeServer({ publicUrl, providers }: SignInDependencies): ApiResponse {
+export function describeServer({ publicUrl, providers }: SignInRoutesDeps): ApiResponse {
   const url = publicUrl();
   return oauthAnswer(200, {
     issuer: url,
@@ -50,7 +50,7 @@ export function describeServer({ publicUrl, providers }: SignInDependencies): Ap
 }
 
 /** GET /oauth/authorize: a command line sends the browser here. What is wrong with the address itself is said here and redirects nowhere. */
-export function authorize({ request }: RequestContext, deps: SignInDependencies): ApiResponse {
+export function authorize({ request }: RequestContext, deps: SignInRoutesDeps): ApiResponse {
   const { query } = request;
   const isOnce = new Set(query.keys()).size === query.size;
   const redirectUri = query.get("redirect_uri") ?? "";
@@ -73,7 +73,7 @@ export function authorize({ request }: RequestContext, deps: SignInDependencies)
 }
 
 /** POST /oauth/device_authorization */
-export async function authorizeDevice({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function authorizeDevice({ request }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { transactions, records, clock, publicUrl } = deps;
   const form = await askedByForm(request);
   if (form.get("client_id") !== CLI_CLIENT) return oauthFailure("invalid_client", "there is no such client", 401);
@@ -130,7 +130,7 @@ const codeIn = ({ query }: ApiRequest): string => {
 };
 
 /** POST /device */
-export async function takeUserCode(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function takeUserCode(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   checkSameOrigin(request, deps.publicUrl());
   const userCode = userCodeIn(((await askedByForm(request)).get("user_code") ?? "").slice(0, 64));
@@ -143,7 +143,7 @@ export async function takeUserCode(context: RequestContext, deps: SignInDependen
 export async function redeem(
   form: URLSearchParams,
   context: RequestContext,
-  deps: SignInDependencies,
+  deps: SignInRoutesDeps,
 ): Promise<ApiResponse> {
   const { request } = context;
   if (form.get("client_id") !== CLI_CLIENT) return oauthFailure("invalid_client", "there is no such client", 401);
@@ -172,7 +172,7 @@ type Redeemed =
   | (ApiResponse & { readonly refusal?: string })
   | { readonly proof: NonNullable<ReturnType<typeof readProof>> };
 
-async function redeemCode(form: URLSearchParams, { records }: SignInDependencies): Promise<Redeemed> {
+async function redeemCode(form: URLSearchParams, { records }: SignInRoutesDeps): Promise<Redeemed> {
   const verifier = form.get("code_verifier") ?? "";
   // Whoever guesses has one guess.
   const content = await records.take("code", form.get("code") ?? "");
@@ -188,7 +188,7 @@ async function redeemCode(form: URLSearchParams, { records }: SignInDependencies
   return { ...oauthFailure("invalid_grant", "the code is not good"), refusal };
 }
 
-async function redeemDevice(form: URLSearchParams, { records, clock }: SignInDependencies): Promise<Redeemed> {
+async function redeemDevice(form: URLSearchParams, { records, clock }: SignInRoutesDeps): Promise<Redeemed> {
   const code = form.get("device_code") ?? "";
   const record = await records.read("device", code);
   if (record === undefined) return OVER;

@@ -8,18 +8,12 @@ import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { askedByForm, isSameText } from "./route-support.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
 import { sessionOf } from "./session-of.ts";
-import {
-  LOGIN_PATH,
-  PROFILE_PATH,
-  SESSION_COOKIE,
-  SIGN_OUT_PATH,
-  type SignInDependencies,
-} from "./sign-in-dependencies.ts";
+import { LOGIN_PATH, PROFILE_PATH, SESSION_COOKIE, SIGN_OUT_PATH, type SignInRoutesDeps } from "./sign-in-deps.ts";
 
 const CLEARED = { "set-cookie": setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 }) };
 
 /** GET /profile/access-keys */
-export async function profilePage({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function profilePage({ request }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const session = await sessionOf(request, deps);
   if (session === undefined)
     return redirectResponse(`${LOGIN_PATH}?return=${encodeURIComponent(PROFILE_PATH)}`, CLEARED);
@@ -66,7 +60,7 @@ function tableOf(items: readonly JsonObject[], current: string, csrf: string): H
 }
 
 /** POST /profile/sign-out: deletes a key of one's own, and forgets the session where it is that. */
-export async function signOut({ request, audit }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function signOut({ request, audit }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   checkSameOrigin(request, deps.publicUrl());
   const form = await askedByForm(request);
   const session = await sessionOf(request, deps);

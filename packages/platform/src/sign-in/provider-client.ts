@@ -66,7 +66,7 @@ export type ProviderClient = {
   faultOf(provider: IdentityProviderState): Promise<string | undefined>;
 };
 
-export type ProviderClientOptions = {
+export type ProviderClientDeps = {
   readonly fetchFrom: ProviderFetch;
   readonly issuerKeys: Pick<IssuerKeys, "find">;
   /** The value of a Secret; undefined where there is none. */
@@ -85,12 +85,7 @@ type Known = {
   readonly made: Promise<Configuration>;
 };
 
-export function createProviderClient({
-  fetchFrom,
-  issuerKeys,
-  secretAt,
-  clock,
-}: ProviderClientOptions): ProviderClient {
+export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }: ProviderClientDeps): ProviderClient {
   const known = new Map<string, Known>();
 
   const configurationOf = async (provider: IdentityProviderState): Promise<Configuration> => {
@@ -230,7 +225,7 @@ function authenticationOf({ spec }: IdentityProviderState, secret: string): Clie
 
 function secretOf(
   { spec: { clientSecretRef: reference } }: IdentityProviderState,
-  secretAt: ProviderClientOptions["secretAt"],
+  secretAt: ProviderClientDeps["secretAt"],
 ): string {
   if (reference === undefined) return "";
   const { secretNamespace, secretName, key = "clientSecret" } = reference;

@@ -12,7 +12,7 @@ import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
 import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } from "../trust/fetch-key-set.ts";
 
-export type ProviderFetchOptions = {
+export type ProviderFetchDeps = {
   readonly scheduler: Scheduler;
   /** For the server that the provider's resource names. */
   readonly addresses: AddressRules;
@@ -25,8 +25,8 @@ export type ProviderFetchOptions = {
 
 export type ProviderFetch = (place: IssuerPlace) => CustomFetch;
 
-export const createProviderFetch = (options: ProviderFetchOptions): ProviderFetch => {
-  const { scheduler, addresses, otherAddresses, userAgent, signal } = options;
+export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
+  const { scheduler, addresses, otherAddresses, userAgent, signal } = deps;
   return (place) => {
     const { origin: own } = discoveryUrlOf(place);
     return async (address, { method, headers, body }) => {

@@ -5,7 +5,7 @@ import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { html, pageResponse } from "./pages.ts";
-import { LOGIN_PATH } from "./sign-in-dependencies.ts";
+import { LOGIN_PATH } from "./sign-in-deps.ts";
 
 const MAX_FORM_BYTES = 24 * 1024;
 const MAX_FIELDS = 20;

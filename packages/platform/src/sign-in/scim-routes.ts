@@ -17,7 +17,7 @@ import type { ManagementAnswer, ManagementCall } from "./sign-in-service.ts";
 export const SCIM_PATH = "/scim/v2";
 export const SCIM_ROLE = "scim";
 
-export type ScimOptions = {
+export type ScimDeps = {
   readonly names: PlatformNames;
   readonly keys: { byId(id: string): AccessKeyState | undefined };
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
@@ -42,12 +42,12 @@ class ScimFault extends Error {
   }
 }
 
-export function createScimRoutes(options: ScimOptions): Handler {
-  const { publicUrl } = options;
+export function createScimRoutes(deps: ScimDeps): Handler {
+  const { publicUrl } = deps;
   return async (context) => {
     try {
-      checkKey(context, options);
-      return await answerScim(context, { ...options, base: `${publicUrl()}${SCIM_PATH}` });
+      checkKey(context, deps);
+      return await answerScim(context, { ...deps, base: `${publicUrl()}${SCIM_PATH}` });
     } catch (error) {
       if (error instanceof ScimFault) return refusal(error.status, error.message, error.scimType);
       if (error instanceof ScimFilterFault) return refusal(400, error.message, "invalidFilter");
@@ -57,10 +57,10 @@ export function createScimRoutes(options: ScimOptions): Handler {
   };
 }
 
-type Scim = ScimOptions & { readonly base: string };
+type Scim = ScimDeps & { readonly base: string };
 
 /** A key says itself that it is a directory's: one that may do everything is none. */
-function checkKey({ credential }: RequestContext, { keys }: ScimOptions): void {
+function checkKey({ credential }: RequestContext, { keys }: ScimDeps): void {
   const key = credential === undefined ? undefined : keys.byId(credential.id);
   if (key === undefined) throw new ScimFault(401, "an access key is missing");
   if (key.restrictions?.scope?.roles.some(({ role }) => role === SCIM_ROLE) !== true)

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { cookieOf } from "./browser.ts";
 import { SESSION_TYPE } from "./browser-session.ts";
-import { SESSION_COOKIE, type SignInDependencies } from "./sign-in-dependencies.ts";
+import { SESSION_COOKIE, type SignInRoutesDeps } from "./sign-in-deps.ts";
 
 export type Session = {
   /** The value of its access key. */
@@ -17,7 +17,7 @@ export type Session = {
 /** Asks with the key, so that the question counts as its use. `value` is that of the cookie. */
 export async function sessionOf(
   request: ApiRequest,
-  { service, names, keys }: Pick<SignInDependencies, "service" | "names" | "keys">,
+  { service, names, keys }: Pick<SignInRoutesDeps, "service" | "names" | "keys">,
   value: string | undefined = cookieOf(request, SESSION_COOKIE),
 ): Promise<Session | undefined> {
   if (value === undefined || value === "") return undefined;

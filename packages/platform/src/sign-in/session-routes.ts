@@ -14,13 +14,13 @@ import { SignInRefusal } from "./map-claims.ts";
 import { noteIssued, noteRefusal } from "./note-sign-in.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
 import { type Session, sessionOf } from "./session-of.ts";
-import { SESSION_COOKIE, type SignInDependencies, START_PATH } from "./sign-in-dependencies.ts";
+import { SESSION_COOKIE, type SignInRoutesDeps, START_PATH } from "./sign-in-deps.ts";
 
 const MAX_BODY = 8 * 1024;
 const CLEARED = setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 });
 
 /** GET: who is signed in, and where somebody can. `return` is the path to which the providers' addresses lead back. */
-export async function showSession({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function showSession({ request }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const value = cookieOf(request, SESSION_COOKIE) ?? "";
   const fault = faultOfOrigin(request, value, deps.publicUrl());
   if (fault !== undefined) throw fault;
@@ -31,7 +31,7 @@ export async function showSession({ request }: RequestContext, deps: SignInDepen
 }
 
 /** POST: `{"key": "..."}` begins a session that ends with that access key. */
-export async function openSession(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function openSession(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   const { service, clock } = deps;
   checkSameOrigin(request, deps.publicUrl());
@@ -77,7 +77,7 @@ function keyIn(bytes: Uint8Array): string {
 }
 
 /** DELETE: deletes the key of the session, and what was made to end with it. */
-export async function closeSession({ request, audit }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function closeSession({ request, audit }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const value = cookieOf(request, SESSION_COOKIE) ?? "";
   if (value === "") throw unauthorizedError();
   const fault = faultOfOrigin(request, value, deps.publicUrl());
@@ -90,7 +90,7 @@ export async function closeSession({ request, audit }: RequestContext, deps: Sig
   return { status: 204, headers: { "set-cookie": CLEARED, ...NO_STORE }, body: { type: "bytes", bytes: "" } };
 }
 
-function describe({ key, keyName, self }: Session, { keys }: SignInDependencies): JsonObject {
+function describe({ key, keyName, self }: Session, { keys }: SignInRoutesDeps): JsonObject {
   const { user, team, subject = "" } = self;
   const expiresAt = keys.find(key)?.expiresAt;
   return {
@@ -102,7 +102,7 @@ function describe({ key, keyName, self }: Session, { keys }: SignInDependencies)
   };
 }
 
-const providersFor = (next: string, { providers }: SignInDependencies): readonly JsonObject[] =>
+const providersFor = (next: string, { providers }: SignInRoutesDeps): readonly JsonObject[] =>
   providers
     .all()
     .filter(({ isOff }) => !isOff)

@@ -7,7 +7,7 @@ import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { type BackChannelLogoutOptions, logOutByBackChannel } from "./back-channel-logout.ts";
+import { type BackChannelLogoutDeps, logOutByBackChannel } from "./back-channel-logout.ts";
 import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, startSignIn } from "./login-routes.ts";
 import { authorize, authorizeDevice, describeServer, devicePage, takeUserCode } from "./oauth-routes.ts";
 import { redirectResponse } from "./pages.ts";
@@ -26,11 +26,11 @@ import {
   PROFILE_PATH,
   SESSION_PATH,
   SIGN_OUT_PATH,
-  type SignInDependencies,
+  type SignInRoutesDeps,
   START_PATH,
-} from "./sign-in-dependencies.ts";
+} from "./sign-in-deps.ts";
 
-type Route = (context: RequestContext, deps: SignInDependencies) => Awaitable<ApiResponse>;
+type Route = (context: RequestContext, deps: SignInRoutesDeps) => Awaitable<ApiResponse>;
 
 type Routes = { readonly [method: string]: Route };
 
@@ -62,7 +62,7 @@ const PER_SOURCE = { qps: 10, burst: 200 };
 
 export const signInLimits = (clock: Clock): RateLimits => ({ perSource: createRateLimiter(PER_SOURCE, clock) });
 
-export function createSignInRoutes(deps: SignInDependencies, backChannel: BackChannelLogoutOptions): Handler {
+export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChannelLogoutDeps): Handler {
   const routesOf = (path: string): Routes => {
     if (isBelow(path, CALLBACK_PATH)) return { GET: finishSignIn };
     if (isBelow(path, BACK_CHANNEL_PATH)) return { POST: (context) => logOutByBackChannel(context, backChannel) };

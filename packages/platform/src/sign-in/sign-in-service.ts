@@ -35,7 +35,7 @@ export type SignInService = {
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
 };
 
-export type SignInServiceOptions = {
+export type SignInServiceDeps = {
   readonly providers: Pick<IdentityProviders, "get">;
   readonly users: SignInUsers;
   readonly mintLogin: MintLogin;
@@ -46,8 +46,8 @@ export type SignInServiceOptions = {
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
 };
 
-export function createSignInService(options: SignInServiceOptions): SignInService {
-  const { providers, users, mintLogin, mintChild, endSession, isReserved, apiVersion, call } = options;
+export function createSignInService(deps: SignInServiceDeps): SignInService {
+  const { providers, users, mintLogin, mintChild, endSession, isReserved, apiVersion, call } = deps;
   return {
     call,
     endSession,

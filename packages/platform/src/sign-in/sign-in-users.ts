@@ -12,7 +12,7 @@ import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 import { objectNameFor } from "./scim-resources.ts";
 
-export type SignInUsersOptions = {
+export type SignInUsersDeps = {
   readonly directory: Directory;
   readonly users: () => InstalledResource;
   readonly teams: () => InstalledResource;
@@ -30,8 +30,8 @@ export type SignInUsers = {
 
 const ATTEMPTS = 2;
 
-export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
-  const { directory, clock, signal } = options;
+export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
+  const { directory, clock, signal } = deps;
   const contextOf = ({ definition: { group, version, plural } }: InstalledResource, verb: string, name: string) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
@@ -40,7 +40,7 @@ export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
     await resource.store.update(contextOf(resource, "update", name), "", name, update, { dryRun: false });
   };
   const writeIdentity = async (name: string, provider: string, { subject, groups }: MappedIdentity): Promise<void> =>
-    await change(options.users(), name, (object) => {
+    await change(deps.users(), name, (object) => {
       // The store holds no other kind under this resource.
       const user = object as User;
       const identities = user.spec?.identities ?? [];
@@ -55,7 +55,7 @@ export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
   const create = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
     const { username, subject, groups, email, displayName } = identity;
     const name = objectNameFor(username);
-    const resource = options.users();
+    const resource = deps.users();
     const { group, version, kind } = resource.definition;
     const user = {
       apiVersion: `${group}/${version}`,
@@ -74,7 +74,7 @@ export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
   };
   const join = async (team: string, name: string): Promise<void> => {
     try {
-      await change(options.teams(), team, (object) => {
+      await change(deps.teams(), team, (object) => {
         // The store holds no other kind under this resource.
         const { spec } = object as Team;
         const users = spec?.users ?? [];

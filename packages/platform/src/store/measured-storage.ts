@@ -5,7 +5,7 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 
-export type MeasuredStorageOptions = {
+export type MeasuredStorageDeps = {
   /** Stays the one that is closed. */
   readonly storage: Storage;
   /** Such as `etcd`. */
@@ -16,7 +16,7 @@ export type MeasuredStorageOptions = {
 
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-export function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageOptions): Storage {
+export function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageDeps): Storage {
   const histogram = new SeriesHistogram({
     name: "postern_store_operation_duration_seconds",
     help: "How long operations on the store took, by store and operation; those that failed as well",

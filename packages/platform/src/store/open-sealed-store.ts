@@ -16,7 +16,7 @@ import { unreadableSecret } from "../encryption/unreadable-value.ts";
 /** Where servers share a store, none of them writes under the old key any more so long after a rotation. */
 export const SETTLE_MS = 10 * 60_000;
 
-export type SealedStoreOptions = {
+export type SealedStoreDeps = {
   /** As it is on disk. */
   readonly disk: Storage;
   readonly isShared: boolean;
@@ -30,9 +30,9 @@ export type SealedStoreOptions = {
 
 /** Rejects with ConfigurationError where the server key does not open the store. */
 export async function openSealedStore(
-  options: SealedStoreOptions,
+  deps: SealedStoreDeps,
 ): Promise<{ readonly keyRing: StoredKeyRing; readonly storage: Storage }> {
-  const { disk, isShared, serverSecrets, configuration, runtime, logger, metrics } = options;
+  const { disk, isShared, serverSecrets, configuration, runtime, logger, metrics } = deps;
   const { clock, random } = runtime;
   const keyRing = await withRemedy(
     openKeyRing({

@@ -32,7 +32,7 @@ export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" |
   readonly isFirst: boolean;
 };
 
-export type ServerStoreOptions = {
+export type ServerStoreDeps = {
   readonly configuration: Configuration;
   readonly secrets: ServerSecrets;
   readonly runtime: Runtime;
@@ -45,8 +45,8 @@ export type ServerStoreOptions = {
 };
 
 /** Rejects with ConfigurationError: for a store that cannot be opened, and for a server key that is missing or does not open it. */
-export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
-  const { configuration, secrets, runtime, logger, metrics, tracing, teardown } = options;
+export async function openServerStore(deps: ServerStoreDeps): Promise<ServerStore> {
+  const { configuration, secrets, runtime, logger, metrics, tracing, teardown } = deps;
   const { scheduler, random } = runtime;
   const store = await openStore(configuration, { isServer: true, onChecked: reportStoreCheck(logger, metrics) });
   const { storage: opened, election, isShared, enter, reloadCredentials, checks } = store;

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { HealthCheck } from "@postern/apiserver/health/health-check";
 import { createSoleLeaderElection, type LeaderElection } from "@postern/apiserver/storage/leader-election";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
-import type { Replicas, ReplicasOptions } from "@postern/apiserver/storage/replicas";
+import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
@@ -23,7 +23,7 @@ export type OpenedStore = {
   /** Other servers may write to it. */
   readonly isShared: boolean;
   /** Enters among the servers on a store that others share. */
-  readonly enter?: (options: ReplicasOptions & { readonly id: string }) => Replicas;
+  readonly enter?: (deps: ReplicasDeps & { readonly id: string }) => Replicas;
   /** Takes up credentials for the store whose files have changed. Rejects where they do not work: the old ones stay in use. */
   readonly reloadCredentials?: () => Promise<void>;
   /** What `/readyz` asks beside the server itself. */
@@ -105,7 +105,7 @@ async function openEtcd(
       storage,
       election: createEtcdLeaderElection({ storage }),
       isShared: true,
-      enter: (options) => createEtcdReplicas({ storage, ...options }),
+      enter: (deps) => createEtcdReplicas({ storage, ...deps }),
       checks: [storage.health],
       ...(tls === undefined ? {} : { reloadCredentials: createCredentialReload(etcd, tls, storage.connection) }),
     };

@@ -11,7 +11,7 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from "@ope
 import { createSeriesCounter } from "@postern/apiserver/metrics/series";
 import type { Span, SpanAttributes, SpanStart, TraceHeaders, Tracing } from "@postern/apiserver/tracing/tracing";
 import { SERVED_VERSION } from "../served-version.ts";
-import type { OpenedTracing, OpenTracingOptions, TracingSettings } from "./tracing-settings.ts";
+import type { OpenedTracing, OpenTracingDeps, TracingSettings } from "./tracing-settings.ts";
 
 const KINDS: { readonly [kind in SpanStart["kind"]]: SpanKind } = {
   server: SpanKind.SERVER,
@@ -24,8 +24,8 @@ const SHUTDOWN_MS = 3_000;
 /** Failures are many while a collector is away. */
 const WARN_EVERY_MS = 60_000;
 
-export function startOpenTelemetry(settings: TracingSettings, options: OpenTracingOptions): OpenedTracing {
-  const { scheduler } = options;
+export function startOpenTelemetry(settings: TracingSettings, deps: OpenTracingDeps): OpenedTracing {
+  const { scheduler } = deps;
   const Exporter = settings.protocol === "http/json" ? JsonExporter : ProtobufExporter;
   const inner = new Exporter();
   const provider = new BasicTracerProvider({
@@ -34,7 +34,7 @@ export function startOpenTelemetry(settings: TracingSettings, options: OpenTraci
       "service.version": SERVED_VERSION.gitVersion,
       "process.pid": process.pid,
     }).merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor(countingExporter(inner, options))],
+    spanProcessors: [new BatchSpanProcessor(countingExporter(inner, deps))],
   });
   return {
     ...createTracing(provider, settings),
@@ -103,7 +103,7 @@ function known(attributes: SpanAttributes): KnownAttributes {
 /** Counts what arrives and what is lost, and says so in the log from time to time. */
 function countingExporter(
   inner: SpanExporter,
-  { logger, metrics, scheduler }: Pick<OpenTracingOptions, "logger" | "metrics" | "scheduler">,
+  { logger, metrics, scheduler }: Pick<OpenTracingDeps, "logger" | "metrics" | "scheduler">,
 ): SpanExporter {
   const counter = createSeriesCounter({
     name: "postern_trace_spans_total",

@@ -4,11 +4,11 @@
 
 import { access, constants } from "node:fs/promises";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { type OpenedTracing, type OpenTracingOptions, readTracingSettings } from "./tracing-settings.ts";
+import { type OpenedTracing, type OpenTracingDeps, readTracingSettings } from "./tracing-settings.ts";
 
 /** Undefined where nobody collects traces. Rejects with ConfigurationError for variables that nothing can be made of. */
-export async function openTracing(options: OpenTracingOptions): Promise<OpenedTracing | undefined> {
-  const settings = readTracingSettings(options.environment);
+export async function openTracing(deps: OpenTracingDeps): Promise<OpenedTracing | undefined> {
+  const settings = readTracingSettings(deps.environment);
   if (settings === undefined) return undefined;
   for (const { name, value } of settings.files) {
     await access(value, constants.R_OK).catch((error: unknown) => {
@@ -16,5 +16,5 @@ export async function openTracing(options: OpenTracingOptions): Promise<OpenedTr
     });
   }
   const { startOpenTelemetry } = await import("./open-telemetry.ts");
-  return startOpenTelemetry(settings, options);
+  return startOpenTelemetry(settings, deps);
 }

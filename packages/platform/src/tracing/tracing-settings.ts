@@ -8,7 +8,7 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import type { Environment } from "../config/environment.ts";
 
-export type OpenTracingOptions = {
+export type OpenTracingDeps = {
   readonly environment: Environment;
   readonly logger: Logger;
   readonly metrics: Pick<ServerMetrics, "registry">;

@@ -16,7 +16,7 @@ import type { IssuerSource } from "./trust-rule-state.ts";
 /** Where documents are, and what verifies their servers. */
 export type IssuerPlace = Pick<IssuerSource, "issuer" | "discoveryURL" | "certificateAuthorityPem" | "isTenants">;
 
-export type FetchKeySetOptions = {
+export type FetchKeySetDeps = {
   readonly scheduler: Scheduler;
   /** For issuers that administrators of the platform name. */
   readonly addresses: AddressRules;
@@ -36,13 +36,13 @@ export const ISSUER_LIMITS = {
 };
 const MAX_DEPTH = 20;
 
-export function createFetchKeySet(options: FetchKeySetOptions): FetchKeySet {
+export function createFetchKeySet(deps: FetchKeySetDeps): FetchKeySet {
   return async (source, signal) => {
     const start = discoveryUrlOf(source);
     const read = (what: string, url: URL): Promise<string> => {
       // A document sends us to its own server, or to anybody whom everybody reaches.
-      const addresses = source.isTenants || url.origin !== start.origin ? options.tenantAddresses : options.addresses;
-      return readDocument(what, url, source, { ...options, addresses }, signal);
+      const addresses = source.isTenants || url.origin !== start.origin ? deps.tenantAddresses : deps.addresses;
+      return readDocument(what, url, source, { ...deps, addresses }, signal);
     };
     const document = await read("its discovery document", start);
     const { issuer, jwks_uri: place } = parseDocument(document);
@@ -80,7 +80,7 @@ async function readDocument(
   what: string,
   { origin, pathname, search }: URL,
   { certificateAuthorityPem }: IssuerSource,
-  { scheduler, addresses, userAgent }: Omit<FetchKeySetOptions, "tenantAddresses">,
+  { scheduler, addresses, userAgent }: Omit<FetchKeySetDeps, "tenantAddresses">,
   signal: AbortSignal,
 ): Promise<string> {
   try {

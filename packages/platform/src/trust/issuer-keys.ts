@@ -35,7 +35,7 @@ export class FetchFault extends Error {
   override readonly name = "FetchFault";
 }
 
-export type IssuerKeysOptions = {
+export type IssuerKeysDeps = {
   readonly fetchKeySet: FetchKeySet;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -53,7 +53,7 @@ const MAX_WAITING = 100;
 
 const NOTHING: IssuerState = { keys: [], fetchedAt: undefined, fault: undefined };
 
-export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysOptions): IssuerKeys {
+export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysDeps): IssuerKeys {
   const places = new Map<string, Place>();
   const listeners = new ChangeListeners<[IssuerSource]>();
   const stopping = new AbortController();

@@ -27,7 +27,7 @@ export type TokenCheck = {
   readonly message: string;
 };
 
-export type JudgeOptions = {
+export type JudgeDeps = {
   readonly issuerKeys: Pick<IssuerKeys, "find">;
   readonly directory: Pick<Directory, "user">;
   /** Why the keys that a rule was written with do not stand behind it any more; undefined where they do. */
@@ -54,7 +54,7 @@ export type TokenJudge = {
 const MAX_TOKEN_ID = 512;
 const MAX_REMEMBERED_MS = 24 * 60 * 60_000;
 
-export function createTokenJudge({ issuerKeys, directory, faultOfWriter, clock }: JudgeOptions): TokenJudge {
+export function createTokenJudge({ issuerKeys, directory, faultOfWriter, clock }: JudgeDeps): TokenJudge {
   const check = (type: TokenCheck["type"], field: string, fault: string | undefined, good: string): TokenCheck => ({
     type,
     field,

@@ -55,7 +55,7 @@ export class ExchangeRefusal extends Error {
   }
 }
 
-export type TokenExchangeOptions = {
+export type TokenExchangeDeps = {
   readonly rules: Pick<TrustRules, "get" | "ofIssuer">;
   readonly judge: Pick<TokenJudge, "refusalOf">;
   /** Resolves with false where the token was taken before. */
@@ -79,7 +79,7 @@ const MAX_HELD_BACK = 10_000;
 const MAX_NAMED = 5;
 
 /** Rejects with ExchangeRefusal. */
-export function createTokenExchange({ rules, judge, take, issue, clock }: TokenExchangeOptions): TokenExchange {
+export function createTokenExchange({ rules, judge, take, issue, clock }: TokenExchangeDeps): TokenExchange {
   const perAddress = createRateLimiter(PER_ADDRESS, clock);
   const failures = createRateLimiter(FAILURES, clock);
   /** Until when, by the clock that only goes forward. */

@@ -21,7 +21,7 @@ export type TrustRules = KeyGrants &
     all(): Iterable<TrustRuleState>;
   };
 
-export type TrustRulesOptions = {
+export type TrustRulesDeps = {
   readonly names: Pick<PlatformNames, "projectOf">;
   readonly restrictionNames: RestrictionNames;
   readonly clusterRules: ViewPrefix;
@@ -32,8 +32,8 @@ export type TrustRulesOptions = {
 };
 
 /** Begins to follow both views at once; a change is in it before the write that made it is answered. */
-export function createTrustRules(options: TrustRulesOptions): TrustRules {
-  const { names, restrictionNames, clusterRules, projectRules, scheduler, onError } = options;
+export function createTrustRules(deps: TrustRulesDeps): TrustRules {
+  const { names, restrictionNames, clusterRules, projectRules, scheduler, onError } = deps;
   const byKey = new Map<string, TrustRuleState>();
   const byId = new Map<string, TrustRuleState>();
   const byIssuer = new Map<string, Set<TrustRuleState>>();

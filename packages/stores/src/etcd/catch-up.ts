@@ -10,7 +10,7 @@ import type { WatchResponse } from "./etcd-messages.ts";
 import type { Scheduler } from "./etcd-timers.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 
-export type CatchUpOptions = {
+export type CatchUpDeps = {
   readonly connection: EtcdConnection;
   readonly keys: EtcdKeys;
   readonly scheduler: Scheduler;
@@ -28,13 +28,13 @@ const TRIES = 5;
 const RETRY_MS = 100;
 
 export class CatchUp implements Disposable {
-  readonly #options: CatchUpOptions;
+  readonly #deps: CatchUpDeps;
   #stream: EtcdWatchStream | undefined;
   #retry: Disposable | undefined;
   #failures = 0;
 
-  constructor(options: CatchUpOptions) {
-    this.#options = options;
+  constructor(deps: CatchUpDeps) {
+    this.#deps = deps;
   }
 
   /** Calls the watcher from the next microtask on. */
@@ -45,7 +45,7 @@ export class CatchUp implements Disposable {
 
   /** The watcher is live once its own events reach those of the feed. */
   check(): void {
-    const { watcher, feed } = this.#options;
+    const { watcher, feed } = this.#deps;
     if (watcher.disposed) {
       this[Symbol.dispose]();
       return;
@@ -62,16 +62,16 @@ export class CatchUp implements Disposable {
   [Symbol.dispose](): void {
     this.#stream?.[Symbol.dispose]();
     this.#retry?.[Symbol.dispose]();
-    this.#options.over();
+    this.#deps.over();
   }
 
   get #complete(): boolean {
-    const { watcher, feed } = this.#options;
+    const { watcher, feed } = this.#deps;
     return watcher.covered >= Math.min(feed.changed() ?? feed.reached(), feed.reached());
   }
 
   #open(): void {
-    const { connection, keys, watcher } = this.#options;
+    const { connection, keys, watcher } = this.#deps;
     this.#retry = undefined;
     this.#stream = new EtcdWatchStream(connection, {
       range: keys.everything,
@@ -83,7 +83,7 @@ export class CatchUp implements Disposable {
   }
 
   #receive({ events: told }: WatchResponse): void {
-    const { keys, watcher } = this.#options;
+    const { keys, watcher } = this.#deps;
     if (told !== undefined) {
       const { events, revision = 0, incomplete } = toCommits(keys, told, watcher.covered);
       if (incomplete) {
@@ -97,7 +97,7 @@ export class CatchUp implements Disposable {
   }
 
   #lose(error: Error): void {
-    const { connection, scheduler, watcher, over } = this.#options;
+    const { connection, scheduler, watcher, over } = this.#deps;
     const lost = this.#stream;
     this.#stream = undefined;
     lost?.[Symbol.dispose]();

@@ -7,7 +7,7 @@ import type { EtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { EtcdWatchStream, FROM_NOW } from "./etcd-watch-stream.ts";
 
-export type EtcdLeaderElectionOptions = {
+export type EtcdLeaderElectionDeps = {
   readonly storage: Pick<EtcdStorage, "connection" | "keys">;
   /** How long after the end of a leader that could not resign the next one waits, in seconds; 10 when absent. */
   readonly ttlSeconds?: number;
@@ -17,17 +17,17 @@ export type EtcdLeaderElectionOptions = {
 const DEFAULT_TTL_SECONDS = 10;
 const RETRY_MS = 500;
 
-export function createEtcdLeaderElection(options: EtcdLeaderElectionOptions): LeaderElection {
-  const { storage, ttlSeconds = DEFAULT_TTL_SECONDS, scheduler = systemScheduler } = options;
+export function createEtcdLeaderElection(deps: EtcdLeaderElectionDeps): LeaderElection {
+  const { storage, ttlSeconds = DEFAULT_TTL_SECONDS, scheduler = systemScheduler } = deps;
   return new EtcdLeaderElection(storage, ttlSeconds, scheduler);
 }
 
 class EtcdLeaderElection implements LeaderElection {
-  readonly #storage: EtcdLeaderElectionOptions["storage"];
+  readonly #storage: EtcdLeaderElectionDeps["storage"];
   readonly #ttlSeconds: number;
   readonly #scheduler: Scheduler;
 
-  constructor(storage: EtcdLeaderElectionOptions["storage"], ttlSeconds: number, scheduler: Scheduler) {
+  constructor(storage: EtcdLeaderElectionDeps["storage"], ttlSeconds: number, scheduler: Scheduler) {
     this.#storage = storage;
     this.#ttlSeconds = ttlSeconds;
     this.#scheduler = scheduler;

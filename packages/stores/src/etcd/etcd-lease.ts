@@ -6,7 +6,7 @@ import type { LeaseKeepAliveRequest } from "./etcd-messages.ts";
 import type { Scheduler } from "./etcd-timers.ts";
 import type { GrpcStream } from "./grpc-channel.ts";
 
-export type EtcdLeaseOptions = {
+export type EtcdLeaseDeps = {
   readonly connection: EtcdConnection;
   readonly scheduler: Scheduler;
   readonly ttlSeconds: number;
@@ -18,7 +18,7 @@ const RENEWALS_PER_TTL = 4;
 
 export class EtcdLease implements AsyncDisposable {
   readonly id: number;
-  readonly #options: EtcdLeaseOptions;
+  readonly #deps: EtcdLeaseDeps;
   readonly #over = new AbortController();
   #stream: GrpcStream<LeaseKeepAliveRequest> | undefined;
   #renewal: Disposable | undefined;
@@ -26,19 +26,19 @@ export class EtcdLease implements AsyncDisposable {
   #askedAt: number;
 
   /** Rejects with what the connection rejects with. */
-  static async grant(options: EtcdLeaseOptions): Promise<EtcdLease> {
-    const { connection, ttlSeconds } = options;
+  static async grant(deps: EtcdLeaseDeps): Promise<EtcdLease> {
+    const { connection, ttlSeconds } = deps;
     // Chosen here: numbers of etcd's own choice are larger than what JavaScript counts exactly.
     const id = randomInt(1, 2 ** 48 - 1);
     const askedAt = performance.now();
     await connection.call(connection.methods.leaseGrant, { ID: id, TTL: ttlSeconds }, { repeatable: false });
-    return new EtcdLease(id, askedAt, options);
+    return new EtcdLease(id, askedAt, deps);
   }
 
-  private constructor(id: number, askedAt: number, options: EtcdLeaseOptions) {
+  private constructor(id: number, askedAt: number, deps: EtcdLeaseDeps) {
     this.id = id;
     this.#askedAt = askedAt;
-    this.#options = options;
+    this.#deps = deps;
     this.#extend(askedAt);
     this.#renewLater();
   }
@@ -57,7 +57,7 @@ export class EtcdLease implements AsyncDisposable {
   /** Gives the lease back; what hangs on it is gone at once, or where etcd is out of reach when it runs out. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end();
-    const { connection } = this.#options;
+    const { connection } = this.#deps;
     await connection
       .call(connection.methods.leaseRevoke, { ID: this.id }, { repeatable: true })
       // It runs out by itself.
@@ -73,17 +73,17 @@ export class EtcdLease implements AsyncDisposable {
   }
 
   get #ttlMs(): number {
-    return this.#options.ttlSeconds * 1_000;
+    return this.#deps.ttlSeconds * 1_000;
   }
 
   #extend(askedAt: number): void {
     this.#expiry?.[Symbol.dispose]();
     const left = askedAt + this.#ttlMs * MARGIN - performance.now();
-    this.#expiry = this.#options.scheduler.schedule(Math.max(left, 0), () => this.#end());
+    this.#expiry = this.#deps.scheduler.schedule(Math.max(left, 0), () => this.#end());
   }
 
   #renewLater(): void {
-    this.#renewal = this.#options.scheduler.schedule(this.#ttlMs / RENEWALS_PER_TTL, () => this.#renew());
+    this.#renewal = this.#deps.scheduler.schedule(this.#ttlMs / RENEWALS_PER_TTL, () => this.#renew());
   }
 
   #renew(): void {
@@ -92,11 +92,11 @@ export class EtcdLease implements AsyncDisposable {
     this.#renewLater();
     // An endpoint that has not answered since the last time is left.
     if (this.#stream !== undefined) this.#leaveEndpoint();
-    if (!this.#options.connection.closed) this.#open();
+    if (!this.#deps.connection.closed) this.#open();
   }
 
   #open(): void {
-    const { connection } = this.#options;
+    const { connection } = this.#deps;
     const askedAt = performance.now();
     const stream = connection.endpoint.stream(connection.methods.leaseKeepAlive, {
       message: ({ TTL = 0 }) => {
@@ -117,7 +117,7 @@ export class EtcdLease implements AsyncDisposable {
   }
 
   #leaveEndpoint(): void {
-    const { connection } = this.#options;
+    const { connection } = this.#deps;
     this.#stream?.cancel();
     this.#stream = undefined;
     connection.leave(connection.endpoint);

@@ -1,7 +1,7 @@
 // The servers on one etcd: each keeps a key on a lease and lets nobody in without it. Whoever has written something that must hold
 // everywhere asks all of them, and waits until each has answered or its key is gone.
 
-import type { Replicas, ReplicasOptions } from "@postern/apiserver/storage/replicas";
+import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas";
 import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import { EtcdLease } from "./etcd-lease.ts";
 import type { EtcdEvent } from "./etcd-messages.ts";
@@ -9,7 +9,7 @@ import type { EtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { sharedRuns } from "./shared-runs.ts";
 
-export type EtcdReplicasOptions = ReplicasOptions & {
+export type EtcdReplicasDeps = ReplicasDeps & {
   readonly storage: Pick<EtcdStorage, "connection" | "keys" | "followOwnKeys">;
   /** No other server has the same. */
   readonly id: string;
@@ -22,11 +22,11 @@ const RETRY_MS = 500;
 /** An answer that was not seen is looked for again after this. */
 const LOOK_AGAIN_MS = 250;
 
-export const createEtcdReplicas = (options: EtcdReplicasOptions): Replicas => new EtcdReplicas(options);
+export const createEtcdReplicas = (deps: EtcdReplicasDeps): Replicas => new EtcdReplicas(deps);
 
 class EtcdReplicas implements Replicas {
   readonly entered: Promise<void>;
-  readonly #options: EtcdReplicasOptions;
+  readonly #deps: EtcdReplicasDeps;
   readonly #scheduler: Scheduler;
   readonly #key: Buffer;
   readonly #stopping = createSharedAbortController();
@@ -44,16 +44,16 @@ class EtcdReplicas implements Replicas {
   #asked = 0;
   #answering = false;
 
-  constructor(options: EtcdReplicasOptions) {
-    this.#options = options;
-    this.#scheduler = options.scheduler ?? systemScheduler;
-    this.#key = Buffer.from(options.storage.keys.replica(options.id));
-    this.#ask = sharedRuns(() => this.#put(options.storage.keys.ask, NOTHING));
+  constructor(deps: EtcdReplicasDeps) {
+    this.#deps = deps;
+    this.#scheduler = deps.scheduler ?? systemScheduler;
+    this.#key = Buffer.from(deps.storage.keys.replica(deps.id));
+    this.#ask = sharedRuns(() => this.#put(deps.storage.keys.ask, NOTHING));
     this.#readOthers = sharedRuns(() => this.#readReplicas());
     this.entered = new Promise((resolve) => {
       this.#settleEntered = resolve;
     });
-    this.#following = options.storage.followOwnKeys((events) => this.#see(events));
+    this.#following = deps.storage.followOwnKeys((events) => this.#see(events));
     this.#ended = this.#stay();
   }
 
@@ -74,7 +74,7 @@ class EtcdReplicas implements Replicas {
   async allKnow(): Promise<void> {
     const end = new AbortController();
     // Whoever has not seen the write by then has had no news for as long, and lets nobody in.
-    using _ = this.#scheduler.schedule(this.#options.boundMs, () => end.abort(), { isAwaited: true });
+    using _ = this.#scheduler.schedule(this.#deps.boundMs, () => end.abort(), { isAwaited: true });
     let asked: number | undefined;
     while (!end.signal.aborted && !this.#stopping.signal.aborted) {
       const changed = this.#untilChange(end.signal);
@@ -120,7 +120,7 @@ class EtcdReplicas implements Replicas {
   }
 
   async #readReplicas(): Promise<ReadonlyMap<string, number>> {
-    const { connection, keys } = this.#options.storage;
+    const { connection, keys } = this.#deps.storage;
     const { kvs = [] } = await connection.call(connection.methods.range, keys.replicas, { repeatable: true });
     const others = new Map<string, number>();
     for (const { key = NOTHING, value = NOTHING } of kvs) {
@@ -130,7 +130,7 @@ class EtcdReplicas implements Replicas {
   }
 
   async #put(key: Uint8Array, value: Uint8Array, lease?: number): Promise<number> {
-    const { connection } = this.#options.storage;
+    const { connection } = this.#deps.storage;
     const put = { key, value, ...(lease === undefined ? {} : { lease }) };
     const { header } = await connection.call(
       connection.methods.txn,
@@ -141,7 +141,7 @@ class EtcdReplicas implements Replicas {
   }
 
   #see(events: readonly EtcdEvent[]): void {
-    const { ask, replicas } = this.#options.storage.keys;
+    const { ask, replicas } = this.#deps.storage.keys;
     let isChanged = false;
     for (const { type, kv } of events) {
       const key = kv?.key ?? NOTHING;
@@ -167,7 +167,7 @@ class EtcdReplicas implements Replicas {
         // Without a lease this server lets nobody in.
         if (lease === undefined) return;
         const asked = this.#asked;
-        await this.#options.waitFor(asked);
+        await this.#deps.waitFor(asked);
         await this.#put(this.#key, Buffer.from(String(asked)), lease.id);
         answered = asked;
       }
@@ -180,7 +180,7 @@ class EtcdReplicas implements Replicas {
 
   /** Enters, and enters again whenever the lease is lost. */
   async #stay(): Promise<void> {
-    const { connection } = this.#options.storage;
+    const { connection } = this.#deps.storage;
     const stopped = untilAborted(this.#stopping.signal);
     while (!this.#stopping.signal.aborted) {
       let lease: EtcdLease | undefined;
@@ -188,7 +188,7 @@ class EtcdReplicas implements Replicas {
         lease = await EtcdLease.grant({ connection, scheduler: this.#scheduler, ttlSeconds: TTL_SECONDS });
         await this.#put(this.#key, Buffer.from("0"), lease.id);
         // What was written while nobody waited for this server.
-        await this.#options.refresh();
+        await this.#deps.refresh();
         this.#lease = lease;
         this.#settleEntered();
         // Someone may have asked between the key and the lease.

@@ -18,7 +18,7 @@ import { ObservedRevisions } from "./observed-revisions.ts";
 /** Where the history of a cluster is: a restored backup begins another one. */
 export type EtcdPosition = { readonly revision: Revision; readonly clusterId: number };
 
-export type WatchFeedOptions = {
+export type WatchFeedDeps = {
   readonly connection: EtcdConnection;
   readonly keys: EtcdKeys;
   readonly scheduler: Scheduler;
@@ -45,7 +45,7 @@ const LATE_MS = 20;
 const VERY_LATE_MS = 250;
 
 export class WatchFeed implements Disposable {
-  readonly #options: WatchFeedOptions;
+  readonly #deps: WatchFeedDeps;
   readonly #watchers = new WatcherSet();
   readonly #observed = new ObservedRevisions();
   readonly #catchUps = new Set<CatchUp>();
@@ -73,10 +73,10 @@ export class WatchFeed implements Disposable {
   readonly #firstContact: Promise<void>;
   #settleFirstContact = () => {};
 
-  constructor(options: WatchFeedOptions) {
-    this.#options = options;
-    this.#reached = options.position.revision;
-    this.#clusterId = options.position.clusterId;
+  constructor(deps: WatchFeedDeps) {
+    this.#deps = deps;
+    this.#reached = deps.position.revision;
+    this.#clusterId = deps.position.clusterId;
     // An etcd that nobody has written to is at revision 1.
     this.#changed = this.#reached <= 1 ? this.#reached : undefined;
     this.#firstContact = new Promise((resolve) => {
@@ -140,7 +140,7 @@ export class WatchFeed implements Disposable {
 
   #hurry(): void {
     const delayMs = this.#orderedProgress ? LATE_MS : VERY_LATE_MS;
-    this.#late ??= this.#options.scheduler.schedule(delayMs, () => {
+    this.#late ??= this.#deps.scheduler.schedule(delayMs, () => {
       this.#late = undefined;
       if (!this.#isLate) return;
       this.#hurrying = true;
@@ -165,11 +165,11 @@ export class WatchFeed implements Disposable {
     if (!this.#hurrying) return;
     this.#hurrying = false;
     // A failure here is one of the whole store, and shows elsewhere.
-    if (this.#isLate) this.#options.tick().catch(() => {});
+    if (this.#isLate) this.#deps.tick().catch(() => {});
   }
 
   #connect(startRevision: Revision): void {
-    const { connection, keys } = this.#options;
+    const { connection, keys } = this.#deps;
     const stream = new EtcdWatchStream(connection, {
       range: keys.everything,
       startRevision,
@@ -182,7 +182,7 @@ export class WatchFeed implements Disposable {
   }
 
   #beat(): void {
-    this.#heartbeat = this.#options.scheduler.schedule(HEARTBEAT_MS, () => {
+    this.#heartbeat = this.#deps.scheduler.schedule(HEARTBEAT_MS, () => {
       this.#observed.releaseOld();
       if (++this.#silence > SILENT_HEARTBEATS) {
         this.#lose(new StorageUnavailableError(`etcd at ${this.#stream?.endpoint.address} does not answer`));
@@ -197,7 +197,7 @@ export class WatchFeed implements Disposable {
     this.#silence = 0;
     if (response.created === true) this.#created();
     else if (response.events !== undefined) {
-      this.#apply(toCommits(this.#options.keys, response.events, this.#reached));
+      this.#apply(toCommits(this.#deps.keys, response.events, this.#reached));
       for (const listener of this.#ownKeyListeners) listener(response.events);
     } else this.#progress(response.header?.revision ?? 0);
   }
@@ -216,7 +216,7 @@ export class WatchFeed implements Disposable {
   async #learnVersion(): Promise<void> {
     const stream = this.#stream;
     if (stream === undefined) return;
-    const { connection } = this.#options;
+    const { connection } = this.#deps;
     const { version = "" } = await stream.endpoint
       .call(connection.methods.status, {}, HEARTBEAT_MS)
       .catch(() => ({ version: "" }));
@@ -251,8 +251,8 @@ export class WatchFeed implements Disposable {
     this.#disconnect();
     this.#observed.releaseAll();
     if (error instanceof RevisionCompactedError) this.#forget(error);
-    else if (lost !== undefined) this.#options.connection.leave(lost.endpoint);
-    this.#cutOffTimer ??= this.#options.scheduler.schedule(CUT_OFF_MS, () => {
+    else if (lost !== undefined) this.#deps.connection.leave(lost.endpoint);
+    this.#cutOffTimer ??= this.#deps.scheduler.schedule(CUT_OFF_MS, () => {
       this.#cutOff = new StorageUnavailableError("etcd is out of reach", { cause: error });
       this.#failWatches(this.#cutOff);
       this.#settleFirstContact();
@@ -261,13 +261,13 @@ export class WatchFeed implements Disposable {
   }
 
   #reconnectLater(): void {
-    this.#retry = this.#options.scheduler.schedule(this.#retryMs, () => void this.#reconnect());
+    this.#retry = this.#deps.scheduler.schedule(this.#retryMs, () => void this.#reconnect());
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
   }
 
   async #reconnect(): Promise<void> {
     try {
-      const { revision, clusterId } = await this.#options.readPosition();
+      const { revision, clusterId } = await this.#deps.readPosition();
       if (this.#closed) return;
       if (clusterId !== this.#clusterId || revision < this.#reached) {
         // A backup has been restored: what happened since, nobody knows.
@@ -306,7 +306,7 @@ export class WatchFeed implements Disposable {
   }
 
   #catchUp(watcher: Watcher): Disposable {
-    const { connection, keys, scheduler } = this.#options;
+    const { connection, keys, scheduler } = this.#deps;
     const run = new CatchUp({
       connection,
       keys,

@@ -43,7 +43,7 @@ const fields = s
   .describe("TokenReview attempts to authenticate a token to a known user.");
 type TokenReview = KindOf<typeof fields>;
 
-export type TokenReviewOptions = {
+export type TokenReviewDeps = {
   readonly tokens: TokenAuthenticator;
   /** The names this server goes by as the audience of a token: what is wanted of one where the review names none. */
   readonly audiences: readonly string[];
@@ -70,7 +70,7 @@ export const tokenReviews = ({
   audiences,
   accepts = () => true,
   limited = unlimited,
-}: TokenReviewOptions): ResourceDefinition =>
+}: TokenReviewDeps): ResourceDefinition =>
   defineBuiltin({
     group: AUTHENTICATION_GROUP,
     version: "v1",

@@ -10,7 +10,7 @@ import { createPendingObjects } from "./pending-objects.ts";
 import { parseAmount, quantityText } from "./quantities.ts";
 import type { ResourceQuota } from "./resource-quotas.ts";
 
-type QuotaAdmissionOptions = {
+type QuotaAdmissionDeps = {
   readonly quotas: () => InstalledResource;
   readonly registry: Pick<ResourceRegistry, "find">;
   /** Milliseconds that never go back. */
@@ -18,7 +18,7 @@ type QuotaAdmissionOptions = {
 };
 
 /** Counts what is there and what is on its way there; upstream counts in the status of the quota, at the price of a write. */
-export function createQuotaAdmission({ quotas, registry, elapsed }: QuotaAdmissionOptions): AdmissionPlugin {
+export function createQuotaAdmission({ quotas, registry, elapsed }: QuotaAdmissionDeps): AdmissionPlugin {
   const pending = createPendingObjects(elapsed);
   return {
     name: "ResourceQuota",

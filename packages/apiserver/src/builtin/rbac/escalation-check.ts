@@ -21,7 +21,7 @@ import { readRoleRef } from "../../authorization/rbac/role-binding.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { rulesClosedOutside } from "./closed-outside.ts";
 
-export type EscalationCheckOptions = {
+export type EscalationCheckDeps = {
   readonly authorizer: Authorizer;
   readonly ruleResolver: RuleResolver;
   /** Where the rules of a role that is to be bound are found. */
@@ -41,21 +41,21 @@ export type EscalationCheck = {
   binding(binding: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
 };
 
-export const createEscalationCheck = (options: EscalationCheckOptions): EscalationCheck => ({
+export const createEscalationCheck = (deps: EscalationCheckDeps): EscalationCheck => ({
   async role(role, old, context) {
     if (isExempt(role, old, context)) return;
     const { namespace = "", name = "" } = role.metadata;
     const resource = role.kind === "Role" ? "roles" : "clusterroles";
     const target = { apiGroup: RBAC_GROUP, resource, namespace, name };
-    const mayEscalate = await isAllowed(options, context, "escalate", target);
+    const mayEscalate = await isAllowed(deps, context, "escalate", target);
     const refuse = (why: string): never => {
       throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
     };
-    const missing = await missingRights(options, context, namespace, readPolicyRules(role["rules"]), mayEscalate);
+    const missing = await missingRights(deps, context, namespace, readPolicyRules(role["rules"]), mayEscalate);
     if (missing !== undefined) refuse(missing);
     if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
     // It can gather anything, now and later.
-    if ((await missingRights(options, context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
+    if ((await missingRights(deps, context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
       refuse("must have cluster-admin privileges to use the aggregationRule");
     }
   },
@@ -68,13 +68,13 @@ export const createEscalationCheck = (options: EscalationCheckOptions): Escalati
     if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
     const role = roleRef.kind === "Role" ? "roles" : "clusterroles";
     const target = { apiGroup: roleRef.apiGroup, resource: role, namespace, name: roleRef.name };
-    const mayBind = await isAllowed(options, context, "bind", target);
-    const rules = options.source.rulesOf(roleRef, namespace);
+    const mayBind = await isAllowed(deps, context, "bind", target);
+    const rules = deps.source.rulesOf(roleRef, namespace);
     if (rules === undefined && !mayBind) {
       throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
     }
     // A role that is yet to come may open anything.
-    const missing = await missingRights(options, context, namespace, rules ?? FULL_AUTHORITY, mayBind);
+    const missing = await missingRights(deps, context, namespace, rules ?? FULL_AUTHORITY, mayBind);
     if (missing === undefined) return;
     const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
     throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
@@ -85,7 +85,7 @@ const isExempt = (object: KubeObject, old: KubeObject | undefined, { user }: Req
   isMaster(user) || (old !== undefined && changesOnlyForGarbageCollection(object, old));
 
 async function isAllowed(
-  { authorizer }: EscalationCheckOptions,
+  { authorizer }: EscalationCheckDeps,
   { user, credential }: RequestContext,
   verb: "escalate" | "bind",
   target: Pick<AuthorizationAttributes, "apiGroup" | "resource" | "namespace" | "name">,
@@ -108,7 +108,7 @@ async function isAllowed(
  * not hold (`mayGiveAll`) is still held to what their credential opens on the way here: that they cannot widen.
  */
 async function missingRights(
-  { ruleResolver }: EscalationCheckOptions,
+  { ruleResolver }: EscalationCheckDeps,
   context: RequestContext,
   namespace: string,
   wanted: readonly PolicyRule[],

@@ -25,7 +25,7 @@ export type ServiceAddresses = {
   refusePort(port: number, service: Service): string | undefined;
 };
 
-export type ServiceAddressOptions = {
+export type ServiceAddressDeps = {
   readonly view: CacheView;
   readonly prefix: string;
   /** Milliseconds that never go back. */
@@ -34,7 +34,7 @@ export type ServiceAddressOptions = {
   readonly random: () => number;
 };
 
-export function createServiceAddresses({ view, prefix, elapsed, random }: ServiceAddressOptions): ServiceAddresses {
+export function createServiceAddresses({ view, prefix, elapsed, random }: ServiceAddressDeps): ServiceAddresses {
   /** By address or port, and when it was chosen. */
   const chosen = new Map<string | number, number>();
 

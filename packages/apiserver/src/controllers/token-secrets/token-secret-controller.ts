@@ -17,7 +17,7 @@ import type { ControlledResource, Controller, ControllerPort } from "../controll
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
-export type TokenSecretOptions = {
+export type TokenSecretDeps = {
   readonly secrets: ControlledResource;
   readonly accounts: ControlledResource;
   readonly tokens: Pick<ServiceAccountTokens, "issueForSecret">;
@@ -27,7 +27,7 @@ export type TokenSecretOptions = {
 
 export function createTokenSecretController(
   port: Omit<ControllerPort, "resources">,
-  { secrets, accounts, tokens, rootCertificateAuthority }: TokenSecretOptions,
+  { secrets, accounts, tokens, rootCertificateAuthority }: TokenSecretDeps,
 ): Controller {
   const { scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "serviceaccount_tokens_secret", process });

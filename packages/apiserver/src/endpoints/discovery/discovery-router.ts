@@ -17,7 +17,7 @@ import { apiVersions } from "./legacy-discovery.ts";
 import { perRevision } from "./per-revision.ts";
 import { type PreparedDocument, prepareDocument, preparedResponse } from "./prepared-document.ts";
 
-export type DiscoveryOptions = {
+export type DiscoveryDeps = {
   /** The resources served now. */
   readonly resources: () => readonly ResourceDefinition[];
   /** Moves whenever the set of resources changes. */
@@ -39,7 +39,7 @@ export function createDiscoveryRouter({
   revision,
   otherPaths = [],
   info = { title: "Kubernetes", version: "unversioned" },
-}: DiscoveryOptions): DiscoveryRouter {
+}: DiscoveryDeps): DiscoveryRouter {
   const documents = perRevision(revision, () => discoveryDocuments(resources()));
   const root = perRevision(revision, () => prepareDocument(rootPaths(documents(), otherPaths)));
   const openApi = createOpenApiRouter({ groups: perRevision(revision, () => documents().groups), revision, info });

@@ -11,7 +11,7 @@ import { type PreparedBody, prepareBody, preparedResponse } from "../discovery/p
 import { negotiateMediaType } from "../negotiation/negotiate-output.ts";
 import { type ApiInfo, type OpenApiDocuments, openApiDocuments } from "./openapi-documents.ts";
 
-export type OpenApiOptions = {
+export type OpenApiRouterDeps = {
   readonly groups: () => readonly ApiGroup[];
   readonly revision: () => number;
   readonly info: ApiInfo;
@@ -38,7 +38,7 @@ export function createOpenApiRouter({
   groups,
   revision,
   info,
-}: OpenApiOptions): (context: RequestContext) => Promise<ApiResponse> | undefined {
+}: OpenApiRouterDeps): (context: RequestContext) => Promise<ApiResponse> | undefined {
   const documents = perRevision(revision, () => openApiDocuments(groups(), info));
   const indexes = perRevision(revision, () => new Map<string, PreparedBody>());
 

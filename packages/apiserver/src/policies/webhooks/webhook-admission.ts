@@ -29,7 +29,7 @@ import { resolveEndpoint, type ServiceViews, urlOf } from "./resolve-endpoint.ts
 import { REVIEW_VERSIONS } from "./validate-webhooks.ts";
 import { WebhookCallError, type WebhookCaller } from "./webhook-caller.ts";
 
-export type WebhookAdmissionOptions = ServiceViews & {
+export type WebhookAdmissionDeps = ServiceViews & {
   readonly mutating: InstalledResource;
   readonly validating: InstalledResource;
   readonly registry: Pick<ResourceRegistry, "resources">;
@@ -49,10 +49,10 @@ const MUTATION = "mutation.webhook.admission.k8s.io/";
 const VALIDATION = "validating.webhook.admission.k8s.io/";
 
 /** Costs nothing but two look-ups where there are none. The server's own requests are not asked about: see ADR 72. */
-export function createWebhookAdmission(options: WebhookAdmissionOptions): AdmissionPlugin {
-  const { registry, namespaces, authorizer } = options;
-  const mutating = createWebhookList(options.mutating);
-  const validating = createWebhookList(options.validating);
+export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlugin {
+  const { registry, namespaces, authorizer } = deps;
+  const mutating = createWebhookList(deps.mutating);
+  const validating = createWebhookList(deps.validating);
 
   const concerns = ({ resource, context }: AdmissionAttributes): boolean =>
     resource.group !== ADMISSION_GROUP && context.user !== systemUser;
@@ -70,7 +70,7 @@ export function createWebhookAdmission(options: WebhookAdmissionOptions): Admiss
     async admit(attributes) {
       const webhooks = mutating.list();
       if (webhooks.length === 0 || !concerns(attributes)) return attributes.object;
-      return await mutate(webhooks, attributes, await spaceOf(attributes), matcherFor(attributes), options);
+      return await mutate(webhooks, attributes, await spaceOf(attributes), matcherFor(attributes), deps);
     },
 
     async validate(attributes) {
@@ -84,7 +84,7 @@ export function createWebhookAdmission(options: WebhookAdmissionOptions): Admiss
       }
       checkCount(relevant.length);
       if (relevant.length === 0) return;
-      const ask = createQuestions(options);
+      const ask = createQuestions(deps);
       const outcomes = await outside(attributes, () =>
         Promise.allSettled(relevant.map(({ named, seen }) => ask(named, seen, false))),
       );
@@ -105,9 +105,9 @@ async function mutate(
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
   matcher: Matcher,
-  options: WebhookAdmissionOptions,
+  deps: WebhookAdmissionDeps,
 ): Promise<KubeObject | undefined> {
-  const ask = createQuestions(options);
+  const ask = createQuestions(deps);
   let current = attributes;
   let calls = 0;
   let hasChanged = false;
@@ -177,7 +177,7 @@ const internalErrorOf = (why: string, cause?: unknown): ApiError =>
 type Ask = (named: NamedWebhook, seen: SeenRequest, isMutating: boolean) => Promise<ReviewAnswer>;
 
 /** Texts are made once for each form in which the same request is seen. */
-function createQuestions({ caller, newUid, ...views }: WebhookAdmissionOptions): Ask {
+function createQuestions({ caller, newUid, ...views }: WebhookAdmissionDeps): Ask {
   const texts = new Map<KubeObject | undefined, Map<ResourceDefinition, ReturnType<typeof reviewTextFor>>>();
   const textFor = ({ attributes, seenAs }: SeenRequest): ReturnType<typeof reviewTextFor> => {
     const ofObject = texts.get(attributes.object) ?? new Map();

@@ -26,7 +26,7 @@ import type { CertificateHolders } from "./certificate-holders.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 import type { EmbeddedClusters } from "./embedded-clusters.ts";
 
-export type EmbeddedBackendOptions = {
+export type EmbeddedBackendDeps = {
   readonly clusters: EmbeddedClusters;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
   readonly runtime: Pick<Runtime, "clock" | "random">;
@@ -40,8 +40,8 @@ export type EmbeddedBackendOptions = {
 };
 
 /** `uid` is that of the instance. */
-export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: string): VirtualClusterBackend {
-  const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates } = options;
+export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): VirtualClusterBackend {
+  const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates } = deps;
   /** A token of another cluster is nothing here, whoever let it in. */
   const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
   return {

@@ -51,7 +51,7 @@ import { createCertificateSigningController } from "../certificate-signing/certi
 import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
 import { applyObjects } from "./apply-objects.ts";
 import { DEFAULT_SHARE, meteredStorage, type StorageShare } from "./metered-storage.ts";
-import { createWebhookConnections, type WebhookConnectionsOptions } from "./webhook-connections.ts";
+import { createWebhookConnections, type WebhookConnectionsDeps } from "./webhook-connections.ts";
 
 export type EmbeddedClusterOptions = {
   /** Names its part of the store. */
@@ -80,7 +80,7 @@ export type EmbeddedClusterOptions = {
   /** What its instance says of it, asked anew each time. Absent: nothing beyond what every cluster is. */
   readonly settings?: (() => ClusterSettings) | undefined;
   /** How its admission webhooks are reached. */
-  readonly webhooks: Pick<WebhookConnectionsOptions, "addresses" | "resolve" | "userAgent">;
+  readonly webhooks: Pick<WebhookConnectionsDeps, "addresses" | "resolve" | "userAgent">;
   /** Faults of work that no request waits for. */
   readonly onError: (error: unknown, subject: string) => void;
   /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */

@@ -53,7 +53,7 @@ export type EmbeddedClusters = Disposable & {
   readonly running: number;
 };
 
-export type EmbeddedClustersOptions = Omit<
+export type EmbeddedClustersDeps = Omit<
   EmbeddedClusterOptions,
   "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned" | "settings"
 > & {
@@ -71,8 +71,8 @@ export type EmbeddedClustersOptions = Omit<
 
 const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false, completesJobs: false, share: DEFAULT_SHARE };
 
-export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
-  const { storage, cache, sealedValues, runtime } = options;
+export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClusters {
+  const { storage, cache, sealedValues, runtime } = deps;
   const customResources = createCompiledDefinitions();
 
   const viewAt = (uid: string, location: ResourceLocation): ViewPrefix => {
@@ -90,14 +90,14 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     const serviceAccountKey = await loadOrCreateServiceAccountKey(records);
     return await startEmbeddedCluster(
       {
-        ...options,
+        ...deps,
         customResources,
         composition: virtualClusterComposition(uid),
-        settings: options.settingsOf === undefined ? undefined : () => options.settingsOf?.(uid) ?? NO_SETTINGS,
+        settings: deps.settingsOf === undefined ? undefined : () => deps.settingsOf?.(uid) ?? NO_SETTINGS,
         authority,
         serviceAccountKey,
         onCertificateSigned: async (certificatePem, lineage) =>
-          await options.onCertificateSigned?.(uid, certificatePem, lineage),
+          await deps.onCertificateSigned?.(uid, certificatePem, lineage),
       },
       signal,
     );

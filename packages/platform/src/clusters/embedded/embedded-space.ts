@@ -7,13 +7,13 @@ import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
 import { isWithin } from "../kubernetes-backend/namespaced-target.ts";
 import type { SpaceBackend } from "../kubernetes-backend/space-backend.ts";
 import { carries, type SpaceMetadata } from "../space-metadata.ts";
-import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./embedded-backend.ts";
+import { createEmbeddedBackend, type EmbeddedBackendDeps } from "./embedded-backend.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 /** `uid` is that of the instance; `namespace` the name by which its people know it. */
-export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string, namespace: string): SpaceBackend {
-  const { clusters, runtime } = options;
-  const backend = createEmbeddedBackend(options, uid);
+export function createEmbeddedSpace(deps: EmbeddedBackendDeps, uid: string, namespace: string): SpaceBackend {
+  const { clusters, runtime } = deps;
+  const backend = createEmbeddedBackend(deps, uid);
   return {
     ...(backend.authenticateServiceAccount === undefined
       ? {}

@@ -15,7 +15,7 @@ import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
 import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";
 import { faultOf } from "../../proxy/upstream-failure.ts";
 
-export type WebhookConnectionsOptions = {
+export type WebhookConnectionsDeps = {
   readonly scheduler: Scheduler;
   readonly addresses: AddressRules;
   readonly userAgent: string;
@@ -38,8 +38,8 @@ const LIMITS = {
   idleTimeoutMs: 10_000,
 };
 
-export function createWebhookConnections(options: WebhookConnectionsOptions): WebhookCaller & Disposable {
-  const { scheduler, addresses, userAgent, resolve } = options;
+export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookCaller & Disposable {
+  const { scheduler, addresses, userAgent, resolve } = deps;
   /** The one that was used last stands last. */
   const targets = new Map<string, UpstreamConnections>();
   let calls = 0;

@@ -12,7 +12,7 @@ import { asPlatformRequest } from "./cluster-refusal.ts";
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
 
-export type BindRolesOptions = {
+export type BindRolesDeps = {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
   /** Absent: in the whole cluster. */
   readonly namespace?: string;
@@ -24,7 +24,7 @@ type Binding = KubeObject & { readonly roleRef?: unknown; readonly subjects?: un
 export async function bindRoles(
   client: ApiClient,
   clusterRoles: readonly string[],
-  { names, namespace }: BindRolesOptions,
+  { names, namespace }: BindRolesDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const resource = namespace === undefined ? "clusterrolebindings" : "rolebindings";

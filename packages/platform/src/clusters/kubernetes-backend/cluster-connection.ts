@@ -2,8 +2,8 @@
 
 import type { ApiClient } from "@postern/client/api-client";
 import type { ProxyTarget } from "../../proxy/proxy-target.ts";
-import { createReverseProxy, type ReverseProxy, type ReverseProxyOptions } from "../../proxy/reverse-proxy.ts";
-import { createUpstreamConnections, type UpstreamOptions } from "../../proxy/upstream-connections.ts";
+import { createReverseProxy, type ReverseProxy, type ReverseProxyDeps } from "../../proxy/reverse-proxy.ts";
+import { createUpstreamConnections, type UpstreamDeps } from "../../proxy/upstream-connections.ts";
 import { createUpstreamClient } from "../../proxy/upstream-transport.ts";
 import { invalidKubeconfigError } from "./kubeconfig-target.ts";
 
@@ -16,27 +16,27 @@ export type ClusterConnection = Disposable & {
   retire(): void;
 };
 
-export type ClusterConnectionOptions = UpstreamOptions &
-  ReverseProxyOptions & {
+export type ClusterConnectionDeps = UpstreamDeps &
+  ReverseProxyDeps & {
     /** What the platform calls itself in its own requests. */
     readonly userAgent: string;
   };
 
 /** Throws ApiError 502 for a target whose certificates or keys cannot be used. */
-export function createClusterConnection(target: ProxyTarget, options: ClusterConnectionOptions): ClusterConnection {
-  const connections = openConnections(target, options);
+export function createClusterConnection(target: ProxyTarget, deps: ClusterConnectionDeps): ClusterConnection {
+  const connections = openConnections(target, deps);
   return {
     target,
-    proxy: createReverseProxy(connections, options).proxy,
-    client: createUpstreamClient(connections, options.userAgent),
+    proxy: createReverseProxy(connections, deps).proxy,
+    client: createUpstreamClient(connections, deps.userAgent),
     retire: () => connections.retire(),
     [Symbol.dispose]: () => connections[Symbol.dispose](),
   };
 }
 
-function openConnections(target: ProxyTarget, options: UpstreamOptions) {
+function openConnections(target: ProxyTarget, deps: UpstreamDeps) {
   try {
-    return createUpstreamConnections(target, options);
+    return createUpstreamConnections(target, deps);
   } catch (error) {
     // OpenSSL's own words may quote what it could not read.
     throw invalidKubeconfigError("the certificates or keys in the kubeconfig cannot be used", error);

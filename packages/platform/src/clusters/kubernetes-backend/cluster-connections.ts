@@ -1,10 +1,6 @@
 // The connections to all clusters that are reached by a kubeconfig: one for each, made anew when its kubeconfig changes.
 
-import {
-  type ClusterConnection,
-  type ClusterConnectionOptions,
-  createClusterConnection,
-} from "./cluster-connection.ts";
+import { type ClusterConnection, type ClusterConnectionDeps, createClusterConnection } from "./cluster-connection.ts";
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 
 export type ClusterConnections = Disposable & {
@@ -21,7 +17,7 @@ export type ClusterConnections = Disposable & {
 
 type Entry = { readonly kubeConfig: string; readonly loopbackServer: string; readonly connection: ClusterConnection };
 
-export function createClusterConnections(options: ClusterConnectionOptions): ClusterConnections {
+export function createClusterConnections(deps: ClusterConnectionDeps): ClusterConnections {
   const entries = new Map<string, Entry>();
 
   return {
@@ -29,7 +25,7 @@ export function createClusterConnections(options: ClusterConnectionOptions): Clu
       const known = entries.get(key);
       if (known?.kubeConfig === kubeConfig && known.loopbackServer === loopbackServer) return known.connection;
       const target = targetOfKubeconfig(kubeConfig, loopbackServer === "" ? undefined : loopbackServer);
-      const connection = createClusterConnection(target, options);
+      const connection = createClusterConnection(target, deps);
       entries.set(key, { kubeConfig, loopbackServer, connection });
       known?.connection.retire();
       return connection;

@@ -18,7 +18,7 @@ export type ClusterSource = {
   invalidate(): void;
 };
 
-export type SecretSourceOptions = {
+export type SecretSourceDeps = {
   readonly connections: ClusterConnections;
   /** Names the cluster among the connections: its uid. */
   readonly key: string;
@@ -37,7 +37,7 @@ export type SecretSourceOptions = {
 const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 
 /** The kubeconfig is in a Secret of the platform, and is looked at for every request, so that a change counts at once. */
-export function createSecretSource({ connections, key, find }: SecretSourceOptions): ClusterSource {
+export function createSecretSource({ connections, key, find }: SecretSourceDeps): ClusterSource {
   const current = (): ClusterConnection => {
     const { object, entry, place } = find();
     return connections.connectionOf(key, kubeconfigIn(object, entry, place));

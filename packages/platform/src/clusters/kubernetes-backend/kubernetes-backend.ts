@@ -10,7 +10,7 @@ import type { ClusterSource } from "./cluster-source.ts";
 import { issueClientCertificate } from "./issue-client-certificate.ts";
 import { probeHealth } from "./probe-health.ts";
 
-export type KubernetesBackendOptions = {
+export type KubernetesBackendDeps = {
   readonly source: ClusterSource;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
   readonly clock: Clock;
@@ -19,8 +19,8 @@ export type KubernetesBackendOptions = {
   readonly signingTimeoutMs?: number;
 };
 
-export function createKubernetesBackend(options: KubernetesBackendOptions): VirtualClusterBackend {
-  const { source, names, scheduler } = options;
+export function createKubernetesBackend(deps: KubernetesBackendDeps): VirtualClusterBackend {
+  const { source, names, scheduler } = deps;
 
   /** A credential that is refused may have been renewed in the meantime. */
   async function withSource<T>(work: Promise<T>): Promise<T> {
@@ -49,7 +49,7 @@ export function createKubernetesBackend(options: KubernetesBackendOptions): Virt
     /** It is the cluster itself that knows its own certificates, at its own endpoint. */
     authenticateCertificate: async () => undefined,
     issueClientCertificate: (request, signal) =>
-      withSource(source.connect(signal).then(({ client }) => issueClientCertificate(client, request, options, signal))),
+      withSource(source.connect(signal).then(({ client }) => issueClientCertificate(client, request, deps, signal))),
     async provision() {},
     bindRoles: (clusterRoles, signal) =>
       withSource(source.connect(signal).then(({ client }) => bindRoles(client, clusterRoles, { names }, signal))),

@@ -15,7 +15,7 @@ import { NETWORK_PEER_NOT_SERVED } from "../../proxy/network-peer.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
-import { type ClusterSource, createSecretSource, kubeconfigIn, type SecretSourceOptions } from "./cluster-source.ts";
+import { type ClusterSource, createSecretSource, kubeconfigIn, type SecretSourceDeps } from "./cluster-source.ts";
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 import { createKubernetesBackend } from "./kubernetes-backend.ts";
 import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
@@ -34,7 +34,7 @@ export type KubernetesBackends = {
   remove(uid: string): void;
 };
 
-export type KubernetesBackendsOptions = {
+export type KubernetesBackendsDeps = {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key" | "projectOf">;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   readonly lookup: Pick<ObjectLookup, "cluster">;
@@ -48,8 +48,8 @@ export type KubernetesBackendsOptions = {
   readonly addresses: AddressRules;
 };
 
-export function createKubernetesBackends(options: KubernetesBackendsOptions): KubernetesBackends {
-  const { names, runtime, lookup, secret, connected, external, addresses } = options;
+export function createKubernetesBackends(deps: KubernetesBackendsDeps): KubernetesBackends {
+  const { names, runtime, lookup, secret, connected, external, addresses } = deps;
   const { clock, scheduler } = runtime;
   const backends = new Map<string, VirtualClusterBackend>();
   const spaces = new Map<string, SpaceBackend>();
@@ -62,7 +62,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
       if (cluster.spec?.networkPeer === true) throw unreachableError(NETWORK_PEER_NOT_SERVED);
       return { ...cluster.spec?.kubeConfigRef, managementNamespace: cluster.spec?.managementNamespace };
     };
-    const find: SecretSourceOptions["find"] = () => {
+    const find: SecretSourceDeps["find"] = () => {
       const { secretNamespace = "", secretName = "", key, managementNamespace = "" } = kubeConfigRef();
       const namespace = secretNamespace === "" ? managementNamespace : secretNamespace;
       if (secretName === "") throw unreachableError(NOT_CONNECTED);

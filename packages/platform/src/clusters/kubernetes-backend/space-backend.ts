@@ -28,7 +28,7 @@ export type SpaceBackend = Pick<
   remove(signal: AbortSignal): Promise<boolean>;
 };
 
-export type SpaceBackendOptions = {
+export type SpaceBackendDeps = {
   /** The connected cluster. */
   readonly host: ClusterSource;
   /** In the connected cluster. */
@@ -43,9 +43,9 @@ export type SpaceBackendOptions = {
 /** How long a namespace that was this space's is taken to be still. */
 const OWNED_MS = 10_000;
 
-export function createSpaceBackend(options: SpaceBackendOptions): SpaceBackend {
-  const { host, namespace, names, clock, scheduler } = options;
-  const own = createSpaceNamespace(options);
+export function createSpaceBackend(deps: SpaceBackendDeps): SpaceBackend {
+  const { host, namespace, names, clock, scheduler } = deps;
+  const own = createSpaceNamespace(deps);
   let ownedAt = Number.NEGATIVE_INFINITY;
 
   /** Whoever makes an instance chooses the namespace that it points at. */

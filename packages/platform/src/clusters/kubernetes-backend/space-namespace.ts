@@ -19,14 +19,14 @@ export type SpaceNamespace = {
   delete(connection: ClusterConnection, found: KubeObject, signal: AbortSignal): Promise<void>;
 };
 
-export type SpaceNamespaceOptions = {
+export type SpaceNamespaceDeps = {
   readonly namespace: string;
   /** Of the instance. */
   readonly uid: string;
   readonly names: Pick<PlatformNames, "name" | "key">;
 };
 
-export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceOptions): SpaceNamespace {
+export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceDeps): SpaceNamespace {
   const ownerLabel = names.key("space-instance-uid");
   const namespacesOf = ({ client }: ClusterConnection) =>
     createResourceClient(client, { group: "", version: "v1", resource: "namespaces" });

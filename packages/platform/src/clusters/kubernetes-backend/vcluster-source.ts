@@ -10,7 +10,7 @@ import type { ClusterConnections } from "./cluster-connections.ts";
 import { type ClusterSource, kubeconfigIn } from "./cluster-source.ts";
 import { unlessAborted } from "./pause.ts";
 
-export type VclusterSourceOptions = {
+export type VclusterSourceDeps = {
   readonly connections: ClusterConnections;
   /** Names the virtual cluster among the connections: the uid of the instance. */
   readonly key: string;
@@ -36,9 +36,9 @@ export type VclusterSourceOptions = {
 /** How long what the Secret said is taken for true: after that the next request reads it again. */
 const FRESH_MS = 60_000;
 
-export function createVclusterSource(options: VclusterSourceOptions): ClusterSource {
-  const { connections, key, host, namespace, name, isOwn, clock } = options;
-  const { loopbackServer = `https://${name}.${namespace}.svc` } = options;
+export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
+  const { connections, key, host, namespace, name, isOwn, clock } = deps;
+  const { loopbackServer = `https://${name}.${namespace}.svc` } = deps;
   let readAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<ClusterConnection> | undefined;
 

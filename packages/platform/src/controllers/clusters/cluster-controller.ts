@@ -14,7 +14,7 @@ import type { KubernetesBackends } from "../../clusters/kubernetes-backend/kuber
 import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
 
-export type ClusterControllerOptions = {
+export type ClusterControllerDeps = {
   readonly clusters: ControlledResource;
   /** What the server itself answers as. */
   readonly localVersion: string;
@@ -25,7 +25,7 @@ export type ClusterControllerOptions = {
 
 export function createClusterController(
   port: Omit<ControllerPort, "resources">,
-  { clusters, localVersion, reached, recheckMs }: ClusterControllerOptions,
+  { clusters, localVersion, reached, recheckMs }: ClusterControllerDeps,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const { view, keys } = clusters;

@@ -12,7 +12,7 @@ import { insideRoles } from "../../clusters/inside-roles.ts";
 import type { VirtualClusterBackend } from "../../clusters/virtual-cluster-backend.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 
-export type InsideBindingsOptions = {
+export type InsideBindingsDeps = {
   readonly names: Pick<PlatformNames, "name">;
   readonly instances: ControlledResource;
   readonly backends: BackendRegistry;
@@ -32,7 +32,7 @@ type Kept = {
 
 export function createInsideBindingsController(
   port: Omit<ControllerPort, "resources">,
-  { names, instances, backends }: InsideBindingsOptions,
+  { names, instances, backends }: InsideBindingsDeps,
 ): Controller {
   const { scheduler } = port.runtime;
   const keptOf = new Map<string, Kept>();

@@ -17,7 +17,7 @@ import { projectFinalizer } from "../../resources/projects/strategy.ts";
 import { createProjectNamespaces } from "./project-namespaces.ts";
 import { projectStatus } from "./project-status.ts";
 
-export type ProjectControllerOptions = {
+export type ProjectControllerDeps = {
   readonly names: PlatformNames;
   readonly projects: ControlledResource;
   readonly namespaces: ControlledResource;
@@ -25,7 +25,7 @@ export type ProjectControllerOptions = {
 
 export function createProjectController(
   port: Omit<ControllerPort, "resources">,
-  { names, projects, namespaces }: ProjectControllerOptions,
+  { names, projects, namespaces }: ProjectControllerDeps,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const finalizer = projectFinalizer(names);

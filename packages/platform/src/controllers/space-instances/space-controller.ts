@@ -14,7 +14,7 @@ import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
 import { createInstanceController } from "../instance-controller.ts";
 import { readyCondition } from "../ready-condition.ts";
 
-export type SpaceControllerOptions = {
+export type SpaceControllerDeps = {
   readonly names: PlatformNames;
   readonly instances: ControlledResource;
   readonly clusters: ControlledResource;
@@ -28,7 +28,7 @@ const WAITING_MS = 5_000;
 
 export const createSpaceController = (
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, spaces, recheckMs }: SpaceControllerOptions,
+  { names, instances, clusters, spaces, recheckMs }: SpaceControllerDeps,
 ): Controller =>
   createInstanceController<SpaceInstance>(
     port,

@@ -19,7 +19,7 @@ import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instanc
 import { type AppliedObjects, createInstanceController } from "../instance-controller.ts";
 import { readyCondition } from "../ready-condition.ts";
 
-export type VirtualClusterControllerOptions = {
+export type VirtualClusterControllerDeps = {
   readonly names: PlatformNames;
   readonly instances: ControlledResource;
   readonly clusters: ControlledResource;
@@ -34,7 +34,7 @@ export type VirtualClusterControllerOptions = {
 
 export const createVirtualClusterController = (
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, backends, remove, stop, recheckMs }: VirtualClusterControllerOptions,
+  { names, instances, clusters, backends, remove, stop, recheckMs }: VirtualClusterControllerDeps,
 ): Controller =>
   createInstanceController<VirtualClusterInstance>(
     port,

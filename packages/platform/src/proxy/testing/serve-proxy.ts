@@ -14,8 +14,8 @@ import { openHttp2 } from "@postern/apiserver/transport/testing/test-clients";
 import { onTestFinished } from "vitest";
 import { createAddressRules } from "../address-rules.ts";
 import type { ProxyTarget } from "../proxy-target.ts";
-import { createReverseProxy, type ReverseProxyOptions } from "../reverse-proxy.ts";
-import { createUpstreamConnections, type UpstreamConnections, type UpstreamOptions } from "../upstream-connections.ts";
+import { createReverseProxy, type ReverseProxyDeps } from "../reverse-proxy.ts";
+import { createUpstreamConnections, type UpstreamConnections, type UpstreamDeps } from "../upstream-connections.ts";
 
 /** Where the target stands at the platform. */
 export const BASE = "/kubernetes/project/default/virtualcluster/demo";
@@ -32,9 +32,9 @@ export type ServedProxy = {
   readonly requests: readonly ApiRequest[];
 };
 
-export type ServeProxyOptions = Partial<UpstreamOptions> & Partial<ReverseProxyOptions> & { readonly user?: UserInfo };
+export type ServeProxyOptions = Partial<UpstreamDeps> & Partial<ReverseProxyDeps> & { readonly user?: UserInfo };
 
-export function openConnections(target: ProxyTarget, options: Partial<UpstreamOptions> = {}): UpstreamConnections {
+export function openConnections(target: ProxyTarget, options: Partial<UpstreamDeps> = {}): UpstreamConnections {
   const { scheduler } = systemRuntime;
   const connections = createUpstreamConnections(target, { scheduler, addresses: createAddressRules(), ...options });
   onTestFinished(() => connections[Symbol.dispose]());

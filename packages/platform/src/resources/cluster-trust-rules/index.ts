@@ -2,11 +2,11 @@
 
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { CLUSTER_TRUST_RULES } from "../../trust/trust-rule-state.ts";
-import { sharedByTrustRules, type TrustRulesDependencies } from "../trust-rules/index.ts";
+import { sharedByTrustRules, type TrustRuleResourceDeps } from "../trust-rules/index.ts";
 
-export const clusterTrustRules = (dependencies: TrustRulesDependencies): ResourceDefinition =>
+export const clusterTrustRules = (deps: TrustRuleResourceDeps): ResourceDefinition =>
   defineResource({
-    ...sharedByTrustRules(dependencies),
+    ...sharedByTrustRules(deps),
     kind: "ClusterTrustRule",
     plural: CLUSTER_TRUST_RULES,
     singular: "clustertrustrule",

@@ -6,11 +6,11 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { type IdentityProvider, identityProviderSchema } from "../../api/identity-provider.ts";
 import { IDENTITY_PROVIDERS } from "../../sign-in/provider-state.ts";
-import { type IdentityProviderStrategyDependencies, identityProviderStrategy } from "./strategy.ts";
+import { type IdentityProviderStrategyDeps, identityProviderStrategy } from "./strategy.ts";
 
-export const identityProviders = (dependencies: IdentityProviderStrategyDependencies): ResourceDefinition =>
+export const identityProviders = (deps: IdentityProviderStrategyDeps): ResourceDefinition =>
   defineResource({
-    group: dependencies.names.managementGroup,
+    group: deps.names.managementGroup,
     version: "v1",
     kind: "IdentityProvider",
     plural: IDENTITY_PROVIDERS,
@@ -43,5 +43,5 @@ export const identityProviders = (dependencies: IdentityProviderStrategyDependen
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.
-    strategy: identityProviderStrategy(dependencies) as Strategy,
+    strategy: identityProviderStrategy(deps) as Strategy,
   });

@@ -9,17 +9,15 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { IDENTITY_PROVIDERS, termsOfProvider } from "../../sign-in/provider-state.ts";
 import { validateIdentityProvider } from "./validation.ts";
 
-export type IdentityProviderStrategyDependencies = {
+export type IdentityProviderStrategyDeps = {
   readonly names: PlatformNames;
   readonly authorizer: Authorizer;
 };
 
-export function identityProviderStrategy(
-  dependencies: IdentityProviderStrategyDependencies,
-): Strategy<IdentityProvider> {
-  const { names } = dependencies;
+export function identityProviderStrategy(deps: IdentityProviderStrategyDeps): Strategy<IdentityProvider> {
+  const { names } = deps;
   const checkWriter = async (provider: IdentityProvider, context: RequestContext): Promise<void> => {
-    const fault = await faultOfWriter(provider, context, dependencies);
+    const fault = await faultOfWriter(provider, context, deps);
     if (fault === undefined) return;
     const { name = "" } = provider.metadata;
     throw forbiddenRequestError({ group: names.managementGroup, resource: IDENTITY_PROVIDERS }, name, fault);
@@ -44,7 +42,7 @@ export function identityProviderStrategy(
 async function faultOfWriter(
   { spec }: IdentityProvider,
   { user, credential }: RequestContext,
-  { names, authorizer }: IdentityProviderStrategyDependencies,
+  { names, authorizer }: IdentityProviderStrategyDeps,
 ): Promise<string | undefined> {
   const mayDo = async (verb: string, apiGroup: string, resource: string, namespace = "", name = "") => {
     const { verdict } = await authorizer.authorize({

@@ -18,7 +18,7 @@ import type { PlatformNames } from "../../platform-names.ts";
 
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest } from "./lineage.ts";
 
-export type CreatorLimitsDependencies = {
+export type CreatorLimitsDeps = {
   readonly names: PlatformNames;
   readonly keys: AccessKeyIndex;
   readonly directory: Directory;
@@ -40,10 +40,10 @@ export async function checkCreator(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  dependencies: CreatorLimitsDependencies,
+  deps: CreatorLimitsDeps,
 ): Promise<void> {
-  const fault = await faultOfGiver(context, object, old, dependencies);
-  if (fault !== undefined) throw keyRefusedError(object, dependencies, fault);
+  const fault = await faultOfGiver(context, object, old, deps);
+  if (fault !== undefined) throw keyRefusedError(object, deps, fault);
 }
 
 export const keyRefusedError = (
@@ -61,17 +61,17 @@ export async function faultOfGiver(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  dependencies: CreatorLimitsDependencies,
+  deps: CreatorLimitsDeps,
   mayBe: () => Promise<boolean> = async () => false,
 ): Promise<string | undefined> {
-  const narrowed = narrowedKeyOf(context, dependencies.keys);
-  const fault = narrowed && faultOfNarrowed(narrowed, object, old, dependencies);
+  const narrowed = narrowedKeyOf(context, deps.keys);
+  const fault = narrowed && faultOfNarrowed(narrowed, object, old, deps);
   if (fault !== undefined) return fault;
-  const ownerFault = await faultOfOwner(context, object, old, dependencies);
+  const ownerFault = await faultOfOwner(context, object, old, deps);
   if (ownerFault !== undefined && !(await mayBe())) return ownerFault;
-  const group = await firstForeignGroup(context, object, old, dependencies);
+  const group = await firstForeignGroup(context, object, old, deps);
   if (group !== undefined) return `you are not in the group ${JSON.stringify(group)} and may not impersonate it`;
-  return await faultOfLife(context, object, old, narrowed, dependencies);
+  return await faultOfLife(context, object, old, narrowed, deps);
 }
 
 /** True if the write sets a value that its sender knows. */
@@ -82,7 +82,7 @@ async function faultOfOwner(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, authorizer }: Pick<CreatorLimitsDependencies, "names" | "directory" | "authorizer">,
+  { names, directory, authorizer }: Pick<CreatorLimitsDeps, "names" | "directory" | "authorizer">,
 ): Promise<string | undefined> {
   const owner = ownerOf(object.spec ?? {});
   // Validation says so.
@@ -118,7 +118,7 @@ async function firstForeignGroup(
   context: RequestContext,
   { spec, ...rest }: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { authorizer }: Pick<CreatorLimitsDependencies, "authorizer">,
+  { authorizer }: Pick<CreatorLimitsDeps, "authorizer">,
 ): Promise<string | undefined> {
   const before = setsKey({ spec, ...rest } as OwnedAccessKey, old) ? [] : (old?.spec?.groups ?? []);
   for (const group of spec?.groups ?? []) {
@@ -132,7 +132,7 @@ function faultOfNarrowed(
   creator: AccessKeyState,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, keys }: Pick<CreatorLimitsDependencies, "names" | "keys">,
+  { names, keys }: Pick<CreatorLimitsDeps, "names" | "keys">,
 ): string | undefined {
   const aliases = restrictionNames(names.name);
   const fits = (key: OwnedAccessKey) => isWithin(restrictionsOf(specOf(key), aliases), creator.restrictions);
@@ -160,9 +160,9 @@ async function faultOfLife(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
   narrowed: AccessKeyState | undefined,
-  dependencies: CreatorLimitsDependencies,
+  deps: CreatorLimitsDeps,
 ): Promise<string | undefined> {
-  const { configuration, keys } = dependencies;
+  const { configuration, keys } = deps;
   const { defaultTTLSeconds, maxTTLSeconds } = configuration.accessKeys;
   const absentTTL = defaultTTLOf(ownerOf(object.spec ?? {}), configuration.accessKeys);
   const lifeOf = ({ spec }: OwnedAccessKey, defaultTTL: number): Life => ({
@@ -173,7 +173,7 @@ async function faultOfLife(
     const granted = { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: true };
     // What comes out of another request than a create of keys has its life cut to this already.
     if (!isLonger(lifeOf(object, absentTTL), granted)) return undefined;
-    if (narrowed === undefined && (await mayExtend(context, object, dependencies))) return undefined;
+    if (narrowed === undefined && (await mayExtend(context, object, deps))) return undefined;
     return `spec.ttl: at most ${granted.ttl} seconds are allowed; a longer TTL requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
   }
   const known = keys.byUid(old.metadata.uid ?? "")?.defaultTTL;
@@ -181,7 +181,7 @@ async function faultOfLife(
   const after = lifeOf(object, known ?? (old.spec?.ttl === undefined ? 0 : absentTTL));
   if (!isLonger(after, before)) return undefined;
   if (narrowed !== undefined) return "a scoped access key cannot extend the TTL of a key";
-  if (await mayExtend(context, old, dependencies)) return undefined;
+  if (await mayExtend(context, old, deps)) return undefined;
   return `extending the TTL of an access key requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
 }
 
@@ -192,24 +192,24 @@ async function faultOfLife(
 export async function grantedTTL(
   context: RequestContext,
   object: OwnedAccessKey,
-  dependencies: CreatorLimitsDependencies,
+  deps: CreatorLimitsDeps,
 ): Promise<OwnedAccessKey> {
-  const { defaultTTLSeconds } = dependencies.configuration.accessKeys;
+  const { defaultTTLSeconds } = deps.configuration.accessKeys;
   const { spec } = object;
-  const absentTTL = defaultTTLOf(ownerOf(spec ?? {}), dependencies.configuration.accessKeys);
+  const absentTTL = defaultTTLOf(ownerOf(spec ?? {}), deps.configuration.accessKeys);
   const wanted = Number(spec?.ttl ?? (createsKeyDirectly(context) ? absentTTL : 0));
   const isTooLong = wanted === 0 || wanted > defaultTTLSeconds;
   const asksForLife = createsKeyDirectly(context) && spec?.ttl !== undefined;
   if (defaultTTLSeconds <= 0 || asksForLife || !isTooLong) return object;
-  const narrowed = narrowedKeyOf(context, dependencies.keys);
-  if (narrowed === undefined && (await mayExtend(context, object, dependencies))) return object;
+  const narrowed = narrowedKeyOf(context, deps.keys);
+  if (narrowed === undefined && (await mayExtend(context, object, deps))) return object;
   return { ...object, spec: { ...spec, ttl: defaultTTLSeconds } };
 }
 
 async function mayExtend(
   { user, credential }: RequestContext,
   { metadata: { name = "" } }: OwnedAccessKey,
-  { authorizer, names }: Pick<CreatorLimitsDependencies, "authorizer" | "names">,
+  { authorizer, names }: Pick<CreatorLimitsDeps, "authorizer" | "names">,
 ): Promise<boolean> {
   const question = { user, credential, verb: EXTEND_VERB, isResourceRequest: true, apiVersion: "v1", path: "" };
   for (const [apiGroup, resource] of [

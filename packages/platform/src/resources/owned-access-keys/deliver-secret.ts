@@ -9,7 +9,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ClientWrite } from "@postern/apiserver/registry/client-write";
 import { LAST_APPLIED, specOf, withoutSecrets } from "../../access-keys/secret-fields.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
-import { deliverValue, type SecretDeliveryDependencies } from "./secret-delivery.ts";
+import { deliverValue, type SecretDeliveryDeps } from "./secret-delivery.ts";
 
 const readSecretRef = createMemberReader({ spec: { secretRef: true } });
 
@@ -20,17 +20,17 @@ const NOT_SHOWN =
 
 /** For the `deliver` of a resource. */
 export const secretDelivery =
-  (dependencies: SecretDeliveryDependencies) =>
+  (deps: SecretDeliveryDeps) =>
   async (write: ClientWrite, { warnings }: RequestContext): Promise<CachedObject> => {
     const { object, created, submitted } = write;
     if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
     const chosen = valueIn(submitted);
     const hasSecret = specOf(object.read(readSecretRef) as KubeObject)["secretRef"] !== undefined;
     if (!created) {
-      if (hasSecret && chosen !== "") await deliverValue(keyIn(object), chosen, dependencies);
+      if (hasSecret && chosen !== "") await deliverValue(keyIn(object), chosen, deps);
       return object;
     }
-    if (hasSecret) await deliverNew(write, valueIn(keyIn(object)) || chosen, dependencies);
+    if (hasSecret) await deliverNew(write, valueIn(keyIn(object)) || chosen, deps);
     if (write.verb === "update") {
       if (!hasSecret && chosen === "") warnings.add(NOT_SHOWN);
       return withoutKey(object);
@@ -41,9 +41,9 @@ export const secretDelivery =
   };
 
 /** A key whose value reaches nobody is none. */
-async function deliverNew(write: ClientWrite, value: string, dependencies: SecretDeliveryDependencies): Promise<void> {
+async function deliverNew(write: ClientWrite, value: string, deps: SecretDeliveryDeps): Promise<void> {
   try {
-    await deliverValue(keyIn(write.object), value, dependencies);
+    await deliverValue(keyIn(write.object), value, deps);
   } catch (error) {
     await write.undo();
     throw error;

@@ -5,51 +5,51 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { accessKeySchema } from "../../api/owned-access-key.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
+import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
 import { accessKeyColumns } from "./columns.ts";
 import { secretDelivery } from "./deliver-secret.ts";
 import { ownKeysOnly } from "./key-ownership.ts";
-import { type PresentActivityDependencies, presentActivities, presentActivity } from "./present-activity.ts";
+import { type PresentActivityDeps, presentActivities, presentActivity } from "./present-activity.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
-import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
+import { type AccessKeyStrategyDeps, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
-import { type ExplainDependencies, explain } from "./subresources/explain.ts";
-import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
-import { type ScopeWarningDependencies, warnOfScope } from "./warn-of-scope.ts";
+import { type ExplainDeps, explain } from "./subresources/explain.ts";
+import { type RotateDeps, rotate } from "./subresources/rotate.ts";
+import { type ScopeWarningDeps, warnOfScope } from "./warn-of-scope.ts";
 
-export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &
-  RotateDependencies &
-  ExplainDependencies &
-  CredentialsDependencies &
-  ScopeWarningDependencies &
-  PresentActivityDependencies;
+export type OwnedAccessKeysDeps = AccessKeyStrategyDeps &
+  RotateDeps &
+  ExplainDeps &
+  CredentialsDeps &
+  ScopeWarningDeps &
+  PresentActivityDeps;
 
-export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): ResourceDefinition =>
+export const ownedAccessKeys = (deps: OwnedAccessKeysDeps): ResourceDefinition =>
   defineResource({
-    ...ownedAccessKeyKind(dependencies.names),
+    ...ownedAccessKeyKind(deps.names),
     singular: "ownedaccesskey",
     shortNames: ["oak"],
     namespaced: false,
-    schema: accessKeySchema(dependencies.names),
+    schema: accessKeySchema(deps.names),
     columns: accessKeyColumns,
     selectableFields: [".spec.user", ".spec.team", ".spec.type"],
     // The registry gives a strategy only objects that its schema has checked.
     strategy: accessKeyStrategy({
-      ...dependencies,
+      ...deps,
       generatesKeys: true,
-      kind: ownedAccessKeyKind(dependencies.names),
+      kind: ownedAccessKeyKind(deps.names),
     }) as Strategy,
-    sealed: accessKeySealedFields(dependencies),
+    sealed: accessKeySealedFields(deps),
     subresources: [
-      rotate(dependencies),
-      explain(dependencies),
-      credentialsSubresource((context) => credentialsOfKey(context, dependencies), dependencies),
+      rotate(deps),
+      explain(deps),
+      credentialsSubresource((context) => credentialsOfKey(context, deps), deps),
     ],
-    visibility: ownKeysOnly(dependencies),
-    present: presentActivity(dependencies),
-    presentList: presentActivities(dependencies),
-    deliver: secretDelivery(dependencies),
-    warnOfWrite: warnOfScope(dependencies),
+    visibility: ownKeysOnly(deps),
+    present: presentActivity(deps),
+    presentList: presentActivities(deps),
+    deliver: secretDelivery(deps),
+    warnOfWrite: warnOfScope(deps),
   });
 
 /** Under which the records of all access keys are kept. */

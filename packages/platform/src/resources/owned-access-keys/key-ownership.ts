@@ -10,7 +10,7 @@ import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import { specOf } from "../../access-keys/secret-fields.ts";
 import type { PlatformContext } from "../../authorization/platform-context.ts";
 
-export type KeyOwnershipDependencies = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer">;
+export type KeyOwnershipDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer">;
 
 export type KeyOwnership = {
   /** Undefined where the key belongs to nobody. */
@@ -23,8 +23,8 @@ export type KeyOwnership = {
   teamsOf(context: RequestContext): string;
 };
 
-export function createKeyOwnership(dependencies: KeyOwnershipDependencies): KeyOwnership {
-  const { names, keys, directory } = dependencies;
+export function createKeyOwnership(deps: KeyOwnershipDeps): KeyOwnership {
+  const { names, keys, directory } = deps;
 
   const isOwn = ({ user }: RequestContext): ((owner: AccessKeyOwner | undefined) => boolean) => {
     const caller = ownerOfCaller(user, directory, names);
@@ -42,9 +42,9 @@ export function createKeyOwnership(dependencies: KeyOwnershipDependencies): KeyO
 
   return {
     ownerOf: ownerOfObject,
-    mayTouch: (context, name, owner) => isOwn(context)(owner) || isAdministrator(context, name, dependencies),
+    mayTouch: (context, name, owner) => isOwn(context)(owner) || isAdministrator(context, name, deps),
     async visibleTo(context) {
-      if (await isAdministrator(context, "", dependencies)) return "all";
+      if (await isAdministrator(context, "", deps)) return "all";
       const own = isOwn(context);
       return (object) => own(ownerOfObject(object));
     },
@@ -60,7 +60,7 @@ export function createKeyOwnership(dependencies: KeyOwnershipDependencies): KeyO
 function isAdministrator(
   { user, credential, info }: RequestContext,
   name: string,
-  { authorizer, names }: KeyOwnershipDependencies,
+  { authorizer, names }: KeyOwnershipDeps,
 ): Awaitable<boolean> {
   const decision = authorizer.authorize({
     user,
@@ -81,7 +81,7 @@ function isAdministrator(
 // Whose access keys a caller gets to see and touch: its own, those of its teams, and all where administrators say so.
 
 /** Other people's keys do not exist for who has no right to the same verb on `accesskeys` of the storage group. */
-export function ownKeysOnly(dependencies: KeyOwnershipDependencies): ObjectVisibility {
+export function ownKeysOnly(dependencies: KeyOwnershipDeps): ObjectVisibility {
   const { directory } = dependencies;
   const ownership = createKeyOwnership(dependencies);
   return {

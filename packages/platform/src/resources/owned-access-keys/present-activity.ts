@@ -6,14 +6,14 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { LastActivity } from "../../access-keys/last-activity.ts";
 
-export type PresentActivityDependencies = {
+export type PresentActivityDeps = {
   readonly activity: Pick<LastActivity, "writtenOf" | "usedNames">;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
 };
 
 /** For the `present` of a resource. */
 export const presentActivity =
-  ({ activity, keys }: PresentActivityDependencies) =>
+  ({ activity, keys }: PresentActivityDeps) =>
   (object: CachedObject): CachedObject => {
     const at = activity.writtenOf(object);
     if (at === undefined) return object;
@@ -33,11 +33,11 @@ const FEW = 8;
 
 /** For the `presentList` of a resource. */
 export const presentActivities =
-  (dependencies: PresentActivityDependencies) =>
+  (deps: PresentActivityDeps) =>
   (objects: readonly CachedObject[]): readonly CachedObject[] => {
-    const present = presentActivity(dependencies);
+    const present = presentActivity(deps);
     const [first] = objects;
-    const names = dependencies.activity.usedNames(Math.floor(objects.length / FEW));
+    const names = deps.activity.usedNames(Math.floor(objects.length / FEW));
     if (first === undefined || names === undefined) return objects.map(present);
     if (names.length === 0) return objects;
     const prefix = first.key.slice(0, first.key.lastIndexOf("/") + 1);

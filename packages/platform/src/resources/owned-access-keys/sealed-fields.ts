@@ -29,7 +29,7 @@ import {
 import type { Directory } from "../../directory/directory.ts";
 import { parentsOf } from "./lineage.ts";
 
-export type SealedFieldsDependencies = {
+export type SealedFieldsDeps = {
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   readonly secrets: AccessKeySecrets;
@@ -38,12 +38,12 @@ export type SealedFieldsDependencies = {
   readonly grants: Pick<IssuedGrants, "of">;
 };
 
-export function accessKeySealedFields(dependencies: SealedFieldsDependencies): SealedFields {
+export function accessKeySealedFields(deps: SealedFieldsDeps): SealedFields {
   return {
     // Nobody owns the status either: it is the server's alone.
     paths: [...SECRET_PATHS.map((path) => ["spec", ...path]), ["status"]],
     seal(object, previous, context, old) {
-      const sealed = sealAccessKey(object, readSealedAccessKey(previous), old, context, dependencies);
+      const sealed = sealAccessKey(object, readSealedAccessKey(previous), old, context, deps);
       return { object: withoutSecrets(object), sealed: writeSealedAccessKey(sealed) };
     },
     reveal(stored, prepared) {
@@ -58,7 +58,7 @@ function sealAccessKey(
   previous: SealedAccessKey,
   old: KubeObject | undefined,
   context: RequestContext,
-  { directory, keys, secrets, runtime, configuration, grants }: SealedFieldsDependencies,
+  { directory, keys, secrets, runtime, configuration, grants }: SealedFieldsDeps,
 ): SealedAccessKey {
   const spec = specOf(object);
   const isNew = old === undefined;

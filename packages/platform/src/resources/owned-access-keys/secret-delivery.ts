@@ -25,7 +25,7 @@ const DEFAULT_MEMBER = "key";
 /** Others write the same Secret at the same time; more often than this nobody does. */
 const ATTEMPTS = 10;
 
-export type SecretDeliveryDependencies = {
+export type SecretDeliveryDeps = {
   readonly names: Pick<PlatformNames, "managementGroup" | "key">;
   readonly authorizer: Authorizer;
   readonly keys: Pick<AccessKeyIndex, "find">;
@@ -69,19 +69,19 @@ export function validateSecretRef({ secretRef }: AccessKeySpec): readonly FieldE
 export async function checkDelivery(
   context: RequestContext,
   { metadata, spec }: OwnedAccessKey,
-  dependencies: SecretDeliveryDependencies,
+  deps: SecretDeliveryDeps,
 ): Promise<void> {
   const target = targetOf(spec?.secretRef ?? {});
   if (target === undefined) return;
-  const { names, namespaceResource, secretResource } = dependencies;
+  const { names, namespaceResource, secretResource } = deps;
   const kind = { group: names.managementGroup, kind: "OwnedAccessKey" };
   const { name = "", uid = "" } = metadata;
   const read = async (resource: ControlledResource, of: KubeObject["metadata"]): Promise<KubeObject | undefined> =>
-    await readControlled(dependencies, resource, { metadata: of }, context.signal);
+    await readControlled(deps, resource, { metadata: of }, context.signal);
   const secret = await read(secretResource(), { namespace: target.namespace, name: target.name });
   const isThere = secret !== undefined && isMadeFor(secret, uid, names);
   for (const verb of isThere ? (["update"] as const) : (["create", "update"] as const)) {
-    if (await mayWrite(verb, target, context, dependencies)) continue;
+    if (await mayWrite(verb, target, context, deps)) continue;
     const why = `spec.secretRef: you may not ${verb} secrets in the namespace ${JSON.stringify(target.namespace)}`;
     throw forbiddenRequestError({ group: kind.group, resource: "ownedaccesskeys" }, name, why);
   }
@@ -100,11 +100,11 @@ const notOurs = (target: Target): string => `${textOf(target)} exists, and was n
 export async function deliverValue(
   { metadata, spec }: OwnedAccessKey,
   value: string,
-  dependencies: SecretDeliveryDependencies,
+  deps: SecretDeliveryDeps,
 ): Promise<void> {
   const target = targetOf(spec?.secretRef ?? {});
   if (target === undefined) return;
-  const { names, keys, secretResource, lookup } = dependencies;
+  const { names, keys, secretResource, lookup } = deps;
   const { name = "", uid = "" } = metadata;
   const resource = secretResource();
   // Once the key has its value, a requester that hangs up stops nothing.
@@ -117,7 +117,7 @@ export async function deliverValue(
   });
   for (let attempt = 1; ; attempt++) {
     try {
-      const secret = await readControlled(dependencies, resource, { metadata: place }, signal);
+      const secret = await readControlled(deps, resource, { metadata: place }, signal);
       // After the Secret: whoever sets a newer value from here on changes the Secret after this, or makes the write below a conflict.
       await lookup.refresh(signal);
       const found = keys.find(value);
@@ -133,7 +133,7 @@ export async function deliverValue(
           },
           type: "Opaque",
         };
-        return await createControlled(dependencies, resource, written(made), signal);
+        return await createControlled(deps, resource, written(made), signal);
       }
       if (!isMadeFor(secret, uid, names)) {
         const kind = { group: names.managementGroup, kind: "OwnedAccessKey" };
@@ -144,7 +144,7 @@ export async function deliverValue(
         const next = written(current);
         return { ...next, metadata: { ...next.metadata, resourceVersion } };
       };
-      return await updateControlled(dependencies, resource, secret, { transform }, signal);
+      return await updateControlled(deps, resource, secret, { transform }, signal);
     } catch (error) {
       const isRace = ["AlreadyExists", "Conflict", "NotFound"].some((reason) =>
         isApiError(error, reason as "Conflict"),
@@ -158,7 +158,7 @@ async function mayWrite(
   verb: "create" | "update",
   { namespace, name }: Target,
   { user, credential }: RequestContext,
-  { authorizer }: SecretDeliveryDependencies,
+  { authorizer }: SecretDeliveryDeps,
 ): Promise<boolean> {
   const { verdict } = await authorizer.authorize({
     user,

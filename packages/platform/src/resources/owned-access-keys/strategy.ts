@@ -29,14 +29,14 @@ import { checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 import { keyReference } from "./key-reference.ts";
 import { createsKeyDirectly, parentsOf } from "./lineage.ts";
 import { readyByItself } from "./ready-condition.ts";
-import { checkDelivery, type SecretDeliveryDependencies } from "./secret-delivery.ts";
-import { unfitKeyError, type ValidationDependencies, validateAccessKey } from "./validation.ts";
+import { checkDelivery, type SecretDeliveryDeps } from "./secret-delivery.ts";
+import { unfitKeyError, type ValidationDeps, validateAccessKey } from "./validation.ts";
 
-export type AccessKeyStrategyDependencies = Pick<
+export type AccessKeyStrategyDeps = Pick<
   PlatformContext,
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > &
-  SecretDeliveryDependencies & {
+  SecretDeliveryDeps & {
     readonly secrets: AccessKeySecrets;
     readonly valueClaims: ValueClaims;
     readonly comparisons: ComparisonLimits;
@@ -45,7 +45,7 @@ export type AccessKeyStrategyDependencies = Pick<
     readonly grants: IssuedGrants;
   };
 
-type StrategyOptions = AccessKeyStrategyDependencies & {
+type StrategyOptions = AccessKeyStrategyDeps & {
   /** True where a key is made by the server when the client brings none. */
   readonly generatesKeys: boolean;
   /** What is served. */
@@ -75,7 +75,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     const wasHeld = await valueClaims.isTaken(value, claimantOf(object, directory));
     chosen.set(context, { value, isTaken: isHeld || wasHeld });
   };
-  const validationIn = (context: RequestContext): ValidationDependencies => ({
+  const validationIn = (context: RequestContext): ValidationDeps => ({
     names,
     directory,
     secrets,
@@ -183,7 +183,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
 function withReadiness(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { runtime }: AccessKeyStrategyDependencies,
+  { runtime }: AccessKeyStrategyDeps,
 ): OwnedAccessKey {
   const before = old?.status?.conditions ?? [];
   const isDisabled = object.spec?.disabled === true;
@@ -196,7 +196,7 @@ function withReadiness(
  * Whether a text is a value of one of the caller's own keys, or of the one that the request came in with. It is compared with those alone: of other
  * people's keys no text can tell anything. Throws ApiError 429.
  */
-function ownValuesOf(context: RequestContext, options: AccessKeyStrategyDependencies): (text: string) => boolean {
+function ownValuesOf(context: RequestContext, options: AccessKeyStrategyDeps): (text: string) => boolean {
   const { names, directory, keys, secrets, comparisons } = options;
   let own: ReadonlySet<string> | undefined;
   return (text) => {
@@ -228,7 +228,7 @@ function claimantOf({ metadata, spec }: OwnedAccessKey, directory: Directory): C
 
 function reasonOfDeletion(
   { spec, status }: OwnedAccessKey,
-  { runtime, directory }: AccessKeyStrategyDependencies,
+  { runtime, directory }: AccessKeyStrategyDeps,
 ): KeyEventReason {
   const end = parseTimestamp(status?.expirationTimestamp ?? "");
   if (end !== undefined && end <= runtime.clock.now()) return "Expired";
@@ -256,7 +256,7 @@ function withIdentityOf(
 }
 
 /** An empty value says the same as an absent one, and so does the one it has: keep the key. */
-function withoutSameKey(object: OwnedAccessKey, { keys, secrets }: AccessKeyStrategyDependencies): OwnedAccessKey {
+function withoutSameKey(object: OwnedAccessKey, { keys, secrets }: AccessKeyStrategyDeps): OwnedAccessKey {
   const value = object.spec?.key;
   if (object.spec === undefined || value === undefined) return object;
   const digests = value === "" ? [] : secrets.digestsOf(value);
@@ -272,7 +272,7 @@ function withoutSameKey(object: OwnedAccessKey, { keys, secrets }: AccessKeyStra
 function withParents(
   metadata: ObjectMeta,
   parents: readonly AccessKeyState[],
-  { names }: AccessKeyStrategyDependencies,
+  { names }: AccessKeyStrategyDeps,
 ): ObjectMeta {
   if (parents.length === 0) return metadata;
   const others = (metadata.ownerReferences ?? []).filter(({ uid }) => !parents.some((parent) => parent.uid === uid));
@@ -307,7 +307,7 @@ type KnownLife = {
 function withStatus(
   object: OwnedAccessKey,
   known: KnownLife,
-  { configuration }: AccessKeyStrategyDependencies,
+  { configuration }: AccessKeyStrategyDeps,
 ): OwnedAccessKey {
   const { status: _, ...rest } = object;
   const { lastActivity, issuedBy } = known;
@@ -352,7 +352,7 @@ function warnOfDefaultLife({ metadata, status }: OwnedAccessKey, context: Reques
 function warnOfShorterLife(
   { spec }: OwnedAccessKey,
   { warnings }: RequestContext,
-  { configuration }: AccessKeyStrategyDependencies,
+  { configuration }: AccessKeyStrategyDeps,
 ): void {
   const { maxTTLSeconds } = configuration.accessKeys;
   const wanted = Number(spec?.ttl);

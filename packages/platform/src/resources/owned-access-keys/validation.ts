@@ -41,7 +41,7 @@ const MADE_BY_SERVER = "has the format of generated values: leave it unset, and 
 const NO_KEY_HERE = "must not contain an access key";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-export type ValidationDependencies = {
+export type ValidationDeps = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly secrets: Pick<AccessKeySecrets, "format">;
@@ -57,7 +57,7 @@ export type ValidationDependencies = {
 export function validateAccessKey(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, secrets, isOwnValue, isTaken, isChosen }: ValidationDependencies,
+  { names, directory, secrets, isOwnValue, isTaken, isChosen }: ValidationDeps,
 ): readonly FieldError[] {
   const { spec = {} } = object;
   const tooMany = validateSize(spec, old?.spec);
@@ -122,7 +122,7 @@ function countValues(value: JsonValue | undefined): number {
 function validateNoKeyElsewhere(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { secrets, isOwnValue }: Pick<ValidationDependencies, "secrets" | "isOwnValue">,
+  { secrets, isOwnValue }: Pick<ValidationDeps, "secrets" | "isOwnValue">,
 ): readonly FieldError[] {
   const { key = "" } = object.spec ?? {};
   const { format } = secrets;

@@ -10,7 +10,7 @@ import type { ObjectLookup } from "../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { type NamedObject, unknownNames } from "../unknown-names.ts";
 
-export type ScopeWarningDependencies = {
+export type ScopeWarningDeps = {
   readonly names: PlatformNames;
   readonly authorizer: Authorizer;
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance" | "spaceInstance">;
@@ -20,18 +20,18 @@ const readScope = createMemberReader({ spec: { scope: true } });
 
 /** For the `warnOfWrite` of a resource. Warnings are no refusal: keys may be made before what they are for. */
 export const warnOfScope =
-  (dependencies: ScopeWarningDependencies) =>
+  (deps: ScopeWarningDeps) =>
   async (written: CachedObject, context: RequestContext): Promise<void> => {
     // The store holds no other kind under this resource.
     const { spec } = written.read(readScope) as Pick<OwnedAccessKey, "spec">;
-    const targets = namedInScope(spec?.scope ?? {}, dependencies);
-    for (const text of await unknownNames(targets, context, dependencies)) context.warnings.add(text);
+    const targets = namedInScope(spec?.scope ?? {}, deps);
+    for (const text of await unknownNames(targets, context, deps)) context.warnings.add(text);
   };
 
 /** What a scope names, but for its stars. */
 export function* namedInScope(
   scope: NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>,
-  { names, lookup }: ScopeWarningDependencies,
+  { names, lookup }: ScopeWarningDeps,
 ): Generator<NamedObject> {
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
   const projectAt = (path: string, name = ""): readonly NamedObject[] =>

@@ -17,7 +17,7 @@ import { INTROSPECT_VERB } from "../../authorization/always-open.ts";
 import type { PlatformContext } from "../../authorization/platform-context.ts";
 import { hostField, type Self, selfSchema } from "./self.ts";
 
-export type SelvesDependencies = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
+export type SelvesDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
   readonly secrets: Pick<AccessKeySecrets, "digestsOf" | "isAmong">;
   readonly comparisons: ComparisonLimits;
   /** Who a key makes its bearer. */
@@ -26,62 +26,58 @@ export type SelvesDependencies = Pick<PlatformContext, "names" | "keys" | "direc
   readonly accessKeys: Pick<ControlledResource, "keys" | "view">;
 };
 
-export const selves = (dependencies: SelvesDependencies): ResourceDefinition =>
+export const selves = (deps: SelvesDeps): ResourceDefinition =>
   defineResource({
-    group: dependencies.names.managementGroup,
+    group: deps.names.managementGroup,
     version: "v1",
     kind: "Self",
     plural: "selves",
     singular: "self",
     namespaced: false,
-    schema: selfSchema(dependencies.names.name),
+    schema: selfSchema(deps.names.name),
     async submit(context, body) {
       // The schema has checked the shape.
       const { spec = {} } = body as Self;
       const asked = spec.accessKey ?? "";
-      const status = asked === "" ? ownStatus(context, dependencies) : await statusOfKey(asked, context, dependencies);
+      const status = asked === "" ? ownStatus(context, deps) : await statusOfKey(asked, context, deps);
       // The key that was asked about is not sent back.
       return answeredReview({ ...body, spec: {} }, status);
     },
   });
 
-function ownStatus(context: RequestContext, dependencies: SelvesDependencies): JsonObject {
+function ownStatus(context: RequestContext, deps: SelvesDeps): JsonObject {
   const { user, credential } = context;
-  const { names, keys, directory } = dependencies;
+  const { names, keys, directory } = deps;
   const key = credential === undefined ? undefined : keys.byId(credential.id);
-  return statusOf(user, ownerOfCaller(user, directory, names), key, context, dependencies);
+  return statusOf(user, ownerOfCaller(user, directory, names), key, context, deps);
 }
 
-async function statusOfKey(
-  presented: string,
-  context: RequestContext,
-  dependencies: SelvesDependencies,
-): Promise<JsonObject> {
-  const { keys, identityOf, comparisons } = dependencies;
+async function statusOfKey(presented: string, context: RequestContext, deps: SelvesDeps): Promise<JsonObject> {
+  const { keys, identityOf, comparisons } = deps;
   const look = async () => {
     const found = keys.find(presented);
     return { key: found, refusal: found === undefined ? "is unknown" : keys.refusalOf(found) };
   };
   // Everybody may ask about the key that the request came in with.
-  const isOwn = isPresented(presented, context, dependencies);
-  if (!isOwn) await checkMayIntrospect(context, dependencies);
+  const isOwn = isPresented(presented, context, deps);
+  if (!isOwn) await checkMayIntrospect(context, deps);
   const { key, refusal } = isOwn
     ? await look()
     : await comparisons.ask(context, presented, look, (found) => found.refusal === undefined);
   if (key === undefined || refusal !== undefined)
     throw keyNotFoundError(`the key that was asked about: ${refusal}`, key?.id);
-  return statusOf(identityOf(key), key.owner, key, context, dependencies);
+  return statusOf(identityOf(key), key.owner, key, context, deps);
 }
 
 /** Whether a value is that of the request's own key. Compared with that one only: callers that may not ask about other keys learn nothing about them. */
-function isPresented(value: string, { credential }: RequestContext, { keys, secrets }: SelvesDependencies): boolean {
+function isPresented(value: string, { credential }: RequestContext, { keys, secrets }: SelvesDeps): boolean {
   const own = credential === undefined ? undefined : keys.byId(credential.id)?.kept;
   return own !== undefined && secrets.isAmong(own, secrets.digestsOf(value));
 }
 
 async function checkMayIntrospect(
   { user, credential }: RequestContext,
-  { names, authorizer }: SelvesDependencies,
+  { names, authorizer }: SelvesDeps,
 ): Promise<void> {
   const { verdict } = await authorizer.authorize({
     user,
@@ -109,14 +105,14 @@ function statusOf(
   owner: AccessKeyOwner,
   key: AccessKeyState | undefined,
   { request }: RequestContext,
-  dependencies: SelvesDependencies,
+  deps: SelvesDeps,
 ): JsonObject {
-  const { names } = dependencies;
+  const { names } = deps;
   return {
-    ...holderOf(owner, dependencies),
+    ...holderOf(owner, deps),
     ...(key === undefined
       ? {}
-      : { accessKey: key.name, accessKeyType: key.type, ...endOf(key), ...scopeOf(key, dependencies) }),
+      : { accessKey: key.name, accessKeyType: key.type, ...endOf(key), ...scopeOf(key, deps) }),
     subject: name,
     ...(uid === undefined ? {} : { uid }),
     groups,
@@ -125,7 +121,7 @@ function statusOf(
   };
 }
 
-function holderOf(owner: AccessKeyOwner, { directory }: SelvesDependencies): JsonObject {
+function holderOf(owner: AccessKeyOwner, { directory }: SelvesDeps): JsonObject {
   if (owner.kind === "team") {
     return { team: { name: owner.name, displayName: directory.team(owner.name)?.displayName ?? "" } };
   }
@@ -141,7 +137,7 @@ const endOf = ({ expiresAt }: AccessKeyState): JsonObject =>
   expiresAt === undefined ? {} : { accessKeyExpirationTimestamp: formatTimestamp(expiresAt) };
 
 /** As it is written, so that clients find the form they know. */
-function scopeOf(key: AccessKeyState, { accessKeys }: SelvesDependencies): JsonObject {
+function scopeOf(key: AccessKeyState, { accessKeys }: SelvesDeps): JsonObject {
   if (key.restrictions === undefined) return {};
   const spec = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode()["spec"];
   const scope = isJsonObject(spec) ? spec["scope"] : undefined;

@@ -6,10 +6,10 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type Team, teamSchema } from "../../api/team.ts";
-import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
+import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
-import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
-import type { GivenRightsDependencies } from "../given-rights.ts";
+import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
+import type { GivenRightsDeps } from "../given-rights.ts";
 import { presentReady, UNOWNED_STATUS, withoutShownReady } from "../present-ready.ts";
 import {
   type NamedObject,
@@ -21,18 +21,18 @@ import {
 } from "../unknown-names.ts";
 import { teamStrategy } from "./strategy.ts";
 
-export type TeamsDependencies = CredentialsDependencies &
+export type TeamsDeps = CredentialsDeps &
   NameSources &
   UnknownNamesDeps &
-  GivenRightsDependencies &
-  Omit<AccessKeysSubresourceOptions, "owner"> & {
+  GivenRightsDeps &
+  Omit<AccessKeysSubresourceDeps, "owner"> & {
     readonly visibility: ObjectVisibility;
   };
 
 /** Why a team is Ready: nothing has to be done for it. */
 const READY = "Known";
 
-function strategy(deps: TeamsDependencies): Strategy<Team> {
+function strategy(deps: TeamsDeps): Strategy<Team> {
   const warning = warningOfUnknownNames(teamStrategy(deps), (team) => namedIn(team, deps), deps);
   return {
     ...warning,
@@ -48,7 +48,7 @@ function* namedIn({ spec }: Team, deps: NameSources): Generator<NamedObject> {
   for (const [at, name] of (spec?.users ?? []).entries()) yield* namedUser(indexPath("spec.users", at), name, deps);
 }
 
-export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
+export const teams = (dependencies: TeamsDeps): ResourceDefinition =>
   defineResource({
     group: dependencies.names.managementGroup,
     version: "v1",

@@ -4,24 +4,24 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Team } from "../../api/team.ts";
-import { firstForeignGroup, type GivenRightsDependencies, mayGovern } from "../given-rights.ts";
+import { firstForeignGroup, type GivenRightsDeps, mayGovern } from "../given-rights.ts";
 import { validateGroups } from "../validate-groups.ts";
 
 const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
 
-export function teamStrategy(dependencies: GivenRightsDependencies): Strategy<Team> {
+export function teamStrategy(deps: GivenRightsDeps): Strategy<Team> {
   return {
     allowUnconditionalUpdate: true,
     async prepareForCreate(team, context) {
-      await checkMembers(team, undefined, context, dependencies);
+      await checkMembers(team, undefined, context, deps);
       return team;
     },
     async prepareForUpdate(team, old, context) {
-      await checkMembers(team, old, context, dependencies);
+      await checkMembers(team, old, context, deps);
       return team;
     },
     async prepareForDelete(team, context) {
-      await checkGoverns(team, context, dependencies);
+      await checkGoverns(team, context, deps);
       return team;
     },
     validate,
@@ -40,35 +40,31 @@ async function checkMembers(
   team: Team,
   old: Team | undefined,
   context: RequestContext,
-  dependencies: GivenRightsDependencies,
+  deps: GivenRightsDeps,
 ): Promise<void> {
   const [before, after] = [membersOf(old), membersOf(team)];
   if ([...after].some((member) => !before.has(member))) {
-    const group = dependencies.names.teamGroup(team.metadata.name ?? "");
-    if ((await firstForeignGroup([group], context, dependencies)) !== undefined) {
-      throw refuse(
-        team,
-        "to add members you must be a member of the team, or have the verb impersonate on it",
-        dependencies,
-      );
+    const group = deps.names.teamGroup(team.metadata.name ?? "");
+    if ((await firstForeignGroup([group], context, deps)) !== undefined) {
+      throw refuse(team, "to add members you must be a member of the team, or have the verb impersonate on it", deps);
     }
   }
   if (old !== undefined && [...before].some((member) => !after.has(member))) {
-    await checkGoverns(old, context, dependencies);
+    await checkGoverns(old, context, deps);
   }
 }
 
 /** Throws 403 for who may do less than the team. */
-async function checkGoverns(team: Team, context: RequestContext, dependencies: GivenRightsDependencies): Promise<void> {
+async function checkGoverns(team: Team, context: RequestContext, deps: GivenRightsDeps): Promise<void> {
   const { name = "" } = team.metadata;
-  const group = dependencies.names.teamGroup(name);
-  if (await mayGovern({ kind: "team", name }, { name: group, groups: [group] }, context, dependencies)) return;
+  const group = deps.names.teamGroup(name);
+  if (await mayGovern({ kind: "team", name }, { name: group, groups: [group] }, context, deps)) return;
   throw refuse(
     team,
     "the team may do what you may not: demoting and deleting it takes the verb impersonate on it",
-    dependencies,
+    deps,
   );
 }
 
-const refuse = ({ metadata }: Team, why: string, { names }: GivenRightsDependencies) =>
+const refuse = ({ metadata }: Team, why: string, { names }: GivenRightsDeps) =>
   forbiddenRequestError({ group: names.managementGroup, resource: "teams" }, metadata.name ?? "", why);

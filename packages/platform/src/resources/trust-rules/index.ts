@@ -14,14 +14,14 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { issuerUrlOf } from "../../api/issuer-presets.ts";
 import { type TrustRule, trustRuleFields } from "../../api/trust-rule.ts";
 import { TRUST_RULES } from "../../trust/trust-rule-state.ts";
-import { type TrustRuleStrategyDependencies, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
-import { type TestDependencies, testToken } from "./subresources/test.ts";
+import { type TrustRuleStrategyDeps, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
+import { type TestDeps, testToken } from "./subresources/test.ts";
 
-export type TrustRulesDependencies = TrustRuleStrategyDependencies & TestDependencies;
+export type TrustRuleResourceDeps = TrustRuleStrategyDeps & TestDeps;
 
-export const trustRules = (dependencies: TrustRulesDependencies): ResourceDefinition =>
+export const trustRules = (deps: TrustRuleResourceDeps): ResourceDefinition =>
   defineResource({
-    ...sharedByTrustRules(dependencies),
+    ...sharedByTrustRules(deps),
     kind: "TrustRule",
     plural: TRUST_RULES,
     singular: "trustrule",
@@ -29,17 +29,17 @@ export const trustRules = (dependencies: TrustRulesDependencies): ResourceDefini
   });
 
 /** What both scopes have in common. */
-export const sharedByTrustRules = (dependencies: TrustRulesDependencies) => ({
-  group: dependencies.names.managementGroup,
+export const sharedByTrustRules = (deps: TrustRuleResourceDeps) => ({
+  group: deps.names.managementGroup,
   version: "v1",
   schema: kindSchema(trustRuleFields.schema),
   hasStatus: true,
-  subresources: [testToken(dependencies)],
+  subresources: [testToken(deps)],
   selectableFields: [".spec.user"],
   columns,
   // The registry gives a strategy only objects that its schema has checked.
-  strategy: trustRuleStrategy(dependencies) as Strategy,
-  sealed: trustRuleSealedFields(dependencies),
+  strategy: trustRuleStrategy(deps) as Strategy,
+  sealed: trustRuleSealedFields(deps),
 });
 
 /** The store holds no other kind under these resources. */

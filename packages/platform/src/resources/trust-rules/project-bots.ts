@@ -12,7 +12,7 @@ import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 
-export type ProjectBotsDependencies = {
+export type ProjectBotsDeps = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly ruleResolver: RuleResolver;
@@ -27,11 +27,11 @@ export async function mayUseBot(
   name: string,
   project: string,
   context: RequestContext,
-  dependencies: ProjectBotsDependencies,
+  deps: ProjectBotsDeps,
 ): Promise<boolean> {
-  const { names, directory, ruleResolver } = dependencies;
+  const { names, directory, ruleResolver } = deps;
   const bot = directory.user(name);
-  if (bot?.isBot !== true || !(await administers(project, name, context, dependencies))) return false;
+  if (bot?.isBot !== true || !(await administers(project, name, context, deps))) return false;
   const namespace = names.projectNamespace(project);
   const teams = directory.teamsOf(name).map((team) => names.teamGroup(team.name));
   const as: UserInfo = {
@@ -50,7 +50,7 @@ async function administers(
   project: string,
   bot: string,
   context: RequestContext,
-  { names, checkMembership }: ProjectBotsDependencies,
+  { names, checkMembership }: ProjectBotsDeps,
 ): Promise<boolean> {
   const members = [{ kind: "User", name: bot, clusterRole: names.role(PROJECT_ADMIN) }];
   const asMember = {

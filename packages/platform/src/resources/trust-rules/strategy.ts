@@ -19,18 +19,18 @@ import {
   termsOf,
   writeSealedTrustRule,
 } from "../../trust/trust-rule-state.ts";
-import { type CreatorLimitsDependencies, faultOfGiver } from "../owned-access-keys/creator-limits.ts";
+import { type CreatorLimitsDeps, faultOfGiver } from "../owned-access-keys/creator-limits.ts";
 import { bindsItsChildren, keyOfRequest } from "../owned-access-keys/lineage.ts";
-import { mayUseBot, type ProjectBotsDependencies } from "./project-bots.ts";
+import { mayUseBot, type ProjectBotsDeps } from "./project-bots.ts";
 import { validateTrustRule } from "./validation.ts";
 
-export type TrustRuleStrategyDependencies = CreatorLimitsDependencies & ProjectBotsDependencies;
+export type TrustRuleStrategyDeps = CreatorLimitsDeps & ProjectBotsDeps;
 
 const NOT_NARROWED =
   "spec.scope: absent, and so are rules: issued keys may do all that the user may; name the projects, clusters or virtual clusters that the job needs";
 
-export function trustRuleStrategy(dependencies: TrustRuleStrategyDependencies): Strategy<TrustRule> {
-  const { names } = dependencies;
+export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRule> {
+  const { names } = deps;
   const projectOf = ({ metadata: { namespace = "" } }: TrustRule): string | undefined => names.projectOf(namespace);
 
   /** Throws 403 for who gives more than it may. */
@@ -52,8 +52,8 @@ export function trustRuleStrategy(dependencies: TrustRuleStrategyDependencies): 
       throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
     // What it stands for: any number of such keys.
     const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;
-    const fault = await faultOfGiver(context, given, undefined, dependencies, async () =>
-      project === undefined ? false : await mayUseBot(user, project, context, dependencies),
+    const fault = await faultOfGiver(context, given, undefined, deps, async () =>
+      project === undefined ? false : await mayUseBot(user, project, context, deps),
     );
     if (fault !== undefined) throw refuse(fault);
     if (restrictions === undefined) context.warnings.add(NOT_NARROWED);
@@ -72,13 +72,13 @@ export function trustRuleStrategy(dependencies: TrustRuleStrategyDependencies): 
       if (!isSame) await checkWriter(rule, context);
       return rule;
     },
-    validate: (rule) => validateTrustRule(rule, undefined, dependencies),
-    validateUpdate: (rule, old) => validateTrustRule(rule, old, dependencies),
+    validate: (rule) => validateTrustRule(rule, undefined, deps),
+    validateUpdate: (rule, old) => validateTrustRule(rule, old, deps),
   };
 }
 
 /** What a rule goes back to: as a key that its writer makes would. */
-export function trustRuleSealedFields({ keys, directory, names }: TrustRuleStrategyDependencies): SealedFields {
+export function trustRuleSealedFields({ keys, directory, names }: TrustRuleStrategyDeps): SealedFields {
   return {
     paths: [],
     seal(object, previous, context, old) {

@@ -5,21 +5,21 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type User, userSchema } from "../../api/user.ts";
-import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
+import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
-import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
+import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
 import { presentTeams } from "./present-teams.ts";
-import { type UserStrategyDependencies, userStrategy } from "./strategy.ts";
+import { type UserStrategyDeps, userStrategy } from "./strategy.ts";
 
-export type UsersDependencies = UserStrategyDependencies &
-  Omit<AccessKeysSubresourceOptions, "owner"> &
-  CredentialsDependencies & {
+export type UsersDeps = UserStrategyDeps &
+  Omit<AccessKeysSubresourceDeps, "owner"> &
+  CredentialsDeps & {
     readonly visibility: ObjectVisibility;
   };
 
-export const users = (dependencies: UsersDependencies): ResourceDefinition =>
+export const users = (deps: UsersDeps): ResourceDefinition =>
   defineResource({
-    group: dependencies.names.managementGroup,
+    group: deps.names.managementGroup,
     version: "v1",
     kind: "User",
     plural: "users",
@@ -27,8 +27,8 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
     namespaced: false,
     schema: userSchema,
     subresources: [
-      accessKeysSubresource({ ...dependencies, owner: "user" }),
-      credentialsSubresource((context) => credentialsOfOwner("user", context, dependencies), dependencies),
+      accessKeysSubresource({ ...deps, owner: "user" }),
+      credentialsSubresource((context) => credentialsOfOwner("user", context, deps), deps),
     ],
     selectableFields: [".spec.subject", ".spec.username", ".spec.email"],
     columns: [
@@ -50,9 +50,9 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.
-    strategy: userStrategy(dependencies) as Strategy,
+    strategy: userStrategy(deps) as Strategy,
     // Nothing is hidden; the status is nobody's to own.
     sealed: { paths: [["status"]], seal: (object, previous) => ({ object, sealed: previous }) },
-    visibility: dependencies.visibility,
-    present: presentTeams(dependencies.directory),
+    visibility: deps.visibility,
+    present: presentTeams(deps.directory),
   });

@@ -14,15 +14,15 @@ import type { User } from "../../api/user.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { firstForeignGroup, type GivenRightsDependencies, mayGovern } from "../given-rights.ts";
+import { firstForeignGroup, type GivenRightsDeps, mayGovern } from "../given-rights.ts";
 import { validateGroups } from "../validate-groups.ts";
 
-export type UserStrategyDependencies = GivenRightsDependencies & { readonly directory: Directory };
+export type UserStrategyDeps = GivenRightsDeps & { readonly directory: Directory };
 
-export function userStrategy(dependencies: UserStrategyDependencies): Strategy<User> {
-  const { directory, names } = dependencies;
+export function userStrategy(deps: UserStrategyDeps): Strategy<User> {
+  const { directory, names } = deps;
   const prepare = async (user: User, old: User | undefined, context: RequestContext): Promise<User> => {
-    await checkGivenRights(user, old, context, dependencies);
+    await checkGivenRights(user, old, context, deps);
     const { status: _, ...rest } = user;
     // The rest keeps the members that make it an object of this kind.
     return rest as User;
@@ -32,7 +32,7 @@ export function userStrategy(dependencies: UserStrategyDependencies): Strategy<U
     prepareForCreate: (user, context) => prepare(user, undefined, context),
     prepareForUpdate: (user, old, context) => prepare(user, old, context),
     async prepareForDelete(user, context) {
-      await checkGoverns(user, context, dependencies);
+      await checkGoverns(user, context, deps);
       return user;
     },
     validate: (user) => validateUser(user, undefined, directory, names),
@@ -58,15 +58,15 @@ async function checkGivenRights(
   user: User,
   old: User | undefined,
   context: RequestContext,
-  dependencies: UserStrategyDependencies,
+  deps: UserStrategyDeps,
 ): Promise<void> {
-  const { names, authorizer } = dependencies;
+  const { names, authorizer } = deps;
   const name = user.metadata.name ?? "";
   const refuse = (why: string) => forbiddenRequestError({ group: names.managementGroup, resource: "users" }, name, why);
-  const before = old === undefined ? [] : groupsOf(old, dependencies);
-  const after = groupsOf(user, dependencies);
+  const before = old === undefined ? [] : groupsOf(old, deps);
+  const after = groupsOf(user, deps);
   const gained = after.filter((group) => !before.includes(group));
-  const group = await firstForeignGroup(gained, context, dependencies);
+  const group = await firstForeignGroup(gained, context, deps);
   if (group !== undefined) throw refuse(`you are not in the group ${JSON.stringify(group)} and may not impersonate it`);
 
   const subject = subjectOf(user);
@@ -81,28 +81,24 @@ async function checkGivenRights(
   const isChanged =
     IDENTITY_FIELDS.some((field) => (user.spec?.[field] || "") !== (old.spec?.[field] || "")) ||
     identitiesOf(user).join() !== identitiesOf(old).join();
-  if (isDemoted || isChanged) await checkGoverns(old, context, dependencies);
+  if (isDemoted || isChanged) await checkGoverns(old, context, deps);
 }
 
 /** Throws 403 for who may do less than the user. */
-async function checkGoverns(
-  user: User,
-  context: RequestContext,
-  dependencies: UserStrategyDependencies,
-): Promise<void> {
-  const { names } = dependencies;
+async function checkGoverns(user: User, context: RequestContext, deps: UserStrategyDeps): Promise<void> {
+  const { names } = deps;
   const { name = "" } = user.metadata;
   const as = {
     name: subjectOf(user),
-    groups: [...groupsOf(user, dependencies), names.userGroup(name)],
+    groups: [...groupsOf(user, deps), names.userGroup(name)],
   };
-  if (await mayGovern({ kind: "user", name }, as, context, dependencies)) return;
+  if (await mayGovern({ kind: "user", name }, as, context, deps)) return;
   const why = "the user may do what you may not: locking, changing and deleting it takes the verb impersonate on it";
   throw forbiddenRequestError({ group: names.managementGroup, resource: "users" }, name, why);
 }
 
 /** Its own, and those of the teams that it is in by its name or by a group. */
-function groupsOf({ metadata: { name = "" }, spec }: User, { directory, names }: UserStrategyDependencies) {
+function groupsOf({ metadata: { name = "" }, spec }: User, { directory, names }: UserStrategyDeps) {
   const groups = [...(spec?.groups ?? []), ...(spec?.identities ?? []).flatMap((identity) => identity.groups ?? [])];
   return [...groups, ...directory.teamsWith(name, groups).map((team) => names.teamGroup(team.name))];
 }

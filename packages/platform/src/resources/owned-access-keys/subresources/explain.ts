@@ -23,10 +23,10 @@ import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-path.
 import { describeRequest, type ScopeEntry, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
 import { unknownNames } from "../../unknown-names.ts";
 
-import { namedInScope, type ScopeWarningDependencies } from "../warn-of-scope.ts";
+import { namedInScope, type ScopeWarningDeps } from "../warn-of-scope.ts";
 import { visibleKey } from "./visible-key.ts";
 
-export type ExplainDependencies = ScopeWarningDependencies &
+export type ExplainDeps = ScopeWarningDeps &
   Pick<PlatformContext, "names"> & {
     readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
     readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
@@ -93,8 +93,8 @@ type KeyScope = NonNullable<AccessKeySpec["scope"]>;
 type Explanation = KindOf<typeof fields>;
 type Question = NonNullable<Explanation["spec"]>;
 
-export const explain = (dependencies: ExplainDependencies): Subresource => {
-  const { names, keys, ownKeys, identityOf, decisions, usage } = dependencies;
+export const explain = (deps: ExplainDeps): Subresource => {
+  const { names, keys, ownKeys, identityOf, decisions, usage } = deps;
   return {
     name: "explain",
     kind: { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyExplanation" },
@@ -123,8 +123,8 @@ export const explain = (dependencies: ExplainDependencies): Subresource => {
   /** What is wrong with the names in an entry, for a caller who sees no more than it may. */
   async function faultOf(entry: ScopeEntry, context: RequestContext): Promise<string | undefined> {
     // Entries are made in the shape of a scope.
-    const named = namedInScope(scopeOf([entry]) as KeyScope, dependencies);
-    const [fault] = await unknownNames(named, context, dependencies);
+    const named = namedInScope(scopeOf([entry]) as KeyScope, deps);
+    const [fault] = await unknownNames(named, context, deps);
     return fault?.replace(/^.*?: /, "");
   }
 

@@ -19,7 +19,7 @@ import type { PlatformContext } from "../../../authorization/platform-context.ts
 import { checkCreator } from "../creator-limits.ts";
 
 import { othersOf } from "../sealed-fields.ts";
-import { checkDelivery, deliverValue, type SecretDeliveryDependencies } from "../secret-delivery.ts";
+import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../secret-delivery.ts";
 import { countDescendants, type DescendantSources } from "./count-descendants.ts";
 import { visibleKey } from "./visible-key.ts";
 
@@ -27,11 +27,11 @@ import { visibleKey } from "./visible-key.ts";
 export const MAX_GRACE_SECONDS = 7 * 86_400;
 const MAX_NONCE_LENGTH = 128;
 
-export type RotateDependencies = Pick<
+export type RotateDeps = Pick<
   PlatformContext,
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > &
-  SecretDeliveryDependencies &
+  SecretDeliveryDeps &
   DescendantSources & {
     readonly secrets: AccessKeySecrets;
     readonly recordEvent: RecordKeyEvent;
@@ -79,8 +79,8 @@ const fields = s
 
 type OwnedAccessKeyRotation = KindOf<typeof fields>;
 
-export const rotate = (dependencies: RotateDependencies): Subresource => {
-  const { names, runtime, keys, secrets, recordEvent, ownKeys, sealedRecords } = dependencies;
+export const rotate = (deps: RotateDeps): Subresource => {
+  const { names, runtime, keys, secrets, recordEvent, ownKeys, sealedRecords } = deps;
   const kind = { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyRotation" };
   return {
     name: "rotate",
@@ -95,8 +95,8 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       const object = await visibleKey(context, ownKeys());
       // As for an update that sets spec.key: nobody gets hold of a value that they could not have set themselves.
       const wanted = withKey(object, secrets.generate());
-      await checkCreator(context, wanted, object, dependencies);
-      await checkDelivery(context, object, dependencies);
+      await checkCreator(context, wanted, object, deps);
+      await checkDelivery(context, object, deps);
       if (isDryRun(createOptionsOf(context.request.query))) return { ...body, status: {} };
 
       const value = String(specOf(wanted)["key"]);
@@ -142,10 +142,10 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       if (!isThere) await visibleKey(context, ownKeys());
       context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
       // The answer shows the value whatever becomes of the Secret: nothing else has it.
-      if (!repeated) await deliverValue(object, value, dependencies).catch(warnOfStaleSecret(context));
+      if (!repeated) await deliverValue(object, value, deps).catch(warnOfStaleSecret(context));
       if (!repeated) recordEvent(keyEvent(object, revoked === undefined ? "Rotated" : "Compromised"));
       const revokedCredentials =
-        revoked === undefined ? undefined : await countDescendants(uid, revoked, dependencies, context.signal);
+        revoked === undefined ? undefined : await countDescendants(uid, revoked, deps, context.signal);
       if (revokedCredentials !== undefined)
         context.audit.annotate(names.key("revoked-credentials-count"), String(revokedCredentials));
       return {

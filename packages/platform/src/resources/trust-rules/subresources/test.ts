@@ -10,13 +10,13 @@ import { decodeToken, TokenFault, type UnverifiedToken } from "../../../trust/si
 import { shownClaims, trustRuleId } from "../../../trust/trust-rule-state.ts";
 import type { TrustRules } from "../../../trust/trust-rules.ts";
 
-export type TestDependencies = {
+export type TestDeps = {
   readonly names: Pick<PlatformNames, "managementGroup">;
   readonly trustRules: Pick<TrustRules, "get">;
   readonly judge: Pick<TokenJudge, "checksOf">;
 };
 
-export const testToken = ({ names, trustRules, judge }: TestDependencies): Subresource => ({
+export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource => ({
   name: "test",
   kind: { group: names.managementGroup, version: "v1", kind: "TrustTest" },
   schema: trustTestSchema,

@@ -10,7 +10,7 @@ import type { SignInTransactions } from "./sign-in-flow.ts";
 import type { SignInRecords } from "./sign-in-records.ts";
 import type { SignInService } from "./sign-in-service.ts";
 
-export type SignInDependencies = {
+export type SignInRoutesDeps = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "find">;
