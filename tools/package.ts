@@ -1,9 +1,9 @@
 // `npm run package`: writes what a release consists of to dist/: the npm package, single executables, the Helm chart, the systemd unit, bills of
-// materials, checksums.
+// materials, checksums. Their names differ without a folder, since those who publish files have none.
 // `npm run package -- npm` writes the npm package alone, and `-- single-file` the executable for this machine.
 
-import { copyFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { basename, join, relative } from "node:path";
 import { REPOSITORY } from "./release/bundle-command.ts";
 import { writeHelmChart } from "./release/helm-chart.ts";
 import { packFolder, writeNpmPackage } from "./release/npm-package.ts";
@@ -19,10 +19,21 @@ const architectures: { readonly [wanted: string]: readonly Architecture[] } = {
 const forThese = architectures[wanted];
 if (forThese === undefined) throw new Error(`npm run package -- ${Object.keys(architectures).join("|")}`);
 
+// Files of an earlier version would look like a part of this one.
+if (wanted === "all") rmSync(DIST, { recursive: true, force: true });
 const files: string[] = [];
-if (wanted !== "single-file") files.push(packFolder(await writeNpmPackage(), DIST));
+if (wanted !== "single-file") files.push(packNpmPackage(await writeNpmPackage()));
 if (forThese.length > 0) files.push(...(await writeSingleFiles(forThese, DIST)));
-if (wanted === "all") files.push(await writeHelmChart(join(DIST, "chart")), copyUnit());
+if (wanted === "all") files.push(await writeHelmChart(DIST), copyUnit());
+
+/** npm and helm give their archives the same name. */
+function packNpmPackage(folder: string): string {
+  const packed = packFolder(folder, DIST);
+  const archive = join(DIST, basename(packed).replace(/^postern-/, "postern-npm-"));
+  renameSync(packed, archive);
+  return archive;
+}
+
 /** Who installs the one file has no checkout to take the unit from. */
 function copyUnit(): string {
   const unit = join(DIST, "postern.service");

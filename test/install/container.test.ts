@@ -7,6 +7,7 @@ import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { writeHelmChart } from "../../tools/release/helm-chart.ts";
 import { type KubernetesTools, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { REPOSITORY, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
 import { buildImage, DOCKERFILE, runCommand } from "./testing/container-image.ts";
@@ -86,10 +87,8 @@ describe("the image", () => {
     [
       "the packaged Helm chart",
       async () => {
-        const folder = await made("helm");
-        await succeed(tool(tools.helm, ["package", join(REPOSITORY, "deploy/charts/postern"), "-d", folder]));
-        const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"));
-        return await succeed(tool(tools.helm, ["template", "postern", join(folder, `postern-${version}.tgz`)]));
+        const archive = await writeHelmChart(await made("helm"));
+        return await succeed(tool(tools.helm, ["template", "postern", archive]));
       },
     ],
     [

@@ -1,6 +1,8 @@
-// Packs the Helm chart with the version of the build.
+// Packs the Helm chart with the version of the build. The npm package of a release has the same name and version, and helm calls its archives
+// as npm does: this one says what it is.
 
 import { execFileSync } from "node:child_process";
+import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { kubernetesTools } from "../../test/e2e/testing/kubernetes-tools.ts";
 import { readBuildInfo } from "./build-info.ts";
@@ -14,5 +16,7 @@ export async function writeHelmChart(folder: string): Promise<string> {
   execFileSync(helm, ["package", chart, "--version", version, "--app-version", version, "--destination", folder], {
     stdio: ["ignore", "ignore", "inherit"],
   });
-  return join(folder, `postern-${version}.tgz`);
+  const archive = join(folder, `postern-chart-${version}.tgz`);
+  renameSync(join(folder, `postern-${version}.tgz`), archive);
+  return archive;
 }
