@@ -57,6 +57,8 @@ export default defineConfig({
     reporters: ["default", mostExpensiveFiles],
     // Workers end while the scan for secrets keeps whoever waits for them busy.
     teardownTimeout: 120_000,
+    // A module is transformed once for all projects, and not again while it stays as it is: node_modules/.experimental-vitest-cache.
+    experimental: { fsModuleCache: true },
     projects: [
       {
         ...shared,

@@ -56,6 +56,23 @@ describe("the record of a run", () => {
     ]);
   });
 
+  it("leaves out programs, but neither memory images of processes nor what only begins like one", () => {
+    const { id, value } = newKey();
+    answer(`POST ${KEYS} 201`, { spec: { key: value } });
+    const elf = (type: number): Buffer => {
+      const head = Buffer.alloc(64);
+      head.write("\x7fELF");
+      head.writeUInt16LE(type, 16);
+      return Buffer.concat([head, Buffer.from(value)]);
+    };
+    for (const [type, name] of ["none", "relocatable", "executable", "shared", "core"].entries()) file(name, elf(type));
+    file("note", `\x7fELF${value}`);
+    const what = `access key ${id} (POST ${KEYS} 201)`;
+    expect(leaks().toSorted()).toEqual(
+      ["core", "none", "note", "relocatable"].map((name) => `${what} in the file ${name}`),
+    );
+  });
+
   it("shows an access key in the data of the Secret that the server made for it, and nowhere else of it", () => {
     const { id, value } = newKey();
     const data = { key: base64(value) };

@@ -1,7 +1,7 @@
 // Goes through the record of a test run twice: first for the secrets that came up in it, then for where they stand.
 
 import { hkdfSync } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { type FoundSecret, safePlace, secretOf, secretsInRequest, secretsInText } from "./collect-secrets.ts";
 import {
@@ -34,7 +34,7 @@ const MIN_DIGITS = 8;
 const MAX_TEXT_FILE_BYTES = 1 << 20;
 
 export function findLeaks(folder: string): ScanReport {
-  const files = keptFiles(folder);
+  const files = keptFiles(folder).filter(({ path }) => !isProgram(path));
   const secrets = collectSecrets(folder, files);
   const scanner = createSecretScanner(secrets);
   const leaks = new Set<string>();
@@ -52,6 +52,21 @@ export function findLeaks(folder: string): ScanReport {
     for (const { what } of leaksInFile(file, scanner)) leaks.add(`${what} in the file ${file.name}`);
   }
   return { secrets: secrets.length, frames, files: files.length, bytes, leaks: [...leaks] };
+}
+
+/** Where a file of ELF says what it is, and the two kinds that are executed: a memory image of a process is another (elf(5), `e_type`). */
+const ELF = { magic: Buffer.from("\x7fELF"), typeAt: 16, programs: [2, 3] };
+
+/** Tests of the installation make copies of Node, which are most of what a run leaves, and no server writes one. */
+function isProgram(path: string): boolean {
+  const head = Buffer.alloc(ELF.typeAt + 2);
+  const file = openSync(path, "r");
+  try {
+    if (readSync(file, head) < head.length) return false;
+  } finally {
+    closeSync(file);
+  }
+  return head.indexOf(ELF.magic) === 0 && ELF.programs.includes(head.readUInt16LE(ELF.typeAt));
 }
 
 const isPutIn = ({ kind }: Frame): boolean => kind === "request" || kind === "input";
