@@ -6,7 +6,7 @@ import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { headerOf } from "../transport/api-request.ts";
-import { afterResponse } from "../transport/api-response.ts";
+import { afterResponse, lengthOfBody } from "../transport/api-response.ts";
 import { CLIENT_GONE } from "../transport/client-gone-error.ts";
 import type { Call, Filter } from "./call.ts";
 
@@ -31,7 +31,7 @@ export function withRequestMetrics({ metrics, clock }: WithRequestMetricsDeps): 
       const labels = requestLabelsOf(request, info, call.isServed(info));
       if (response.status === CLIENT_GONE) requests.aborted(labels);
       const { status, body } = response;
-      const size = body.type === "bytes" ? body.bytes.length : undefined;
+      const size = body.type === "bytes" ? lengthOfBody(body) : undefined;
       return afterResponse(response, () => {
         const seconds = isLongRunning ? UNTIMED : (clock.elapsed() - startedAt) / 1000;
         requests.finished(labels, status, seconds, size);

@@ -84,7 +84,7 @@ export type DeleteOutcome = { readonly removed: boolean; readonly object: Cached
 /** An absent method means that the verb is not served. All throw ApiErrors. */
 export type ResourceStorage = {
   get?(context: RequestContext, namespace: string, name: string, options: GetOptions): Awaitable<CachedObject>;
-  list?(context: RequestContext, query: ListQuery): Promise<ListPage>;
+  list?(context: RequestContext, query: ListQuery): Awaitable<ListPage>;
   watch?(context: RequestContext, query: WatchQuery, observer: WatchEventObserver): Promise<Disposable>;
   create?(context: RequestContext, namespace: string, object: KubeObject, options: WriteOptions): Promise<CachedObject>;
   update?(
@@ -95,5 +95,5 @@ export type ResourceStorage = {
     options: WriteOptions,
   ): Promise<{ readonly object: CachedObject; readonly created: boolean }>;
   delete?(context: RequestContext, namespace: string, name: string, options: DeleteOptions): Promise<DeleteOutcome>;
-  deleteCollection?(context: RequestContext, query: ListQuery, options: DeleteOptions): Promise<ListPage>;
+  deleteCollection?(context: RequestContext, query: ListQuery, options: DeleteOptions): Awaitable<ListPage>;
 };

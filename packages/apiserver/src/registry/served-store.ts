@@ -13,7 +13,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ClientWrite } from "./client-write.ts";
 import { groupResourceOf } from "./resource-definition.ts";
-import type { ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
+import type { ListPage, ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
 import { createObject } from "./store/create-object.ts";
 import { deleteCollection } from "./store/delete-collection.ts";
 import { deleteObject } from "./store/delete-object.ts";
@@ -35,8 +35,16 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
   const shown = (object: CachedObject, context: RequestContext): Awaitable<CachedObject> =>
     extend === undefined ? presented(object) : extend(presented(object), context);
 
-  const select = async <Q extends Selection>(context: RequestContext, query: Q): Promise<Q> =>
-    visibility === undefined ? query : narrowed(query, await visibility.visibleTo(context));
+  const select = <Q extends Selection>(context: RequestContext, query: Q): Awaitable<Q> =>
+    visibility === undefined ? query : whenDone(visibility.visibleTo(context), (visible) => narrowed(query, visible));
+
+  const shownPage = (page: ListPage, context: RequestContext): Awaitable<ListPage> => {
+    if (present === undefined && extend === undefined) return page;
+    if (extend === undefined) {
+      return { ...page, items: definition.presentList?.(page.items) ?? page.items.map(presented) };
+    }
+    return Promise.all(page.items.map((object) => shown(object, context))).then((items) => ({ ...page, items }));
+  };
 
   const mayChange = (context: RequestContext, object: KubeObject): Awaitable<boolean> =>
     visibility?.mayChange?.(context, object) ?? true;
@@ -74,14 +82,10 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
         }),
       ),
 
-    async list(context, query) {
-      const page = await generic.list(context, await select(context, query));
-      if (present === undefined && extend === undefined) return page;
-      if (extend === undefined) {
-        return { ...page, items: definition.presentList?.(page.items) ?? page.items.map(presented) };
-      }
-      return { ...page, items: await Promise.all(page.items.map((object) => shown(object, context))) };
-    },
+    list: (context, query) =>
+      whenDone(select(context, query), (selected) =>
+        whenDone(generic.list(context, selected), (page) => shownPage(page, context)),
+      ),
 
     watch: (context, query, observer) => watchVisible(definition, generic.watch, { context, query, observer }),
 

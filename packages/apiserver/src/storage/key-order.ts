@@ -14,6 +14,9 @@ export function compareKeys(a: string, b: string): number {
 
 /** The smallest string after everything that begins with `prefix`; undefined when there is none (the empty prefix). */
 export function prefixEnd(prefix: string): string | undefined {
+  // Nearly every prefix ends with a slash.
+  const end = prefix.charCodeAt(prefix.length - 1);
+  if (end < FIRST_SURROGATE - 1) return prefix.slice(0, -1) + String.fromCharCode(end + 1);
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     if (last === LAST_CODE_POINT) continue;

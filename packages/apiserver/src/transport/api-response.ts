@@ -12,6 +12,7 @@ export type ResponseHeaders = { readonly [name: string]: string | readonly strin
 
 export type ResponseBody =
   | { readonly type: "bytes"; readonly bytes: Uint8Array | string }
+  | JoinedBody
   /**
    * Headers are flushed at once; the response ends when `run` settles, and is cut when it rejects. `run` is called exactly once,
    * also where nobody is left to read: then `write` gives false and the signal is aborted.
@@ -19,6 +20,36 @@ export type ResponseBody =
   | { readonly type: "stream"; readonly run: (sink: ByteSink, signal: AbortSignal) => Promise<void> }
   /** The handler has taken the connection over through `ApiRequest.upgrade`. */
   | { readonly type: "upgraded"; readonly done: Promise<void> };
+
+/** Bytes that lie in several places: they are sent from there, and joined only for who asks for all of them. */
+export class JoinedBody {
+  readonly type = "bytes";
+  readonly parts: readonly Uint8Array[];
+  readonly length: number;
+  #bytes: Uint8Array | undefined;
+
+  constructor(parts: readonly Uint8Array[]) {
+    this.parts = parts;
+    let length = 0;
+    for (const part of parts) length += part.length;
+    this.length = length;
+  }
+
+  get bytes(): Uint8Array {
+    this.#bytes ??= Buffer.concat(this.parts, this.length);
+    return this.#bytes;
+  }
+}
+
+/** What is sent of a body of bytes. */
+export type SentBytes = Uint8Array | string | JoinedBody;
+
+export const sentBytesOf = (body: Extract<ResponseBody, { type: "bytes" }>): SentBytes =>
+  body instanceof JoinedBody ? body : body.bytes;
+
+/** Bytes of a part, or characters of a text. */
+export const lengthOfBody = (body: Extract<ResponseBody, { type: "bytes" }>): number =>
+  body instanceof JoinedBody ? body.length : body.bytes.length;
 
 export type ApiResponse = {
   readonly status: number;

@@ -2,7 +2,7 @@
 
 import type { Readable, Writable } from "node:stream";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
-import type { ResponseHeaders } from "./api-response.ts";
+import type { ResponseHeaders, SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
 
 export type Exchange = {
@@ -19,7 +19,7 @@ export type Exchange = {
   /** True once nothing can be sent any more. */
   isClosed(): boolean;
   /** Sends the whole response; without `bytes` its head alone. */
-  send(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): void;
+  send(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): void;
   /** Sends the head at once, and gives what the body is to be written to. */
   begin(status: number, headers: ResponseHeaders): Writable;
   /** Ends the response so that the client can tell it is not whole. */

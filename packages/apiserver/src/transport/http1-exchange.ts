@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
-import type { ResponseHeaders } from "./api-response.ts";
+import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
 import { type Exchange, isBodiless, withRepeatedHeaders } from "./exchange.ts";
 import { discardBody } from "./read-body.ts";
@@ -69,7 +69,7 @@ class Http1Exchange implements Exchange {
     return this.#response.destroyed || this.#response.closed;
   }
 
-  send(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): void {
+  send(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): void {
     const response = this.#response;
     const isUnread = this.#isUnread();
     if (bytes !== undefined && lengthOf(bytes) >= LONG_ANSWER_BYTES) readByStream(this.#request.socket);
@@ -105,7 +105,7 @@ class Http1Exchange implements Exchange {
   }
 
   /** Names and values in turns, which Node writes as they are. */
-  #head(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): string[] {
+  #head(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): string[] {
     const head: string[] = [];
     for (const name in headers) {
       const value = headers[name];
@@ -172,27 +172,35 @@ export function http1UpgradeExchange(
   };
 }
 
-function withLength(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): ResponseHeaders {
+function withLength(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): ResponseHeaders {
   if (bytes === undefined || isBodiless(status)) return headers;
   return { ...headers, "content-length": String(lengthOf(bytes)) };
 }
 
-const lengthOf = (bytes: Uint8Array | string): number =>
-  typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
+const lengthOf = (bytes: SentBytes): number => (typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length);
 
 /** Longer bodies are not worth a copy. */
 const MAX_COPIED = 16 * 1024;
 
 /** Head and body in one write, where that is short: each character of this text is a byte, as those of the headers are. */
-function endWith(response: ServerResponse, bytes: Uint8Array | string | undefined): void {
+function endWith(response: ServerResponse, bytes: SentBytes | undefined): void {
+  if (bytes instanceof JoinedBody && bytes.length > MAX_COPIED) {
+    response.cork();
+    for (const part of bytes.parts) response.write(part);
+    response.end();
+    response.uncork();
+    return;
+  }
   const body = asBytes(bytes);
   if (body === undefined || body.length > MAX_COPIED) response.end(body);
   else response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
 }
 
 /** Before a text, Node would write the headers in the encoding of the text, which spoils those that hold UTF-8 already. */
-const asBytes = (body: Uint8Array | string | undefined): Uint8Array | undefined =>
-  typeof body === "string" ? Buffer.from(body) : body;
+function asBytes(body: SentBytes | undefined): Uint8Array | undefined {
+  if (body instanceof JoinedBody) return body.bytes;
+  return typeof body === "string" ? Buffer.from(body) : body;
+}
 
 /** Node's types want lists that may be written to, which it does not do. */
 const mutableHeaders = (headers: ResponseHeaders): { [name: string]: string | string[] } =>

@@ -2,7 +2,7 @@
 
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { RequestHeaders } from "./api-request.ts";
-import type { ResponseHeaders } from "./api-response.ts";
+import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
 import { type Exchange, isBodiless, withRepeatedHeaders } from "./exchange.ts";
 
@@ -54,7 +54,7 @@ export class Http2Exchange implements Exchange {
     return this.stream.destroyed || this.stream.closed || this.stream.aborted;
   }
 
-  send(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): void {
+  send(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): void {
     const { stream } = this;
     const head = http2Headers(status, headers);
     if (bytes === undefined || isBodiless(status)) {
@@ -62,7 +62,8 @@ export class Http2Exchange implements Exchange {
     } else {
       head["content-length"] = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
       stream.respond(head, WITH_CONTENT);
-      stream.end(bytes);
+      if (bytes instanceof JoinedBody) endWithParts(stream, bytes.parts);
+      else stream.end(bytes);
     }
     if (this.body !== undefined && !stream.readableEnded) askToStopSending(stream);
   }
@@ -86,6 +87,14 @@ export class Http2Exchange implements Exchange {
     // A stream that the client resets stays half open here until somebody has read its end.
     stream.on("aborted", onEnd).on("close", onEnd);
   }
+}
+
+/** In one write, without joining them. */
+function endWithParts(stream: ServerHttp2Stream, parts: readonly Uint8Array[]): void {
+  stream.cork();
+  for (const part of parts) stream.write(part);
+  stream.end();
+  stream.uncork();
 }
 
 /** RFC 9113, section 8.1: after a whole response the rest of the request is not wanted. */

@@ -66,9 +66,10 @@ const decodeOctets = (text: string): string =>
 export function safeRequestUri(uri: string, redact: Redact = redactCredentials): string {
   const at = uri.indexOf("?");
   // The usual case. What is in a part of a text that has no encoding in it is found in the whole as well, unless that is very long.
-  if (at < 0 && uri.length < MAX_WHOLE && !uri.includes("%") && redact(uri) === uri) return uri;
-  if (at < 0) return redactedParts(uri, redact);
+  const isSafe = uri.length < MAX_WHOLE && !uri.includes("%") && redact(uri) === uri;
+  if (at < 0) return isSafe ? uri : redactedParts(uri, redact);
   const parameters = uri.slice(at + 1).split("&");
+  if (isSafe && parameters.every((parameter) => safeParameter(parameter) === parameter)) return uri;
   return redactedParts(`${uri.slice(0, at)}?${parameters.map(safeParameter).join("&")}`, redact);
 }
 

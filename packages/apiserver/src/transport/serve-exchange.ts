@@ -6,7 +6,7 @@ import type { Logger } from "../logging/logger.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { ApiRequest, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
-import { type ApiResponse, type ByteSink, textResponse } from "./api-response.ts";
+import { type ApiResponse, type ByteSink, type SentBytes, sentBytesOf, textResponse } from "./api-response.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { discardResponse } from "./discard-response.ts";
 import { contentLengthOf, type Exchange } from "./exchange.ts";
@@ -35,7 +35,7 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): void {
   const response = answer(request, options);
   if (!(response instanceof Promise) && response.body.type === "bytes" && !exchange.isClosed()) {
     // Of what is answered at once nobody has to be told how it ends.
-    send(exchange, response, response.body.bytes, options);
+    send(exchange, response, sentBytesOf(response.body), options);
     return;
   }
   options.onPending(exchange);
@@ -62,7 +62,7 @@ function answer(request: ApiRequest, { handler, logger }: ServeOptions): Awaitab
 function send(
   exchange: Exchange,
   { status, headers }: ApiResponse,
-  bytes: Uint8Array | string,
+  bytes: SentBytes,
   { logger }: Pick<ServeOptions, "logger">,
 ): void {
   try {
@@ -94,7 +94,7 @@ async function respond(
       exchange.send(status, headers, undefined);
       await discardResponse(body);
     } else if (body.type === "bytes") {
-      exchange.send(status, headers, body.bytes);
+      exchange.send(status, headers, sentBytesOf(body));
     } else {
       const writable = exchange.begin(status, headers);
       const signal = request?.signal ?? AbortSignal.abort();

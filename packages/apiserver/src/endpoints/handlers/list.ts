@@ -3,16 +3,17 @@
 
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
+import { whenDone } from "../../runtime/awaitable.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { listResponse } from "../negotiation/list-response.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { listQueryOf, readListOptions } from "./list-query.ts";
 
-export const handleList: VerbHandler = async (context, { definition, storage }, { listSegments }) => {
+export const handleList: VerbHandler = (context, { definition, storage }, { listSegments }) => {
   if (storage.list === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "list");
   }
   const output = negotiateOutput(context.request);
-  const page = await storage.list(context, listQueryOf(readListOptions(context), context));
-  return await listResponse(context, page, definition, output, listSegments);
+  const page = storage.list(context, listQueryOf(readListOptions(context), context));
+  return whenDone(page, (found) => listResponse(context, found, definition, output, listSegments));
 };

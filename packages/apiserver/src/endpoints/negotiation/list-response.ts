@@ -8,7 +8,8 @@ import type { CachedObject } from "../../cache/cached-object.ts";
 import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ListPage } from "../../registry/resource-storage.ts";
-import { type ApiResponse, type ByteSink, jsonResponse } from "../../transport/api-response.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
+import { type ApiResponse, type ByteSink, JoinedBody, jsonResponse } from "../../transport/api-response.ts";
 import { acceptsGzip, GZIP_HEADERS, gzipParts } from "./gzip.ts";
 import { type ElementsMember, type ListEncoding, listEncoding } from "./list-encoding.ts";
 import type { ListSegments } from "./list-segments.ts";
@@ -43,13 +44,13 @@ type ListOutput = {
  * The response for a page of a resource.
  * @throws ApiError 406 or 400 when the client asks for a form that does not exist
  */
-export async function listResponse(
+export function listResponse(
   context: ConversionContext,
   page: ListPage,
   resource: ResourceDefinition,
   output: OutputMedia = negotiateOutput(context.request),
   segments?: ListSegments,
-): Promise<ApiResponse> {
+): Awaitable<ApiResponse> {
   const { head, member, element } = listOutput(context, page, resource, output);
   const encoding = listEncoding(head, member, output);
   const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
@@ -69,10 +70,14 @@ export async function listResponse(
           output.convert === undefined && !output.pretty ? PART_BYTES : CONVERTED_PART_BYTES,
         );
   const { request } = context;
+  const gzip = acceptsGzip(request);
+  if (isKeptText && segments !== undefined && !gzip && request.method !== "HEAD" && sizeOf(page.items) <= PART_BYTES) {
+    // Joining would copy, into memory that has to be found first, what lies joined already.
+    return { ...jsonResponse(200, "", headers), body: new JoinedBody([...parts]) };
+  }
   if (request.method === "HEAD" || sizeOf(page.items) <= PART_BYTES) {
     return encodedResponse(context, 200, request.method === "HEAD" ? "" : Buffer.concat([...parts]), headers);
   }
-  const gzip = acceptsGzip(request);
   return {
     ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
     body: { type: "stream", run: (sink, signal) => writeParts(sink, signal, gzip ? gzipParts(parts) : parts) },

@@ -19,9 +19,9 @@ it("joins any list, and joins it anew where an object was changed, added or remo
     items.slice(0, 500),
     items.slice(3),
     items.with(0, object("first")),
-    items.with(130, object("other")),
-    items.toSpliced(127, 1),
-    items.toSpliced(128, 0, object("new")),
+    items.with(260, object("other")),
+    items.toSpliced(255, 1),
+    items.toSpliced(256, 0, object("new")),
     items.with(5, object("large", 400_000)),
     items.slice(0, 1),
   ]) {
@@ -30,11 +30,11 @@ it("joins any list, and joins it anew where an object was changed, added or remo
 });
 
 it("gives the same bytes while nothing changes, and no more of them than it may keep", () => {
-  const items = objects(384);
+  const items = objects(768);
   const roomy = createListSegments();
   const buffers = [...roomy.partsOf(items)].map(({ buffer }) => buffer);
   expect(buffers).toHaveLength(3);
-  const changed = items.with(200, object("other"));
+  const changed = items.with(400, object("other"));
   expect([...roomy.partsOf(changed)].map(({ buffer }, at) => buffer === buffers[at])).toEqual([true, false, true]);
 
   const narrow = createListSegments(1);

@@ -8,7 +8,7 @@ export type ListSegments = { partsOf(items: readonly CachedObject[]): Generator<
 
 const COMMA = 0x2c;
 /** At most so many objects or bytes, but one object at least. */
-const SEGMENT_OBJECTS = 128;
+const SEGMENT_OBJECTS = 256;
 const SEGMENT_BYTES = 256 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 

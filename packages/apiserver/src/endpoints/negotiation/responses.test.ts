@@ -162,7 +162,7 @@ describe("a list", () => {
   });
 
   it("is not a single object", async () => {
-    await expect(listResponse(asking(partial("PartialObjectMetadata")), page, keys)).rejects.toMatchObject({
+    await expect(async () => listResponse(asking(partial("PartialObjectMetadata")), page, keys)).rejects.toMatchObject({
       code: 406,
       message:
         "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)",
@@ -207,7 +207,7 @@ describe("a list", () => {
   });
 
   it("refuses an unknown includeObject", async () => {
-    await expect(listResponse(asking(table(), "?includeObject=Bogus"), page, keys)).rejects.toThrow(
+    await expect(async () => listResponse(asking(table(), "?includeObject=Bogus"), page, keys)).rejects.toThrow(
       `Unable to convert to Table as requested: includeObject: Invalid value: "Bogus": must be 'Metadata', 'Object', 'None', or empty`,
     );
   });

@@ -1,7 +1,7 @@
 // The opaque text with which a client asks for the next page of a list.
 // Source: k8s.io/apiserver/pkg/storage/continue.go
 
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -29,8 +29,12 @@ export type ContinueTokens = {
 
 /** With a key, tokens carry a signature and forged ones are refused. */
 export function createContinueTokens(key?: Uint8Array): ContinueTokens {
+  // Of bytes, Node makes one with each signature.
+  const secret = key === undefined ? undefined : createSecretKey(key);
   const sign = (revision: Revision, start: string): string =>
-    key === undefined ? "" : createHmac("sha256", key).update(`${revision}\0${start}`).digest("base64url").slice(0, 22);
+    secret === undefined
+      ? ""
+      : createHmac("sha256", secret).update(`${revision}\0${start}`).digest("base64url").slice(0, 22);
 
   return {
     encode({ revision, startAfter }) {

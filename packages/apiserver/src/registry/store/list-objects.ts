@@ -7,6 +7,7 @@ import type { CachedObject } from "../../cache/cached-object.ts";
 import type { LabelledObjects } from "../../cache/label-index.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { ListPage, ListQuery } from "../resource-storage.ts";
@@ -36,25 +37,18 @@ type Page = {
   readonly lastKey: string | undefined;
 };
 
-export async function listObjects(store: StoreContext, context: RequestContext, query: ListQuery): Promise<ListPage> {
+export function listObjects(store: StoreContext, context: RequestContext, query: ListQuery): Awaitable<ListPage> {
   const matches = compileSelection(query, store.definition, store.keys);
   const prefix = store.keys.inNamespace(query.namespace);
   const only = selectedKey(query, store);
   const limit = only !== undefined || ignoresLimit(query) ? 0 : Math.max(query.limit, 0);
-  const page = await readPage(store, context, query, { prefix, limit, matches, exists: query.visible, only, query });
-  return {
-    items: page.items,
-    resourceVersion: String(page.revision),
-    ...(page.lastKey === undefined
-      ? {}
-      : {
-          continue: store.continueTokens.encode({
-            revision: page.revision,
-            startAfter: page.lastKey.slice(prefix.length),
-          }),
-          ...(isSelective(query) ? {} : { remainingItemCount: page.remaining }),
-        }),
-  };
+  const range: Range = { prefix, limit, matches, exists: query.visible, only, query };
+  return whenDone(readPage(store, context, query, range), ({ items, revision, lastKey, remaining }) => {
+    const page = { items, resourceVersion: String(revision) };
+    if (lastKey === undefined) return page;
+    const token = store.continueTokens.encode({ revision, startAfter: lastKey.slice(prefix.length) });
+    return { ...page, continue: token, ...(isSelective(query) ? {} : { remainingItemCount: remaining }) };
+  });
 }
 
 /**
@@ -84,23 +78,29 @@ type Range = {
   readonly query: Pick<ListQuery, "labelSelector">;
 };
 
-async function readPage(store: StoreContext, context: RequestContext, query: ListQuery, range: Range): Promise<Page> {
+/** At once where memory answers it. */
+function readPage(store: StoreContext, context: RequestContext, query: ListQuery, range: Range): Awaitable<Page> {
   if (query.continue !== "") {
     const position = store.continueTokens.decode(query.continue);
     if (query.resourceVersion !== "" && query.resourceVersion !== "0") {
       throw badRequestError("specifying resource version is not allowed when using continue");
     }
-    return await readContinued(store, context, position, range);
+    if (position.revision > INCONSISTENT && isCurrent(store, position.revision)) {
+      return readCached(store, range, range.prefix + position.startAfter, position.revision);
+    }
+    return readContinued(store, context, position, range);
   }
   const { resourceVersion, resourceVersionMatch } = query;
   const isFromHistory = resourceVersionMatch === "Exact" || (resourceVersion !== "" && range.limit > 0);
   const bound = resourceVersion === "" ? "" : readBound(resourceVersion, isFromHistory);
   const isExact =
     resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && range.limit > 0 && bound !== "" && bound !== 0);
-  if (!isFreshNow(store.cache, bound)) await awaitFreshness(store.cache, bound, context.signal);
-  if (!isExact || bound === "") return readCached(store, range, "");
-  if (isCurrent(store, bound)) return readCached(store, range, "", bound);
-  return await readSnapshot(store, range, bound, "", context).catch(throwStorageFailure);
+  const read = (): Awaitable<Page> => {
+    if (!isExact || bound === "") return readCached(store, range, "");
+    if (isCurrent(store, bound)) return readCached(store, range, "", bound);
+    return readSnapshot(store, range, bound, "", context).catch(throwStorageFailure);
+  };
+  return isFreshNow(store.cache, bound) ? read() : awaitFreshness(store.cache, bound, context.signal).then(read);
 }
 
 /** What memory cannot answer upstream reads from the store, which refuses a version that is no number in words of its own. */
@@ -124,7 +124,6 @@ async function readContinued(
     await awaitFreshness(store.cache, "", context.signal);
     return readCached(store, range, after);
   }
-  if (isCurrent(store, revision)) return readCached(store, range, after, revision);
   try {
     return await readSnapshot(store, range, revision, after, context);
   } catch (error) {

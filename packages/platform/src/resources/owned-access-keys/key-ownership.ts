@@ -18,7 +18,7 @@ export type KeyOwnership = {
   /** Whether the caller may do what it asks for with the key of this name and owner. */
   mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Awaitable<boolean>;
   /** Which keys there are as far as the caller can tell. */
-  visibleTo(context: RequestContext): Promise<VisibleObjects>;
+  visibleTo(context: RequestContext): Awaitable<VisibleObjects>;
   /** Differs when the caller is in other teams. */
   teamsOf(context: RequestContext): string;
 };
@@ -43,11 +43,12 @@ export function createKeyOwnership(deps: KeyOwnershipDeps): KeyOwnership {
   return {
     ownerOf: ownerOfObject,
     mayTouch: (context, name, owner) => isOwn(context)(owner) || isAdministrator(context, name, deps),
-    async visibleTo(context) {
-      if (await isAdministrator(context, "", deps)) return "all";
-      const own = isOwn(context);
-      return (object) => own(ownerOfObject(object));
-    },
+    visibleTo: (context) =>
+      whenDone(isAdministrator(context, "", deps), (isOne): VisibleObjects => {
+        if (isOne) return "all";
+        const own = isOwn(context);
+        return (object) => own(ownerOfObject(object));
+      }),
     teamsOf({ user }) {
       const known = directory.userBySubject(user.name);
       const teams = known === undefined ? [] : directory.teamsOf(known.name);
