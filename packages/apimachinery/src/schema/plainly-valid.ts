@@ -56,8 +56,20 @@ export type PlainSchema = {
 
 const MAX_INT32 = 2 ** 31 - 1;
 
-/** Compiles a schema once more, for `isPlainlyValid`. */
-export function plainSchemaOf(compiled: CompiledSchema): PlainSchema {
+/** The value may be plain, but its patterns take longer than one look should. */
+export class PlainLookTakesLongError extends Error {
+  override readonly name = "PlainLookTakesLongError";
+}
+
+/** Compiles a schema once more, for `isPlainlyValid`. Patterns take their steps from `steps`, and throw where none are left. */
+export function plainSchemaOf(
+  compiled: CompiledSchema,
+  steps: { left: number } = { left: Number.POSITIVE_INFINITY },
+): PlainSchema {
+  const spend = (taken: number): void => {
+    steps.left -= taken;
+    if (steps.left < 0) throw new PlainLookTakesLongError("patterns take long");
+  };
   const { schema, types, pattern, format, formatName, properties, values, items, allOf, anyOf, oneOf, not } = compiled;
   const allows = (type: string): boolean => types.length === 0 || types.includes(type);
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
@@ -87,16 +99,16 @@ export function plainSchemaOf(compiled: CompiledSchema): PlainSchema {
     choices: compiled.enum.length === 0 ? undefined : new Set(compiled.enum),
     minLength: schema.minLength ?? 0,
     maxLength: schema.maxLength ?? Number.POSITIVE_INFINITY,
-    matches: pattern?.test,
+    matches: pattern && ((text) => pattern.test(text, spend)),
     fits: format,
     minimum: isInt32 ? Math.max(minimum, -MAX_INT32) : minimum,
     maximum: isInt32 ? Math.min(maximum, MAX_INT32) : maximum,
     minItems: schema.minItems ?? 0,
     maxItems: schema.maxItems ?? Number.POSITIVE_INFINITY,
-    items: items && plainSchemaOf(items),
+    items: items && plainSchemaOf(items, steps),
     itemKeys: listType === "set" ? [] : listType === "map" ? keys : undefined,
-    members: new Map([...properties].map(([name, property]) => [name, plainSchemaOf(property)])),
-    values: values && plainSchemaOf(values),
+    members: new Map([...properties].map(([name, property]) => [name, plainSchemaOf(property, steps)])),
+    values: values && plainSchemaOf(values, steps),
     allowsOthers:
       schema.additionalProperties === true ||
       (schema["x-kubernetes-preserve-unknown-fields"] === true && schema.additionalProperties === undefined),

@@ -13,6 +13,7 @@ import {
   tooManyError,
   typeInvalidError,
 } from "../validation/field-error.ts";
+import type { SpendSteps } from "./pattern/pattern-program.ts";
 import { formatValuePath, type ValuePath } from "./value-path.ts";
 
 export type Walk = {
@@ -20,12 +21,14 @@ export type Walk = {
   readonly errors: FieldError[];
   /** Checks that passed. Among failing alternatives the one with most is reported, as the closest. */
   matches: number;
+  /** Counts what was looked at, in steps of a pattern; may throw to give up. */
+  readonly spend: SpendSteps;
 };
 
 /** An object can hold as many faults as values. More than this help nobody, and would only grow the answer. */
 export const MAX_ERRORS = 1000;
 
-export const startWalk = (path: ValuePath): Walk => ({ path, errors: [], matches: 0 });
+export const startWalk = (path: ValuePath, spend: SpendSteps): Walk => ({ path, errors: [], matches: 0, spend });
 
 export function report(walk: Walk, error: FieldError): void {
   if (walk.errors.length < MAX_ERRORS) walk.errors.push(error);
@@ -33,6 +36,7 @@ export function report(walk: Walk, error: FieldError): void {
 
 /** Takes over the faults of an alternative; the same fault found twice is reported once. */
 export function mergeErrors(walk: Walk, errors: readonly FieldError[]): void {
+  walk.spend(errors.length * walk.errors.length);
   for (const error of errors) {
     const isKnown = walk.errors.some(({ field, message }) => field === error.field && message === error.message);
     if (!isKnown) report(walk, error);

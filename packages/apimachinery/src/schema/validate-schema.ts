@@ -7,7 +7,8 @@ import type { FieldError } from "../validation/field-error.ts";
 import { formatGoValue } from "../validation/go-syntax.ts";
 import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
-import { isPlainlyValid, type PlainSchema, plainSchemaOf } from "./plainly-valid.ts";
+import type { SpendSteps } from "./pattern/pattern-program.ts";
+import { isPlainlyValid, PlainLookTakesLongError, type PlainSchema, plainSchemaOf } from "./plainly-valid.ts";
 import {
   mergeErrors,
   reportCombination,
@@ -27,34 +28,73 @@ import { jsonTypeOf, validateNumber } from "./validate-number.ts";
 export type SchemaValidator = {
   /** Whether nothing is wrong with a value nor to be done about it, as far as one quick look tells: see `isPlainlyValid`. */
   readonly isPlain: (value: JsonValue) => boolean;
-  /** Faults of a value. `path` is where it stands: "" for a whole object. At most 1000 are given. */
-  readonly validate: (value: JsonValue, path?: string) => readonly FieldError[];
+  /** Faults of a value. At most 1000 are given. */
+  readonly validate: (value: JsonValue, options?: CheckOptions) => readonly FieldError[];
   /** Faults of a change. What was there before, unchanged, is tolerated, so that a schema may become stricter. */
-  readonly validateUpdate: (newValue: JsonValue, oldValue: JsonValue, path?: string) => readonly FieldError[];
+  readonly validateUpdate: (newValue: JsonValue, oldValue: JsonValue, options?: CheckOptions) => readonly FieldError[];
 };
 
+export type CheckOptions = {
+  /** Where the value stands; default "", for a whole object. */
+  readonly path?: string;
+  /**
+   * How much may be looked at, in steps of a pattern, of which 40 take about a microsecond: patterns, and what schemas and values have, multiply.
+   * Where it is more, SchemaCheckTakesLongError is thrown. Default: no limit.
+   */
+  readonly most?: number;
+};
+
+/** The value may still be valid. */
+export class SchemaCheckTakesLongError extends Error {
+  override readonly name = "SchemaCheckTakesLongError";
+}
+
+/** Looking at a value, comparing it with another, and writing one into the text of a fault. */
+const [VALUE_STEPS, COMPARISON_STEPS, TEXT_STEPS] = [8, 4, 20];
+
+function spendUpTo(most: number): SpendSteps {
+  let left = most;
+  return (steps) => {
+    left -= steps;
+    if (left < 0) throw new SchemaCheckTakesLongError("the schema takes too long to check");
+  };
+}
+
 const NO_FAULTS: readonly FieldError[] = [];
+const MOST_PLAIN_STEPS = 200_000;
 
 /** Compiles the schema: make one validator per schema and keep it. Patterns that are invalid fail every value. */
 export function createSchemaValidator(schema: StructuralSchema): SchemaValidator {
   const compiled = compileSchema(schema);
-  const run = (value: JsonValue, oldValue: JsonValue | undefined, path: string): readonly FieldError[] => {
-    const walk = startWalk(path === "" ? [] : [path]);
+  const run = (
+    value: JsonValue,
+    oldValue: JsonValue | undefined,
+    { path = "", most = Number.POSITIVE_INFINITY }: CheckOptions,
+  ): readonly FieldError[] => {
+    const walk = startWalk(path === "" ? [] : [path], spendUpTo(most));
     check(compiled, value, oldValue, walk);
     return walk.errors;
   };
   let plain: PlainSchema | undefined;
+  /** What patterns may take in one look, some milliseconds. */
+  const steps = { left: 0 };
   const isPlain = (value: JsonValue): boolean => {
-    plain ??= plainSchemaOf(compiled);
-    return isPlainlyValid(plain, value);
+    plain ??= plainSchemaOf(compiled, steps);
+    steps.left = MOST_PLAIN_STEPS;
+    try {
+      return isPlainlyValid(plain, value);
+    } catch (error) {
+      if (error instanceof PlainLookTakesLongError) return false;
+      throw error;
+    }
   };
   return {
     isPlain,
-    validate: (value, path = "") => (isPlain(value) ? NO_FAULTS : run(value, undefined, path)),
-    validateUpdate: (newValue, oldValue, path = "") => {
+    validate: (value, options = {}) => (isPlain(value) ? NO_FAULTS : run(value, undefined, options)),
+    validateUpdate: (newValue, oldValue, options = {}) => {
       if (isPlain(newValue)) return NO_FAULTS;
-      const errors = run(newValue, undefined, path);
-      return errors.length === 0 ? errors : run(newValue, oldValue, path);
+      const errors = run(newValue, undefined, options);
+      return errors.length === 0 ? errors : run(newValue, oldValue, options);
     },
   };
 }
@@ -71,17 +111,18 @@ export function schemaValidatorOf(schema: StructuralSchema): SchemaValidator {
 }
 
 export const validateAgainstSchema = (value: JsonValue, schema: StructuralSchema, path = ""): readonly FieldError[] =>
-  schemaValidatorOf(schema).validate(value, path);
+  schemaValidatorOf(schema).validate(value, { path });
 
 export const validateUpdateAgainstSchema = (
   newValue: JsonValue,
   oldValue: JsonValue,
   schema: StructuralSchema,
   path = "",
-): readonly FieldError[] => schemaValidatorOf(schema).validateUpdate(newValue, oldValue, path);
+): readonly FieldError[] => schemaValidatorOf(schema).validateUpdate(newValue, oldValue, { path });
 
 /** `old` is what stood here before; undefined on create, and where that cannot be known. */
 function check(compiled: CompiledSchema, value: JsonValue, old: JsonValue | undefined, walk: Walk): void {
+  walk.spend(VALUE_STEPS);
   if (old !== undefined && equalJson(value, old)) return;
   checkType(compiled, value, walk);
   if (value !== null) {
@@ -116,7 +157,7 @@ const NUMBER_FORMATS: ReadonlyMap<string, string> = new Map([
 function checkCombinations(compiled: CompiledSchema, value: JsonValue, old: JsonValue | undefined, walk: Walk): void {
   const { allOf, anyOf, oneOf, not } = compiled;
   const attempt = (alternative: CompiledSchema): Walk => {
-    const result = startWalk(walk.path);
+    const result = startWalk(walk.path, walk.spend);
     check(alternative, value, old, result);
     return result;
   };
@@ -169,12 +210,14 @@ function closestOf(results: readonly Walk[]): readonly FieldError[] {
 /** The first broken rule is reported, then the format. */
 function checkString({ schema, pattern, format, formatName }: CompiledSchema, text: string, walk: Walk): void {
   const { minLength, maxLength } = schema;
+  if (maxLength !== undefined || minLength !== undefined || format !== undefined) walk.spend(text.length);
   const exceeds = maxLength !== undefined && text.length > maxLength && countCharacters(text) > maxLength;
   if (exceeds) {
     reportTooLong(walk, maxLength);
   } else if (minLength !== undefined && countCharacters(text) < minLength) {
     reportRule(walk, text, `should be at least ${minLength} chars long`);
-  } else if (pattern !== undefined && !pattern.test(text)) {
+  } else if (pattern !== undefined && !pattern.test(text, walk.spend)) {
+    walk.spend(pattern.source.length);
     const fault = pattern.fault === undefined ? "" : `, but pattern is invalid: ${pattern.fault}`;
     reportRule(walk, text, `should match '${pattern.source}${fault}'`);
   }
@@ -208,7 +251,9 @@ function checkArray(compiled: CompiledSchema, array: JsonArray, old: JsonValue |
 }
 
 function checkEnum({ enum: allowed }: CompiledSchema, value: JsonValue, walk: Walk): void {
+  walk.spend(allowed.length * COMPARISON_STEPS);
   if (allowed.length === 0 || allowed.some((one) => equalJson(one, value))) return;
+  walk.spend(allowed.length * TEXT_STEPS);
   reportEnum(walk, value, allowed);
 }
 

@@ -7,6 +7,7 @@ import { openSuiteSurface } from "../registry/testing/suite-surface.ts";
 import { clusterKinds } from "./cluster-kinds.ts";
 
 const definitions = clusterKinds({
+  ready: () => undefined,
   chooseAddress: () => "10.96.0.9",
   refuseAddress: () => undefined,
   choosePort: () => 30_000,

@@ -1,8 +1,8 @@
 // A controller that looks through all there is from time to time, and deletes what is over.
 
+import { inSlices } from "../runtime/in-slices.ts";
 import { ignoringConflicts } from "./controlled-objects.ts";
 import type { Controller, ControllerPort } from "./controller-port.ts";
-import { inSlices } from "./in-slices.ts";
 
 export type Sweeping<Item> = {
   /** From the end of one sweep to the next. */

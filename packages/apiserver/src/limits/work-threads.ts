@@ -10,10 +10,44 @@ type Works = {
   readonly decodeYaml: { readonly work: { readonly text: string }; readonly result: ReadYaml };
   /** The JSON of one value, and its YAML. */
   readonly encodeYaml: { readonly work: { readonly json: string }; readonly result: string };
+  /** Undefined where more had to be looked at than one object may cost. */
+  readonly checkSchema: { readonly work: SchemaWork; readonly result: readonly FieldError[] | undefined };
+  readonly evaluateExpression: { readonly work: ExpressionWork; readonly result: ExpressionResult };
   readonly checkRules: {
-    readonly work: { readonly schema: StructuralSchema; readonly object: string; readonly old: string | undefined };
+    readonly work: SchemaWork;
     readonly result: { readonly errors: readonly FieldError[]; readonly warnings: readonly string[] };
   };
+};
+
+/** An expression of a policy or a webhook, with all that it may name. */
+export type ExpressionWork = {
+  readonly text: string;
+  /** The JSON of the values of names. */
+  readonly values: { readonly [name: string]: string };
+  /** Undefined where the expression has no `variables`. */
+  readonly variables: readonly { readonly name: string; readonly text: string }[] | undefined;
+  /** What `authorizer` speaks of. */
+  readonly resource: Readonly<Record<"group" | "resource" | "subresource" | "namespace" | "name", string>>;
+  /** What has been answered of what it asked: the JSON of questions and answers. */
+  readonly answers: readonly (readonly [question: string, answer: string])[];
+  /** What it may cost. */
+  readonly most: number;
+};
+export type ExpressionResult = { readonly spent: number } & (
+  | { readonly type: "value"; readonly value: string | boolean | null }
+  /** Neither a text, nor true or false, nor null. */
+  | { readonly type: "other" }
+  | { readonly type: "fault"; readonly message: string }
+  | { readonly type: "limit"; readonly message: string }
+  /** To be answered before it is evaluated again. */
+  | { readonly type: "question"; readonly question: string }
+);
+
+type SchemaWork = { readonly schema: StructuralSchema; readonly object: string; readonly old: string | undefined };
+/** As the thread is sent it: a schema is sent once, and kept under its number; those before number 0 are forgotten. */
+export type NumberedSchemaWork = Omit<SchemaWork, "schema"> & {
+  readonly number: number;
+  readonly schema: StructuralSchema | undefined;
 };
 
 export type WorkType = keyof Works;
@@ -26,14 +60,8 @@ export type ReadYaml = { readonly json: string; readonly duplicates: readonly st
 export type ToThread =
   | { readonly type: "decodeYaml"; readonly work: WorkOf<"decodeYaml"> }
   | { readonly type: "encodeYaml"; readonly work: WorkOf<"encodeYaml"> }
-  /** A schema is sent once, and kept under its number; those before number 0 are forgotten. */
-  | {
-      readonly type: "checkRules";
-      readonly work: Omit<WorkOf<"checkRules">, "schema"> & {
-        readonly number: number;
-        readonly schema: StructuralSchema | undefined;
-      };
-    };
+  | { readonly type: "checkSchema" | "checkRules"; readonly work: NumberedSchemaWork }
+  | { readonly type: "evaluateExpression"; readonly work: WorkOf<"evaluateExpression"> };
 export type FromThread = { readonly result: ResultOf<WorkType> } | { readonly failure: string };
 
 export type WorkThreads = {
@@ -144,11 +172,11 @@ class WorkThread {
     if (!("schema" in work)) return { type, work } as ToThread; // the two belong together
     const { schema, object, old } = work;
     const known = this.#numbers.get(schema);
-    if (known !== undefined) return { type: "checkRules", work: { object, old, number: known, schema: undefined } };
+    if (known !== undefined) return { type, work: { object, old, number: known, schema: undefined } } as ToThread;
     if (this.#numbers.size >= MAX_SCHEMAS) this.#numbers.clear();
     const number = this.#numbers.size;
     this.#numbers.set(schema, number);
-    return { type: "checkRules", work: { object, old, number, schema } };
+    return { type, work: { object, old, number, schema } } as ToThread;
   }
 
   #done(message: FromThread): void {

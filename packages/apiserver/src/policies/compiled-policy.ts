@@ -13,20 +13,17 @@ import { type CelType, readCelType } from "../custom-resources/cel/cel-type.ts";
 import { checkCel } from "../custom-resources/cel/check-cel.ts";
 import { CEL_NAMES } from "../custom-resources/cel/functions/cel-library.ts";
 import { parseCel } from "../custom-resources/cel/parse-cel.ts";
+import type { NamedExpression, SourcedExpression } from "./evaluate-expression.ts";
 import type { Policy } from "./validating-admission-policy.ts";
-
-export type NamedExpression = { readonly name: string; readonly expression: CelExpression };
 
 export type CompiledPolicy = {
   readonly matchConditions: readonly NamedExpression[];
   readonly variables: readonly NamedExpression[];
-  readonly validations: readonly {
-    readonly text: string;
-    readonly expression: CelExpression;
+  readonly validations: readonly (SourcedExpression & {
     readonly message: string;
-    readonly messageExpression: CelExpression | undefined;
+    readonly messageExpression: SourcedExpression | undefined;
     readonly reason: string;
-  }[];
+  })[];
   readonly auditAnnotations: readonly NamedExpression[];
 };
 
@@ -100,8 +97,8 @@ export function* compilePolicy({
   const compileAt = (text: string, path: string, wanted: Wanted, place: Place = "policy") =>
     compile(text, path, { wanted, place, known }, faults);
 
-  const named = (name: string, expression: CelExpression | undefined): readonly NamedExpression[] =>
-    expression === undefined ? [] : [{ name, expression }];
+  const named = (name: string, text: string, expression: CelExpression | undefined): readonly NamedExpression[] =>
+    expression === undefined ? [] : [{ name, text, expression }];
   const compiled: Mutable<CompiledPolicy> = {
     variables: [],
     matchConditions: [],
@@ -111,28 +108,31 @@ export function* compilePolicy({
   for (const [index, { name, expression }] of variables.entries()) {
     yield;
     const path = `${indexPath("spec.variables", index)}.expression`;
-    compiled.variables.push(...named(name, compileAt(expression, path, [])));
+    compiled.variables.push(...named(name, expression, compileAt(expression, path, [])));
     known.add(name);
   }
   for (const [index, { name, expression }] of (spec?.matchConditions ?? []).entries()) {
     yield;
     const path = `${indexPath("spec.matchConditions", index)}.expression`;
-    compiled.matchConditions.push(...named(name, compileAt(expression, path, ["bool"], "matchCondition")));
+    compiled.matchConditions.push(...named(name, expression, compileAt(expression, path, ["bool"], "matchCondition")));
   }
   for (const [index, validation] of (spec?.validations ?? []).entries()) {
     yield;
     const path = indexPath("spec.validations", index);
     const { message = "", reason = "Invalid", messageExpression: messageText = "" } = validation;
     const expression = compileAt(validation.expression, `${path}.expression`, ["bool"]);
-    const messageExpression =
+    const compiledMessage =
       messageText === "" ? undefined : compileAt(messageText, `${path}.messageExpression`, ["string"], "message");
+    const messageExpression = compiledMessage && { text: messageText, expression: compiledMessage };
     const text = validation.expression.trim();
     if (expression !== undefined) compiled.validations.push({ text, expression, message, messageExpression, reason });
   }
   for (const [index, { key, valueExpression }] of (spec?.auditAnnotations ?? []).entries()) {
     yield;
     const path = `${indexPath("spec.auditAnnotations", index)}.valueExpression`;
-    compiled.auditAnnotations.push(...named(key, compileAt(valueExpression, path, ["string", "null"])));
+    compiled.auditAnnotations.push(
+      ...named(key, valueExpression, compileAt(valueExpression, path, ["string", "null"])),
+    );
   }
   return { compiled, faults };
 }

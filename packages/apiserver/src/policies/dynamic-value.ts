@@ -13,8 +13,11 @@ export function dynamicValue(json: JsonValue | undefined): CelValue {
   return json;
 }
 
+/** Keys and values are made once: an expression may ask for them very often. */
 class DynamicMap extends CelMap {
   readonly #json: JsonObject;
+  readonly #containers = new Map<string, CelValue>();
+  #keys: readonly string[] | undefined;
 
   constructor(json: JsonObject) {
     super();
@@ -22,17 +25,23 @@ class DynamicMap extends CelMap {
   }
 
   get size(): number {
-    return Object.keys(this.#json).length;
+    return this.keys().length;
   }
 
   keys(): readonly CelValue[] {
-    return Object.keys(this.#json);
+    this.#keys ??= Object.keys(this.#json);
+    return this.#keys;
   }
 
   get(key: CelValue): CelValue | undefined {
     if (typeof key !== "string" || !Object.hasOwn(this.#json, key)) return undefined;
-    const value = this.#json[key];
-    return value === undefined ? undefined : dynamicValue(value);
+    const known = this.#containers.get(key);
+    if (known !== undefined) return known;
+    const json = this.#json[key];
+    if (json === undefined) return undefined;
+    const value = dynamicValue(json);
+    if (typeof json === "object") this.#containers.set(key, value);
+    return value;
   }
 }
 

@@ -90,6 +90,10 @@ export type AccessAnswers = {
   readonly ask: AskAccess;
   /** Calls `evaluate` until nothing that it asks is unanswered. */
   evaluate<T>(evaluate: () => T): Promise<T>;
+  /** Finds the answer to a question, given as JSON. */
+  answer(question: string): Promise<void>;
+  /** What has been answered: the JSON of questions and answers. */
+  known(): readonly (readonly [question: string, answer: string])[];
 };
 
 /** Answers for the user of a request, and for the credential on whose way in it came. */
@@ -117,17 +121,22 @@ export function createAccessAnswers(context: RequestContext, authorizer: Authori
 
   return {
     ask,
-    async evaluate(evaluate) {
-      for (;;) {
-        try {
-          return evaluate();
-        } catch (error) {
-          if (!(error instanceof AnswerNeeded)) throw error;
-          await error.answer;
-        }
-      }
-    },
+    // It was asked by an expression, in its own words.
+    answer: (question) => answered(() => void ask(JSON.parse(question) as AccessQuestion)),
+    known: () => [...known].map(([question, answer]) => [question, JSON.stringify(answer)]),
+    evaluate: answered,
   };
+}
+
+async function answered<T>(evaluate: () => T): Promise<T> {
+  for (;;) {
+    try {
+      return evaluate();
+    } catch (error) {
+      if (!(error instanceof AnswerNeeded)) throw error;
+      await error.answer;
+    }
+  }
 }
 
 /** A ServiceAccount is asked about as it is: no credential of its own is in play. */

@@ -11,17 +11,20 @@ import type { Authorizer } from "../authorization/authorizer.ts";
 import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { systemUser } from "../context/system-context.ts";
-import { CelLimitError, type CelMeter, createCelMeter } from "../custom-resources/cel/cel-budget.ts";
-import type { CelExpression } from "../custom-resources/cel/cel-expression.ts";
-import { CelEvaluationError, type CelValue } from "../custom-resources/cel/cel-value.ts";
-import { type CelScope, evaluateCel } from "../custom-resources/cel/evaluate-cel.ts";
-import { LONG_WORK_BYTES } from "../limits/long-work.ts";
+import { CelLimitError } from "../custom-resources/cel/cel-budget.ts";
+import { CelEvaluationError } from "../custom-resources/cel/cel-value.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
-import { LazyMap } from "./dynamic-value.ts";
 import { type SeenRequest, seenIn, versionMeant } from "./equivalent-versions.ts";
-import { type AccessAnswers, createAccessAnswers, dynamicObject, scopeOfRequest } from "./expression-scope.ts";
+import {
+  COST_PER_REQUEST,
+  createEvaluate,
+  type Evaluate,
+  type RequestEvaluation,
+  type SourcedExpression,
+} from "./evaluate-expression.ts";
+import { createAccessAnswers } from "./expression-scope.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
 export type PolicyAdmissionDeps = {
@@ -33,10 +36,6 @@ export type PolicyAdmissionDeps = {
   readonly authorizer: Authorizer;
 };
 
-/** All expressions of all policies for one request, about a tenth of a second: they are one tenant's, and the thread is everybody's. */
-const COST_PER_REQUEST = 100_000;
-/** Some milliseconds of it. */
-const COST_AT_ONCE = 4_000;
 /** Looking at one takes as long as so much of a body. */
 const BYTES_OF_BINDING = 1_024;
 const VALIDATION_FAILURE = "validation.policy.admission.k8s.io/validation_failure";
@@ -47,7 +46,6 @@ const CODES: { readonly [reason: string]: number } = {
   RequestEntityTooLarge: 413,
 };
 
-type Evaluation = { readonly answers: AccessAnswers; readonly meter: CelMeter };
 type Decision = { readonly message: string; readonly reason: string };
 
 /** Costs nothing but two look-ups where nothing is bound. */
@@ -98,8 +96,7 @@ export function createPolicyAdmission({
     async validate(attributes) {
       const { resource, context, namespace } = attributes;
       if (bindings.view.size === 0 || resource.group === ADMISSION_GROUP || context.user === systemUser) return;
-      const meter = createCelMeter(COST_PER_REQUEST);
-      const answers = createAccessAnswers(context, authorizer);
+      const evaluation = { answers: createAccessAnswers(context, authorizer), left: { cost: COST_PER_REQUEST } };
       context.weigh(bindings.view.size * BYTES_OF_BINDING);
       for (const cached of bindings.view.list(bindings.keys.prefix)) {
         await context.pause();
@@ -115,7 +112,7 @@ export function createPolicyAdmission({
         if (seenAs === undefined) continue;
         if (versionMeant(binding.spec?.matchResources, attributes, space, registry) === undefined) continue;
         const seen = seenIn(attributes, seenAs);
-        for (const decision of await decide(policy, code, binding, seen, space, { answers, meter }))
+        for (const decision of await decide(policy, code, binding, seen, space, evaluation))
           act(decision, policy, binding, attributes);
       }
     },
@@ -127,7 +124,7 @@ export function createPolicyAdmission({
     binding: PolicyBinding,
     seen: SeenRequest,
     space: KubeObject | undefined,
-    evaluation: Evaluation,
+    evaluation: RequestEvaluation,
   ): Promise<readonly Decision[]> {
     const isStrict = policy.spec?.failurePolicy !== "Ignore";
     const { attributes } = seen;
@@ -191,23 +188,18 @@ async function judge(
   seen: SeenRequest,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
-  evaluation: Evaluation,
+  evaluation: RequestEvaluation,
 ): Promise<readonly Decision[]> {
-  const names = scopeOf(code, seen, space, params, evaluation);
-  const { meter, answers } = evaluation;
+  const evaluate = createEvaluate({ ...seen, params, space, variables: code.variables }, evaluation);
   const { context } = seen.attributes;
-  // Others get their turn between two expressions, once those before have taken long.
-  const evaluate = async (expression: CelExpression): Promise<CelValue> => {
-    if (meter.spent > COST_AT_ONCE) context.weigh(LONG_WORK_BYTES);
-    await context.pause();
-    return await answers.evaluate(() => evaluateCel(expression, { names, meter }));
-  };
-  for (const { expression } of code.matchConditions) if ((await evaluate(expression)) !== true) return [];
+  for (const condition of code.matchConditions) if ((await evaluate(condition)) !== true) return [];
   const isStrict = policy.spec?.failurePolicy !== "Ignore";
   const decisions: Decision[] = [];
-  for (const { expression, text, message, messageExpression, reason } of code.validations) {
+  for (const validation of code.validations) {
+    const { message, messageExpression, reason } = validation;
+    const text = validation.text.trim();
     try {
-      if ((await evaluate(expression)) === true) continue;
+      if ((await evaluate(validation)) === true) continue;
       decisions.push({
         message:
           (await messageOf(messageExpression, evaluate)) ??
@@ -220,18 +212,16 @@ async function judge(
         decisions.push({ message: `expression '${text}' resulted in error: ${error.message}`, reason: "Invalid" });
     }
   }
-  for (const { name, expression } of code.auditAnnotations) {
-    const value = await evaluate(expression);
+  for (const annotation of code.auditAnnotations) {
+    const { name } = annotation;
+    const value = await evaluate(annotation);
     if (typeof value === "string" && value.trim() !== "")
       context.audit.annotate(`${policy.metadata.name}/${name}`, value.trim());
   }
   return decisions;
 }
 
-async function messageOf(
-  expression: CelExpression | undefined,
-  evaluate: (expression: CelExpression) => Promise<CelValue>,
-): Promise<string | undefined> {
+async function messageOf(expression: SourcedExpression | undefined, evaluate: Evaluate): Promise<string | undefined> {
   if (expression === undefined) return undefined;
   try {
     const value = await evaluate(expression);
@@ -241,24 +231,6 @@ async function messageOf(
     if (error instanceof CelEvaluationError) return undefined;
     throw error;
   }
-}
-
-function scopeOf(
-  { variables }: CompiledPolicy,
-  { attributes, seenAs }: SeenRequest,
-  space: KubeObject | undefined,
-  params: KubeObject | undefined,
-  { answers: { ask }, meter }: Evaluation,
-): CelScope {
-  const names: { [name: string]: CelValue } = {
-    ...scopeOfRequest(attributes, ask, seenAs),
-    params: dynamicObject(params),
-    namespaceObject: dynamicObject(space),
-  };
-  names["variables"] = new LazyMap(
-    new Map(variables.map(({ name, expression }) => [name, () => evaluateCel(expression, { names, meter })])),
-  );
-  return names;
 }
 
 function act(

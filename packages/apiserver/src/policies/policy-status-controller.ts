@@ -5,10 +5,10 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ignoringConflicts, updateControlled } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { followKeys } from "../controllers/follow-keys.ts";
-import { inTurns } from "../controllers/in-slices.ts";
 import { createQueueController } from "../controllers/queue-controller.ts";
 import { WorkQueue } from "../controllers/work-queue.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import { inTurns } from "../runtime/in-slices.ts";
 import { typeWarningsOf } from "./type-checking.ts";
 import type { Policy } from "./validating-admission-policy.ts";
 

@@ -21,6 +21,7 @@ import {
   CLUSTER_KIND_ROLES,
 } from "../builtin/rbac/bootstrap-policy.ts";
 import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
+import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import type { CachedObject } from "../cache/cached-object.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
@@ -120,6 +121,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
   const authorizer = unionAuthorizer([mastersAuthorizer, rbac]);
   const ruleResolver = unionRuleResolver([mastersAuthorizer, rbac]);
   const serviceAccountTokens = createTokensOfAccounts(options);
+  const services = totalsOfServices(options);
   const builtin = builtinResources({
     authorizer,
     ruleResolver,
@@ -135,7 +137,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
       ? {}
       : {
           clusterKinds: [
-            ...clusterKinds(addressesOfServices(options)),
+            ...clusterKinds(addressesOfServices(services, options)),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
             validatingWebhookConfigurations,
@@ -153,10 +155,12 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
         authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
-      ...(options.cluster === undefined ? [] : clusterAdmission(registry, options.cluster, { ...options, authorizer })),
+      ...(options.cluster === undefined
+        ? []
+        : clusterAdmission(registry, options.cluster, { ...options, authorizer, services })),
     ],
   });
-  const controllers = startControllers(surface.registry, options, serviceAccountTokens?.tokens);
+  const controllers = startControllers(surface.registry, options, { tokens: serviceAccountTokens?.tokens, services });
 
   return {
     ...surface,
@@ -169,6 +173,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
     bootstrap: (signal) => bootstrap(surface.registry, options, signal),
     [Symbol.dispose]() {
       for (const controller of controllers) controller[Symbol.dispose]();
+      services[Symbol.dispose]();
       source[Symbol.dispose]();
     },
   };
@@ -180,7 +185,8 @@ const clusterAdmission = (
   {
     runtime: { clock, random },
     authorizer,
-  }: Pick<StandardSurfaceOptions, "runtime"> & { readonly authorizer: Authorizer },
+    services,
+  }: Pick<StandardSurfaceOptions, "runtime"> & { readonly authorizer: Authorizer; readonly services: ServiceTotals },
 ): readonly AdmissionPlugin[] => [
   createNoNodesAdmission(keepsWorkloads),
   createParamsAccess({
@@ -209,16 +215,20 @@ const clusterAdmission = (
   createQuotaAdmission({
     quotas: () => requiredResource(registry, "", "ResourceQuota"),
     registry,
+    services,
     elapsed: () => clock.elapsed(),
   }),
 ];
 
 /** Read by the strategy of Services, which is made before they are installed. */
-function addressesOfServices({ composition, cache, runtime }: StandardSurfaceOptions): ServiceAddresses {
+function totalsOfServices({ composition, cache, runtime }: StandardSurfaceOptions): ServiceTotals {
   const { prefix } = createResourceKeys(composition, { group: "", resource: "services", namespaced: true });
+  return createServiceTotals({ view: cache.view(prefix), prefix }, runtime);
+}
+
+function addressesOfServices(totals: ServiceTotals, { runtime }: StandardSurfaceOptions): ServiceAddresses {
   return createServiceAddresses({
-    view: cache.view(prefix),
-    prefix,
+    totals,
     elapsed: () => runtime.clock.elapsed(),
     random: () => new DataView(runtime.random.bytes(4).slice().buffer).getUint32(0) / 2 ** 32,
   });
@@ -297,7 +307,7 @@ function createTokensOfAccounts({
 function startControllers(
   registry: ResourceRegistry,
   options: StandardSurfaceOptions,
-  tokens: ServiceAccountTokens | undefined,
+  { tokens, services }: { readonly tokens: ServiceAccountTokens | undefined; readonly services: ServiceTotals },
 ): readonly Controller[] {
   const { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem } = options;
   const { customResources: compiled } = options;
@@ -335,7 +345,7 @@ function startControllers(
     ...(options.cluster === undefined
       ? []
       : [
-          createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), registry),
+          createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), { registry, services }),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), options.cluster.completesJobs),
           createPolicyStatusController(
             port,

@@ -1,14 +1,22 @@
 // A thread for long work: does one thing after the other, as it is given them.
 
 import { parentPort } from "node:worker_threads";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import {
+  createSchemaValidator,
+  SchemaCheckTakesLongError,
+  type SchemaValidator,
+} from "@postern/apimachinery/schema/validate-schema";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { compileValidationRules, type ValidationRules } from "../custom-resources/validation-rules.ts";
-import type { FromThread, ReadYaml, ResultOf, ToThread, WorkType } from "../limits/work-threads.ts";
+import type { FromThread, NumberedSchemaWork, ReadYaml, ResultOf, ToThread, WorkType } from "../limits/work-threads.ts";
+import { evaluateAside } from "../policies/evaluate-aside.ts";
 
 const port = parentPort;
 port?.on("message", (message: ToThread) => {
@@ -27,8 +35,12 @@ function resultOf(message: ToThread): ResultOf<WorkType> {
       return readYaml(message.work.text);
     case "encodeYaml":
       return encodeYaml(parseJson(message.work.json));
-    default:
+    case "checkSchema":
+      return checkSchema(message.work);
+    case "checkRules":
       return checkRules(message.work);
+    case "evaluateExpression":
+      return evaluateAside(message.work);
   }
 }
 
@@ -42,22 +54,50 @@ function readYaml(text: string): ReadYaml {
   }
 }
 
-const rulesByNumber = new Map<number, ValidationRules>();
+const schemas = new Map<number, { readonly rules: ValidationRules | undefined; readonly validator: SchemaValidator }>();
 
-function checkRules({ number, schema, object, old }: (ToThread & { readonly type: "checkRules" })["work"]) {
+function schemaOf({ number, schema }: NumberedSchemaWork) {
   if (schema !== undefined) {
-    if (number === 0) rulesByNumber.clear();
-    const compiled = compileValidationRules(schema, "", []);
-    if (compiled !== undefined) rulesByNumber.set(number, compiled);
+    if (number === 0) schemas.clear();
+    schemas.set(number, {
+      rules: compileValidationRules(schema, "", []),
+      validator: createSchemaValidator(schema),
+    });
   }
-  const rules = rulesByNumber.get(number);
-  if (rules === undefined) throw new Error("a schema without rules");
-  const warnings: string[] = [];
-  // Texts of objects that the server itself has written.
-  const [value, before] = [object, old].map((text) => (text === undefined ? undefined : parseJson(text))) as [
+  const known = schemas.get(number);
+  if (known === undefined) throw new Error("a schema that is not known");
+  return known;
+}
+
+/** Texts of objects that the server itself has written. */
+const objectsOf = ({ object, old }: NumberedSchemaWork) =>
+  [object, old].map((text) => (text === undefined ? undefined : parseJson(text))) as [
     KubeObject,
     KubeObject | undefined,
   ];
+
+/** About a second. Where it is more, the object is refused. */
+const MOST_SCHEMA_STEPS = 40_000_000;
+
+function checkSchema(work: NumberedSchemaWork): readonly FieldError[] | undefined {
+  const { validator } = schemaOf(work);
+  const [value, before] = objectsOf(work) as readonly JsonValue[];
+  if (value === undefined) return [];
+  try {
+    return before === undefined
+      ? validator.validate(value, { most: MOST_SCHEMA_STEPS })
+      : validator.validateUpdate(value, before, { most: MOST_SCHEMA_STEPS });
+  } catch (error) {
+    if (error instanceof SchemaCheckTakesLongError) return undefined;
+    throw error;
+  }
+}
+
+function checkRules(work: NumberedSchemaWork) {
+  const { rules } = schemaOf(work);
+  if (rules === undefined) throw new Error("a schema without rules");
+  const warnings: string[] = [];
+  const [value, before] = objectsOf(work);
   const errors = rules(value, before, (text) => warnings.push(text)) ?? [];
   return { errors, warnings };
 }

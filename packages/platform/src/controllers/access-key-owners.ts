@@ -3,9 +3,9 @@
 import { followView } from "@postern/apiserver/cache/follow-view";
 import { deleteControlled, ignoringConflicts, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { inSlices } from "@postern/apiserver/controllers/in-slices";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 

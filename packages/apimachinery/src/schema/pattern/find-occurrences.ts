@@ -1,15 +1,20 @@
 // Where a pattern occurs in a text: the leftmost place, and there what the pattern prefers, as Go's regexp package has it.
 // Source: https://swtch.com/~rsc/regexp/regexp2.html (Pike's VM)
 
-import { holds, MAX_STEPS, type Program } from "./pattern-program.ts";
+import { holds, MAX_STEPS, type Program, type SpendSteps } from "./pattern-program.ts";
 
 /** From where to where, in UTF-16 units. */
 export type Occurrence = readonly [begin: number, end: number];
 
 /** As Go's FindAllString: an empty occurrence right behind another one does not count. */
-export function findOccurrences(program: Program, text: string, limit: number): readonly Occurrence[] {
+export function findOccurrences(
+  program: Program,
+  text: string,
+  { limit, spend }: { readonly limit: number; readonly spend: SpendSteps | undefined },
+): readonly Occurrence[] {
   const found: Occurrence[] = [];
-  const search: Search = { steps: 0, stamp: 0, lastSeen: new Int32Array(program.instructions.length) };
+  const lastSeen = new Int32Array(program.instructions.length);
+  const search: Search = { steps: 0, paid: 0, stamp: 0, lastSeen, spend };
   let [position, previousEnd] = [0, -1];
   while (position <= text.length && (limit < 0 || found.length < limit)) {
     const occurrence = findFrom(program, text, position, search);
@@ -26,7 +31,13 @@ export function findOccurrences(program: Program, text: string, limit: number): 
 const widthAt = (text: string, position: number): number => ((text.codePointAt(position) ?? 0) > 0xffff ? 2 : 1);
 
 /** What several searches share: the steps that they took, and when an instruction was reached last. */
-type Search = { steps: number; stamp: number; readonly lastSeen: Int32Array };
+type Search = {
+  steps: number;
+  paid: number;
+  stamp: number;
+  readonly lastSeen: Int32Array;
+  readonly spend: SpendSteps | undefined;
+};
 
 type Thread = { readonly at: number; readonly begin: number };
 
@@ -76,6 +87,8 @@ function findFrom(
       if (instruction?.kind !== "character" || !instruction.set(codePoint)) continue;
       if (follow({ at: instruction.next, begin }, position, advanced)) break;
     }
+    search.spend?.(search.steps - search.paid);
+    search.paid = search.steps;
     threads = advanced;
   }
   return found;

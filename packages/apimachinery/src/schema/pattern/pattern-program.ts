@@ -12,6 +12,9 @@ export type Instruction =
 
 export type Program = { readonly instructions: readonly Instruction[]; readonly start: number };
 
+/** Called with how many steps were taken since it was called last; may throw to give up. About 40 of them take a microsecond. */
+export type SpendSteps = (steps: number) => void;
+
 /** About half a second. What needs more is given up. */
 export const MAX_STEPS = 20_000_000;
 

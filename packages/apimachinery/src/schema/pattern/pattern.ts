@@ -4,14 +4,14 @@
 
 import { findOccurrences, type Occurrence } from "./find-occurrences.ts";
 import { parsePattern } from "./parse-pattern.ts";
-import { holds, type Instruction, MAX_STEPS, type Program } from "./pattern-program.ts";
+import { holds, type Instruction, MAX_STEPS, type Program, type SpendSteps } from "./pattern-program.ts";
 import { type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
 
 export type Pattern = {
   /** Whether the pattern occurs anywhere in the text. */
-  readonly test: (text: string) => boolean;
+  readonly test: (text: string, spend?: SpendSteps) => boolean;
   /** Where it occurs, from the left and without overlaps, at most `limit` times unless that is negative. */
-  readonly findAll: (text: string, limit: number) => readonly Occurrence[];
+  readonly findAll: (text: string, limit: number, spend?: SpendSteps) => readonly Occurrence[];
 };
 
 /** What is wrong with a pattern, in Go's words; undefined when it can be compiled. */
@@ -29,19 +29,50 @@ export function findPatternFault(source: string): string | undefined {
 const MAX_INSTRUCTIONS = 10_000;
 type Repetition = Extract<PatternNode, { readonly kind: "repetition" }>;
 
-/** Throws PatternSyntaxError. */
+/** What is larger is made anew for each text: a schema may have thousands of such patterns, and nobody may ever ask for them. */
+const MAX_KEPT = 200;
+
+/** Throws PatternSyntaxError. Whoever gives `spend` pays for making the program as well. */
 export function compilePattern(source: string): Pattern {
-  const program = compileProgram(parsePattern(source), source);
-  return { test: (text) => runProgram(program, text), findAll: (text, limit) => findOccurrences(program, text, limit) };
+  const root = parsePattern(source);
+  const size = instructionsOf(root) + 1;
+  if (size > MAX_INSTRUCTIONS) throw new PatternSyntaxError("expression too large", source);
+  let kept: Program | undefined;
+  const programFor = (spend: SpendSteps | undefined): Program => {
+    if (kept !== undefined) return kept;
+    spend?.(size);
+    const made = compileProgram(root);
+    if (size <= MAX_KEPT) kept = made;
+    return made;
+  };
+  return {
+    test: (text, spend) => runProgram(programFor(spend), text, spend),
+    findAll: (text, limit, spend) => findOccurrences(programFor(spend), text, { limit, spend }),
+  };
+}
+
+/** As many as `compileProgram` would emit, but for the last one, without making any. */
+function instructionsOf(node: PatternNode): number {
+  switch (node.kind) {
+    case "character":
+    case "assertion":
+      return 1;
+    case "sequence":
+      return node.items.reduce((sum, item) => sum + instructionsOf(item), 0);
+    case "alternation":
+      return node.branches.reduce((sum, branch) => sum + instructionsOf(branch), 1);
+    case "repetition": {
+      const { item, min, max } = node;
+      const size = instructionsOf(item);
+      return size * min + (max === undefined ? size + 1 : (size + 1) * Math.max(0, max - min));
+    }
+  }
 }
 
 /** Built from the end to the start, so that every instruction knows the next one. */
-function compileProgram(root: PatternNode, source: string): Program {
+function compileProgram(root: PatternNode): Program {
   const instructions: Instruction[] = [];
-  const emit = (instruction: Instruction): number => {
-    if (instructions.length >= MAX_INSTRUCTIONS) throw new PatternSyntaxError("expression too large", source);
-    return instructions.push(instruction) - 1;
-  };
+  const emit = (instruction: Instruction): number => instructions.push(instruction) - 1;
   const compile = (node: PatternNode, next: number): number => {
     switch (node.kind) {
       case "character":
@@ -76,8 +107,8 @@ function compileProgram(root: PatternNode, source: string): Program {
   return { instructions, start };
 }
 
-function runProgram({ instructions, start }: Program, text: string): boolean {
-  let steps = 0;
+function runProgram({ instructions, start }: Program, text: string, spend?: SpendSteps): boolean {
+  let [steps, paid] = [0, 0];
   let threads: number[] = [];
   const lastSeen = new Int32Array(instructions.length).fill(-1);
   const pending: number[] = [];
@@ -111,6 +142,8 @@ function runProgram({ instructions, start }: Program, text: string): boolean {
       if (follow(instruction.next, position, advanced)) return true;
     }
     if (steps > MAX_STEPS) return false;
+    spend?.(steps - paid);
+    paid = steps;
     threads = advanced;
   }
   return false;

@@ -1,4 +1,4 @@
-// Objects that have been let in and are not in memory yet: they count, so that requests at one time do not each take the last place.
+// What has been let in and is not in memory yet: it counts, so that requests at one time do not each take the last place.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
@@ -9,38 +9,44 @@ const PENDING_MS = 10_000;
 type Place = Pick<InstalledResource, "keys" | "view">;
 
 export type PendingObjects = {
-  add(resource: Place, object: KubeObject): void;
-  /** Those of a resource in a namespace, "" for all; what has arrived is forgotten. */
-  in(resource: Place, namespace: string): readonly KubeObject[];
-  /** All of them. */
-  readonly size: number;
+  /** `amounts` are those by which the object uses more than before, by the name that quotas have for them. */
+  add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, number>): void;
+  /** Of a resource in a namespace, without what has arrived. */
+  amount(resource: Place, namespace: string, name: string): number;
 };
 
 export function createPendingObjects(elapsed: () => number): PendingObjects {
   /** By key in the store. */
-  const pending = new Map<string, { readonly object: KubeObject; readonly at: number; readonly resource: Place }>();
+  const pending = new Map<
+    string,
+    {
+      readonly amounts: ReadonlyMap<string, number>;
+      readonly at: number;
+      /** That of the object when it was let in; undefined where there was none. */
+      readonly revision: number | undefined;
+      readonly view: Place["view"];
+    }
+  >();
 
   function forgetArrived(): void {
     const now = elapsed();
-    for (const [key, { at, resource }] of pending) {
-      if (now - at > PENDING_MS || resource.view.get(key) !== undefined) pending.delete(key);
+    for (const [key, { at, revision, view }] of pending) {
+      if (now - at > PENDING_MS || view.get(key)?.revision !== revision) pending.delete(key);
     }
   }
 
   return {
-    add(resource, object) {
-      const { namespace = "", name = "" } = object.metadata;
-      pending.set(resource.keys.of(namespace, name), { object, at: elapsed(), resource });
+    add({ keys, view }, { metadata: { namespace = "", name = "" } }, amounts) {
+      const key = keys.of(namespace, name);
+      pending.set(key, { amounts, at: elapsed(), revision: view.get(key)?.revision, view });
     },
-    in({ keys }, namespace) {
-      if (pending.size === 0) return [];
+    amount({ keys }, namespace, name) {
+      if (pending.size === 0) return 0;
       forgetArrived();
-      const prefix = namespace === "" ? keys.prefix : keys.inNamespace(namespace);
-      return [...pending].flatMap(([key, { object }]) => (key.startsWith(prefix) ? [object] : []));
-    },
-    get size() {
-      if (pending.size > 0) forgetArrived();
-      return pending.size;
+      const prefix = keys.inNamespace(namespace);
+      let sum = 0;
+      for (const [key, { amounts }] of pending) if (key.startsWith(prefix)) sum += amounts.get(name) ?? 0;
+      return sum;
     },
   };
 }

@@ -13,6 +13,8 @@ export const quantityText = (value: JsonValue | undefined): string =>
   typeof value === "string" ? value : typeof value === "number" || typeof value === "bigint" ? String(value) : "";
 
 const QUANTITY = /^([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d{1,3}|[EPTGMK]i|[numkMGTPE]?)$/;
+/** Reading very many digits takes more than linear time. */
+const MAX_LENGTH = 256;
 const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /** Parts below a nano are dropped. */
@@ -20,6 +22,7 @@ const NANO_DIGITS = 9;
 
 /** In nanos; undefined for what is no amount. */
 export function parseAmount(text: string): bigint | undefined {
+  if (text.length > MAX_LENGTH) return undefined;
   const [, sign, whole = "", fraction = "", suffix = ""] = QUANTITY.exec(text) ?? [];
   if (sign === undefined || `${whole}${fraction}` === "") return undefined;
   const binary = BINARY.indexOf(suffix);

@@ -1,10 +1,11 @@
 // Refuses what would be one object too many for a namespace.
 // Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { forbiddenByAdmission } from "../../admission/forbidden-by-admission.ts";
+import type { CachedObject } from "../../cache/cached-object.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { ServiceTotals } from "../services/service-totals.ts";
 import { type CountedResource, countedResource, counts } from "./counted-resources.ts";
 import { createPendingObjects } from "./pending-objects.ts";
 import { parseAmount, quantityText } from "./quantities.ts";
@@ -13,78 +14,99 @@ import type { ResourceQuota } from "./resource-quotas.ts";
 type QuotaAdmissionDeps = {
   readonly quotas: () => InstalledResource;
   readonly registry: Pick<ResourceRegistry, "find">;
+  readonly services: ServiceTotals;
   /** Milliseconds that never go back. */
   readonly elapsed: () => number;
 };
 
-/** Counts what is there and what is on its way there; upstream counts in the status of the quota, at the price of a write. */
-export function createQuotaAdmission({ quotas, registry, elapsed }: QuotaAdmissionDeps): AdmissionPlugin {
+const NANO = 1_000_000_000n;
+/** Looking at one that is known takes as long as so much of a body. */
+const BYTES_OF_QUOTA = 1_024;
+
+type Limit = { readonly name: string; readonly hard: bigint; readonly counted: CountedResource };
+/** A limit of a quota on what the request makes, and how much of it that is. */
+type Wanted = Limit & { readonly quota: string; readonly amount: number };
+
+/**
+ * Counts what is there and what is on its way there; upstream counts in the status of the quota, at the price of a write. No object is looked at
+ * for that: a namespace may have very many.
+ */
+export function createQuotaAdmission({ quotas, registry, services, elapsed }: QuotaAdmissionDeps): AdmissionPlugin {
   const pending = createPendingObjects(elapsed);
+  /** What is parsed once. */
+  const read = new WeakMap<CachedObject, readonly Limit[]>();
+
+  function limitsOf(cached: CachedObject): readonly Limit[] {
+    // What the store holds has gone through the schema of the kind.
+    const known = read.get(cached) ?? readLimits(cached.decode() as ResourceQuota);
+    read.set(cached, known);
+    return known;
+  }
+
   return {
     name: "ResourceQuota",
 
-    validate(attributes) {
-      const { operation, namespace, subresource, object, resource, dryRun } = attributes;
-      if (operation !== "create" || namespace === "" || subresource !== "" || object === undefined) return;
+    async validate(attributes) {
+      const { operation, namespace, subresource, object, oldObject, resource, dryRun, context } = attributes;
+      if ((operation !== "create" && operation !== "update") || namespace === "") return;
+      if (subresource !== "" || object === undefined) return;
       const { view, keys } = quotas();
       const installed = registry.find(resource.group, resource.version, resource.plural);
-      if (installed === undefined) return;
-      let isLimited = false;
-      for (const cached of view.list(keys.inNamespace(namespace))) {
-        // What the store holds has gone through the schema of the kind.
-        const quota = cached.decode() as ResourceQuota;
-        const limits = limitsOf(quota, resource, object);
-        if (limits.length === 0) continue;
-        isLimited = true;
-        const there = [...objectsIn(installed, namespace), ...pending.in(installed, namespace)];
-        refuseTooMany(quota, limits, there, attributes);
+      const all = view.list(keys.inNamespace(namespace));
+      if (installed === undefined || all.length === 0) return;
+      context.weigh(all.length * BYTES_OF_QUOTA);
+      /** The lowest limit by name: quotas may be very many, and the names that count one resource are few. */
+      const wanted = new Map<string, Wanted>();
+      for (const cached of all) {
+        await context.pause();
+        for (const limit of limitsOf(cached)) {
+          const { name, counted, hard } = limit;
+          if (!counts(counted, resource) || hard >= (wanted.get(name)?.hard ?? hard + 1n)) continue;
+          const before = oldObject === undefined ? 0 : counted.amountOf(oldObject);
+          const amount = counted.amountOf(object) - before;
+          if (amount > 0) wanted.set(name, { ...limit, amount, quota: cached.key });
+        }
       }
-      if (isLimited && !dryRun) pending.add(installed, object);
+      if (wanted.size === 0) return;
+      while (services.ready() !== undefined) await services.ready();
+      // From here on nobody else gets a turn: what is counted is taken as well.
+      const exceeded: (Wanted & { readonly used: number })[] = [];
+      for (const each of wanted.values()) {
+        const used =
+          each.counted.used(installed, namespace, services) + pending.amount(installed, namespace, each.name);
+        if (BigInt(used + each.amount) * NANO > each.hard) exceeded.push({ ...each, used });
+      }
+      const [first] = exceeded;
+      if (first !== undefined) {
+        const { name } = keys.parse(first.quota);
+        throw tooMany(
+          name,
+          exceeded.filter(({ quota }) => quota === first.quota),
+          attributes,
+        );
+      }
+      const amounts = new Map([...wanted.values()].map(({ name, amount }) => [name, amount]));
+      if (!dryRun) pending.add(installed, object, amounts);
     },
   };
 }
 
-/** The objects of a resource in a namespace, as memory has them. */
-export const objectsIn = (
-  { view, keys }: Pick<InstalledResource, "view" | "keys">,
-  namespace: string,
-): readonly KubeObject[] => view.list(keys.inNamespace(namespace)).map((object) => object.decode());
-
-const NANO = 1_000_000_000n;
-
-type Limit = {
-  readonly name: string;
-  readonly hard: bigint;
-  readonly counted: CountedResource;
-  readonly amount: number;
-};
-
-const limitsOf = (
-  quota: ResourceQuota,
-  resource: AdmissionAttributes["resource"],
-  object: KubeObject,
-): readonly Limit[] =>
-  Object.entries(quota.spec?.hard ?? {}).flatMap(([name, text]) => {
+const readLimits = ({ spec }: ResourceQuota): readonly Limit[] =>
+  Object.entries(spec?.hard ?? {}).flatMap(([name, text]) => {
     const counted = countedResource(name);
     const hard = parseAmount(quantityText(text));
-    if (counted === undefined || hard === undefined || !counts(counted, resource)) return [];
-    const amount = counted.amountOf(object);
-    return amount > 0 ? [{ name, hard, counted, amount }] : [];
+    return counted === undefined || hard === undefined ? [] : [{ name, hard, counted }];
   });
 
-function refuseTooMany(
-  { metadata }: ResourceQuota,
-  limits: readonly Limit[],
-  there: readonly KubeObject[],
+function tooMany(
+  quota: string,
+  exceeded: readonly (Wanted & { readonly used: number })[],
   attributes: AdmissionAttributes,
-): void {
-  const exceeded = limits.flatMap(({ name, hard, counted, amount }) => {
-    const used = there.reduce((sum, object) => sum + counted.amountOf(object), 0);
-    if (BigInt(used + amount) * NANO <= hard) return [];
-    return [{ requested: `${name}=${amount}`, used: `${name}=${used}`, limited: `${name}=${hard / NANO}` }];
-  });
-  if (exceeded.length === 0) return;
-  const list = (part: "requested" | "used" | "limited") => exceeded.map((each) => each[part]).join(",");
-  const why = `exceeded quota: ${metadata.name}, requested: ${list("requested")}, used: ${list("used")}, limited: ${list("limited")}`;
-  throw forbiddenByAdmission(attributes, why);
+): Error {
+  const list = (text: (each: Wanted & { readonly used: number }) => string) => exceeded.map(text).join(",");
+  const requested = list(({ name, amount }) => `${name}=${amount}`);
+  const used = list(({ name, used }) => `${name}=${used}`);
+  const limited = list(({ name, hard }) => `${name}=${hard / NANO}`);
+  const why = `exceeded quota: ${quota}, requested: ${requested}, used: ${used}, limited: ${limited}`;
+  return forbiddenByAdmission(attributes, why);
 }

@@ -1,8 +1,7 @@
 // The addresses of Services of one cluster, and their ports on nodes: which are free, and which are taken.
 // Source: k8s.io/kubernetes/pkg/registry/core/service/{ipallocator,portallocator}
 
-import type { CacheView } from "../../cache/watch-cache.ts";
-import { clusterIPOf, type Service } from "./service.ts";
+import type { ServiceTotals } from "./service-totals.ts";
 
 /** What kubeadm gives its clusters. Nothing is sent there: it only has to look as everywhere else. */
 export const SERVICE_NETWORK = "10.96.0.0/12";
@@ -17,77 +16,73 @@ const TRIES = 64;
 const CHOSEN_MS = 30_000;
 
 export type ServiceAddresses = {
+  /** Undefined where all Services are known; otherwise whoever asks for the rest has to wait. */
+  ready(): Promise<void> | undefined;
   /** An address that no Service has. Throws where there is none. */
   chooseAddress(): string;
-  /** Undefined where it can be had; otherwise why not. */
-  refuseAddress(address: string, service: Service): string | undefined;
+  /** Undefined where a Service can have it that has not; otherwise why not. */
+  refuseAddress(address: string): string | undefined;
   choosePort(): number;
-  refusePort(port: number, service: Service): string | undefined;
+  refusePort(port: number): string | undefined;
 };
 
 export type ServiceAddressDeps = {
-  readonly view: CacheView;
-  readonly prefix: string;
+  readonly totals: Pick<ServiceTotals, "ready" | "has">;
   /** Milliseconds that never go back. */
   readonly elapsed: () => number;
   /** From 0 to below 1. */
   readonly random: () => number;
 };
 
-export function createServiceAddresses({ view, prefix, elapsed, random }: ServiceAddressDeps): ServiceAddresses {
-  /** By address or port, and when it was chosen. */
+export function createServiceAddresses({ totals, elapsed, random }: ServiceAddressDeps): ServiceAddresses {
+  /** By address or port, and when it was chosen: the oldest first. */
   const chosen = new Map<string | number, number>();
 
-  const services = (): readonly Service[] => view.list(prefix).map((object) => object.decode() as Service);
+  function isTaken(value: string | number): boolean {
+    return chosen.has(value) || totals.has(value);
+  }
 
-  function taken(): ReadonlySet<string | number> {
+  function forgetOld(): void {
     const now = elapsed();
-    for (const [value, at] of chosen) if (now - at > CHOSEN_MS) chosen.delete(value);
-    const found = new Set<string | number>(chosen.keys());
-    for (const service of services()) {
-      found.add(clusterIPOf(service));
-      for (const { nodePort = 0 } of service.spec?.ports ?? []) found.add(nodePort);
+    for (const [value, at] of chosen) {
+      if (now - at <= CHOSEN_MS) return;
+      chosen.delete(value);
     }
-    return found;
   }
 
   function choose<T extends string | number>(count: number, at: (index: number) => T): T {
-    const known = taken();
+    forgetOld();
     const start = Math.floor(random() * count);
     for (let attempt = 0; attempt < count; attempt++) {
       // At random first, so that two servers on one store do not choose the same; then whatever is left.
       const index = attempt < TRIES ? Math.floor(random() * count) : (start + attempt) % count;
       const value = at(index);
-      if (known.has(value)) continue;
+      if (isTaken(value)) continue;
       chosen.set(value, elapsed());
       return value;
     }
     throw new Error("range is full");
   }
 
-  const others = ({ metadata }: Service): readonly Service[] =>
-    services().filter((other) => other.metadata.uid !== metadata.uid);
-
   return {
+    ready: () => totals.ready(),
     chooseAddress: () => choose(SIZE - 2 - RESERVED, (index) => formatAddress(FIRST + 1 + RESERVED + index)),
-    refuseAddress(address, service) {
+    refuseAddress(address) {
       const number = parseAddress(address);
       const offset = number === undefined ? -1 : number - FIRST;
       if (offset <= 0 || offset >= SIZE - 1) {
         return `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is ${SERVICE_NETWORK}`;
       }
-      const isTaken = offset === RESERVED || others(service).some((other) => clusterIPOf(other) === address);
-      return isTaken ? `failed to allocate IP ${address}: provided IP is already allocated` : undefined;
+      return offset === RESERVED || totals.has(address)
+        ? `failed to allocate IP ${address}: provided IP is already allocated`
+        : undefined;
     },
     choosePort: () => choose(NODE_PORTS.last - NODE_PORTS.first + 1, (index) => NODE_PORTS.first + index),
-    refusePort(port, service) {
+    refusePort(port) {
       if (port < NODE_PORTS.first || port > NODE_PORTS.last) {
         return `provided port is not in the valid range. The range of valid ports is ${NODE_PORTS.first}-${NODE_PORTS.last}`;
       }
-      const isTaken = others(service).some(
-        ({ spec }) => spec?.ports?.some(({ nodePort }) => nodePort === port) === true,
-      );
-      return isTaken ? "provided port is already allocated" : undefined;
+      return totals.has(port) ? "provided port is already allocated" : undefined;
     },
   };
 }

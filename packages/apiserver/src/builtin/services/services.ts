@@ -24,12 +24,16 @@ const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
   validateName: (name, isPrefix) => isDNS1035Label(isPrefix ? name.replace(/-$/, "") : name),
   allowUnconditionalUpdate: true,
 
-  prepareForCreate: (service) =>
-    allocated({ ...withFamilies(withBothAddresses(service)), status: { loadBalancer: {} } }, undefined, addresses),
+  async prepareForCreate(service) {
+    while (addresses.ready() !== undefined) await addresses.ready();
+    const next = { ...withFamilies(withBothAddresses(service)), status: { loadBalancer: {} } };
+    return allocated(next, undefined, addresses);
+  },
   validate: validateService,
 
-  prepareForUpdate(service, old, { info }) {
+  async prepareForUpdate(service, old, { info }) {
     if (info.subresource === "status") return { ...service, ...(old.spec === undefined ? {} : { spec: old.spec }) };
+    while (addresses.ready() !== undefined) await addresses.ready();
     const kept = withAllocatedValues(withBothAddresses(service, old), old);
     const next = withFamilies(withoutUnused(kept, old));
     return allocated({ ...next, ...(old.status === undefined ? {} : { status: old.status }) }, old, addresses);
@@ -54,7 +58,7 @@ function allocated(service: Service, old: Service | undefined, addresses: Servic
     address !== before &&
     isPlain(address)
   ) {
-    const why = before === "" ? addresses.refuseAddress(address, service) : undefined;
+    const why = before === "" ? addresses.refuseAddress(address) : undefined;
     if (why !== undefined) faults.push(invalidError("spec.clusterIPs", [address], why));
   }
   if (hasNodePorts(service) && !isHeadless(service)) {
@@ -62,7 +66,7 @@ function allocated(service: Service, old: Service | undefined, addresses: Servic
     const ports = (spec.ports ?? []).map((port, index) => {
       const { nodePort = 0 } = port;
       if (nodePort === 0) return { ...port, nodePort: addresses.choosePort() };
-      const why = known.has(nodePort) ? undefined : addresses.refusePort(nodePort, service);
+      const why = known.has(nodePort) ? undefined : addresses.refusePort(nodePort);
       if (why !== undefined) faults.push(invalidError(`${indexPath("spec.ports", index)}.nodePort`, nodePort, why));
       return port;
     });

@@ -7,8 +7,8 @@ import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
+import { inSlices } from "../../runtime/in-slices.ts";
 import { type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
-import { inSlices } from "../in-slices.ts";
 import type { DependencyGraph } from "./dependency-graph.ts";
 
 export type GraphObserver = {

@@ -4,10 +4,11 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { countedResource } from "../../builtin/quotas/counted-resources.ts";
-import { objectsIn } from "../../builtin/quotas/quota-admission.ts";
 import type { ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
+import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
 import { followView } from "../../cache/follow-view.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
+import { createTurns } from "../../runtime/in-slices.ts";
 import { ignoringConflicts, updateControlled } from "../controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controller-port.ts";
 import { followKeys } from "../follow-keys.ts";
@@ -18,48 +19,48 @@ import { WorkQueue } from "../work-queue.ts";
 export function createQuotaController(
   port: ControllerPort,
   quotas: InstalledResource,
-  registry: Pick<ResourceRegistry, "resources">,
+  { registry, services }: { readonly registry: Pick<ResourceRegistry, "resources">; readonly services: ServiceTotals },
 ): Controller {
+  const { scheduler, clock } = port.runtime;
+  /** Of namespaces: each object in one changes the counts of all its quotas, which may be very many. */
   const queue = new WorkQueue(port, { name: "resource_quota", process, concurrency: 1 });
-  const { scheduler } = port.runtime;
   /** By the prefix of the resource. */
   const followed = new Map<string, Disposable>();
 
-  const find = ({
-    group,
-    plural,
-  }: {
-    readonly group: string;
-    readonly plural: string;
-  }): InstalledResource | undefined =>
-    registry.resources.find(({ definition }) => definition.group === group && definition.plural === plural);
-
-  async function process(key: string, signal: AbortSignal): Promise<void> {
-    // What the store holds has gone through the schema of the kind.
-    const quota = quotas.view.get(key)?.decode() as ResourceQuota | undefined;
-    if (quota === undefined) return;
-    const { namespace = "" } = quota.metadata;
-    const used: Record<string, string> = {};
-    for (const name of Object.keys(quota.spec?.hard ?? {})) {
-      const counted = countedResource(name);
-      // Amounts of processors and memory are nobody's here.
-      if (counted === undefined) continue;
-      const resource = find(counted.resource);
-      if (resource !== undefined) follow(resource);
-      const objects = resource === undefined ? [] : objectsIn(resource, namespace);
-      used[name] = String(objects.reduce((sum, object) => sum + counted.amountOf(object), 0));
+  async function process(namespace: string, signal: AbortSignal): Promise<void> {
+    while (services.ready() !== undefined) await services.ready();
+    const pause = createTurns(clock);
+    const resources = new Map(registry.resources.map((resource) => [nameOf(resource.definition), resource]));
+    for (const { key } of quotas.view.list(quotas.keys.inNamespace(namespace))) {
+      await pause();
+      if (signal.aborted) return;
+      // What the store holds has gone through the schema of the kind.
+      const quota = quotas.view.get(key)?.decode() as ResourceQuota | undefined;
+      if (quota === undefined) continue;
+      const used: Record<string, string> = {};
+      for (const name of Object.keys(quota.spec?.hard ?? {})) {
+        const counted = countedResource(name);
+        // Amounts of processors and memory are nobody's here.
+        if (counted === undefined) continue;
+        const resource = resources.get(nameOf(counted.resource));
+        if (resource !== undefined) follow(resource);
+        used[name] = String(resource === undefined ? 0 : counted.used(resource, namespace, services));
+      }
+      await pause();
+      const status = { hard: quota.spec?.hard ?? {}, used };
+      if (equalJson(quota.status ?? {}, status)) continue;
+      const transform = (current: KubeObject): KubeObject => ({ ...current, status });
+      await ignoringConflicts(() =>
+        updateControlled(port, quotas, quota, { subresource: "status", transform }, signal),
+      );
     }
-    const status = { hard: quota.spec?.hard ?? {}, used };
-    if (equalJson(quota.status ?? {}, status)) return;
-    const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-    await ignoringConflicts(() => updateControlled(port, quotas, quota, { subresource: "status", transform }, signal));
   }
 
   function follow({ view, keys }: InstalledResource): void {
     if (followed.has(keys.prefix)) return;
     const recount = (key: string): void => {
-      const prefix = quotas.keys.inNamespace(keys.parse(key).namespace);
-      for (const quota of quotas.view.list(prefix)) queue.add(quota.key);
+      const { namespace } = keys.parse(key);
+      if (quotas.view.count(quotas.keys.inNamespace(namespace)) > 0) queue.add(namespace);
     };
     const following = followView({ view, prefix: keys.prefix }, scheduler, {
       // Those that are there have just been counted.
@@ -70,7 +71,7 @@ export function createQuotaController(
     followed.set(keys.prefix, following);
   }
 
-  const following = followKeys(quotas, scheduler, (key) => queue.add(key));
+  const following = followKeys(quotas, scheduler, (key) => queue.add(quotas.keys.parse(key).namespace));
   const held = {
     [Symbol.dispose]() {
       for (const each of followed.values()) each[Symbol.dispose]();
@@ -78,3 +79,5 @@ export function createQuotaController(
   };
   return createQueueController(queue, [following, held]);
 }
+
+const nameOf = ({ group, plural }: { readonly group: string; readonly plural: string }): string => `${plural}.${group}`;

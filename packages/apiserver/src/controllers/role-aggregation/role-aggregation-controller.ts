@@ -2,126 +2,186 @@
 // Source: k8s.io/kubernetes/pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type LabelSelector, selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
-import { followView } from "../../cache/follow-view.ts";
+import type { Steps } from "@postern/apimachinery/steps/steps";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { followInParts } from "../../cache/follow-in-parts.ts";
+import { createMemberReader } from "../../cache/read-members.ts";
+import { createTurns, inTurns } from "../../runtime/in-slices.ts";
 import { updateControlled } from "../controlled-objects.ts";
 import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
-type Role = {
-  readonly labels: Readonly<Record<string, string>>;
-  /** Undefined: the role has rules of its own. */
-  readonly selectors: readonly Matcher[] | undefined;
-  readonly rules: readonly JsonValue[];
-};
+type Labels = CachedObject["labels"];
 type Matcher = Pick<ReturnType<typeof selectorFromLabelSelector>, "matches">;
 
+/**
+ * That of a request to etcd, which upstream's roles have to pass. Any number of roles may be selected, and the sum of their rules would be
+ * more than a client may write.
+ */
+const MAX_TEXT = 1_572_864;
+
+/** Whether so many select a role is looked at at once. */
+const FEW = 50;
+
+const isSelected = (selectors: readonly Matcher[], labels: Labels): boolean =>
+  selectors.some((each) => each.matches(labels));
+
+const readAggregation = createMemberReader({ aggregationRule: true });
+
+/** A tenant may have very many roles: they are gone through in parts, and parsed where their rules are asked for. */
 export function createRoleAggregationController(
   port: Omit<ControllerPort, "resources">,
   clusterRoles: ControlledResource,
 ): Controller {
   const { view, keys } = clusterRoles;
+  const { clock } = port.runtime;
   const aggregated = new Map<string, readonly Matcher[]>();
-  /** All roles at one revision, for as long as there is work. */
-  let known: { readonly revision: unknown; readonly roles: ReadonlyMap<string, Role> } | undefined;
-  const rolesNow = (): ReadonlyMap<string, Role> => {
-    const { revision } = view;
-    if (known?.revision !== revision) {
-      const roles = new Map(view.list(keys.prefix).map((object) => [object.key, roleOf(object.decode())]));
-      known = { revision, roles };
-    }
-    return known.roles;
-  };
+  /** Of roles that came, changed or went, and of those before: what selects them is looked for. */
+  const changed = new Map<string, Labels[]>();
 
   const queue = new WorkQueue(port, {
     name: "ClusterRoleAggregator",
     async process(key, signal) {
-      const rules = aggregatedRules(key, rolesNow());
-      if (queue.length === 0) known = undefined;
-      const role = view.get(key)?.decode();
-      if (role === undefined || rules === undefined || equalJson(rules, role["rules"] ?? [])) return;
-      const transform = (current: KubeObject): KubeObject => ({ ...current, rules });
-      await updateControlled(port, clusterRoles, role, { transform }, signal);
+      const labels = changed.get(key) ?? [];
+      changed.delete(key);
+      await requeueFor(labels);
+      const selectors = aggregated.get(key);
+      if (selectors === undefined || signal.aborted) return;
+      const rules = await inTurns(aggregatedRules(key, roles), clock);
+      const role = view.get(key);
+      if (role === undefined || rules === undefined) return;
+      const current = role.decode();
+      if (equalJson(rules, current["rules"] ?? [])) return;
+      const transform = (before: KubeObject): KubeObject => ({ ...before, rules });
+      await updateControlled(port, clusterRoles, current, { transform }, signal);
     },
   });
 
+  const roles: RoleSource = {
+    list: () => view.list(keys.prefix),
+    selectorsOf: (key) => aggregated.get(key),
+    rulesOf(key) {
+      const rules = view.get(key)?.decode()["rules"];
+      return isJsonArray(rules) ? rules : [];
+    },
+  };
+
   /** All that its rules may flow into: also by way of other aggregated roles, which are told when these are written. */
-  const requeueFor = (role: KubeObject): void => {
-    const labels = role.metadata.labels ?? {};
-    for (const [key, selectors] of aggregated) if (selectors.some((each) => each.matches(labels))) queue.add(key);
-  };
-  const note = (key: string, role: KubeObject): void => {
-    const selectors = matchersOf(role);
-    if (selectors === undefined) aggregated.delete(key);
-    else aggregated.set(key, selectors);
-  };
-  const following = followView({ view, prefix: keys.prefix }, port.runtime.scheduler, {
-    replace(objects) {
+  async function requeueFor(all: readonly Labels[]): Promise<void> {
+    const pause = createTurns(clock);
+    for (const [key, selectors] of all.length === 0 ? [] : aggregated) {
+      await pause();
+      if (all.some((labels) => isSelected(selectors, labels))) queue.add(key);
+    }
+  }
+
+  function note(object: CachedObject, previous: CachedObject | undefined): void {
+    const both = (previous === undefined ? [object] : [object, previous]).map(({ labels }) => labels);
+    if (aggregated.has(object.key)) queue.add(object.key);
+    if (aggregated.size <= FEW) {
+      for (const [key, selectors] of aggregated) {
+        if (both.some((labels) => isSelected(selectors, labels))) queue.add(key);
+      }
+      return;
+    }
+    const known = changed.get(object.key) ?? [];
+    known.push(...both.filter((labels) => !known.some((each) => equalJson(each, labels))));
+    changed.set(object.key, known);
+    queue.add(object.key);
+  }
+
+  const following = followInParts({ view, prefix: keys.prefix }, port.runtime, {
+    clear() {
       aggregated.clear();
-      for (const object of objects) note(object.key, object.decode());
-      for (const key of aggregated.keys()) queue.add(key);
+      changed.clear();
     },
     put(object, previous) {
-      const role = object.decode();
-      note(object.key, role);
-      if (aggregated.has(object.key)) queue.add(object.key);
-      requeueFor(role);
-      if (previous !== undefined) requeueFor(previous.decode());
+      const selectors = matchersOf(object.read(readAggregation));
+      if (selectors === undefined) aggregated.delete(object.key);
+      else aggregated.set(object.key, selectors);
+      note(object, previous);
     },
     delete(object) {
       aggregated.delete(object.key);
-      requeueFor(object.decode());
+      note(object, undefined);
     },
   });
 
-  return createQueueController(queue, [following]);
+  const controller = createQueueController(queue, [following]);
+  return {
+    ...controller,
+    async idle() {
+      while (following.ready !== undefined) await following.ready;
+      await controller.idle();
+    },
+  };
 }
+
+/** Roles in order of their names. */
+export type RoleSource = {
+  list(): readonly { readonly key: string; readonly labels: Labels }[];
+  /** Undefined: the role has rules of its own. */
+  selectorsOf(key: string): readonly Matcher[] | undefined;
+  rulesOf(key: string): readonly JsonValue[];
+};
 
 /**
  * The rules that an aggregated role should have, each once; undefined when it is not one. They come from roles with rules of their own alone,
  * through any number of aggregated roles between: what these have at the moment does not matter. So roles that select each other come to rest,
- * where upstream's controller takes turns at writing them. `roles` are in order of their names.
+ * where upstream's controller takes turns at writing them.
+ * @throws Error where they are more than fit into a role
  */
-export function aggregatedRules(key: string, roles: ReadonlyMap<string, Role>): readonly JsonValue[] | undefined {
-  const root = roles.get(key);
-  if (root?.selectors === undefined) return undefined;
-  const seen = new Set([root]);
+export function* aggregatedRules(key: string, roles: RoleSource): Steps<readonly JsonValue[] | undefined> {
+  const root = roles.selectorsOf(key);
+  if (root === undefined) return undefined;
+  const all = roles.list();
+  const seen = new Set([key]);
   const rules = new Map<string, JsonValue>();
+  let length = 0;
   // Depth first, without recursion: chains may be long.
-  const open = [selectedBy(root.selectors, roles)];
+  const open = [selectedBy(root, all)];
   for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
+    yield;
     const { value: role, done } = inner.next();
     if (done === true) open.pop();
-    else if (!seen.has(role)) {
+    else if (role !== undefined && !seen.has(role)) {
       seen.add(role);
-      if (role.selectors !== undefined) open.push(selectedBy(role.selectors, roles));
-      else for (const rule of role.rules) if (!rules.has(textOf(rule))) rules.set(textOf(rule), rule);
+      const selectors = roles.selectorsOf(role);
+      if (selectors !== undefined) open.push(selectedBy(selectors, all));
+      for (const rule of selectors === undefined ? roles.rulesOf(role) : []) {
+        const text = textOf(rule);
+        if (rules.has(text)) continue;
+        length += text.length;
+        if (length > MAX_TEXT) throw new Error(`the roles that ${key} selects have more rules than fit into one role`);
+        rules.set(text, rule);
+      }
     }
   }
   return [...rules.values()];
 }
 
-function* selectedBy(selectors: readonly Matcher[], roles: ReadonlyMap<string, Role>): Generator<Role, undefined> {
-  for (const selector of selectors) for (const role of roles.values()) if (selector.matches(role.labels)) yield role;
+/** Undefined for each role that is not selected, so that others get their turn. */
+function* selectedBy(
+  selectors: readonly Matcher[],
+  all: ReturnType<RoleSource["list"]>,
+): Generator<string | undefined, undefined> {
+  for (const selector of selectors) {
+    for (const { key, labels } of all) yield selector.matches(labels) ? key : undefined;
+  }
 }
 
 /** Rules are flat; the order of their members does not matter. */
 const textOf = (rule: JsonValue): string =>
   JSON.stringify(isJsonObject(rule) ? Object.entries(rule).toSorted(([one], [other]) => (one < other ? -1 : 1)) : rule);
 
-const roleOf = (role: KubeObject): Role => ({
-  labels: role.metadata.labels ?? {},
-  selectors: matchersOf(role),
-  rules: isJsonArray(role["rules"]) ? role["rules"] : [],
-});
-
-const matchersOf = (role: KubeObject): readonly Matcher[] | undefined =>
+const matchersOf = (role: JsonObject): readonly Matcher[] | undefined =>
   selectorsOf(role)?.map((selector) => selectorFromLabelSelector(selector));
 
-function selectorsOf({ aggregationRule }: KubeObject): readonly LabelSelector[] | undefined {
+function selectorsOf({ aggregationRule }: JsonObject): readonly LabelSelector[] | undefined {
   if (!isJsonObject(aggregationRule)) return undefined;
   const selectors = aggregationRule["clusterRoleSelectors"];
   if (!isJsonArray(selectors)) return [];

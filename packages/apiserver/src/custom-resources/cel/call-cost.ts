@@ -48,8 +48,30 @@ const copied = (a: CelValue | undefined, b: CelValue | undefined): number =>
 const setCost = (a: CelValue | undefined, b: CelValue | undefined, passes = 1): number =>
   Math.ceil(passes * sizeOf(a) * sizeOf(b) * weightOf(a));
 
-/** Of the first two arguments and the result. */
-type Cost = (first: CelValue | undefined, second: CelValue | undefined, result: CelValue) => number;
+/** All texts in a value, and some characters for each value that is none. */
+function textSizeOf(value: CelValue | undefined): number {
+  if (isText(value)) return sizeOf(value);
+  if (value instanceof CelList) return value.items.reduce<number>((sum, item) => sum + textSizeOf(item), 2);
+  if (!(value instanceof CelMap)) return 5;
+  return value.keys().reduce<number>((sum, key) => sum + textSizeOf(key) + textSizeOf(value.get(key)), 2);
+}
+
+/** The text that a list of texts becomes. */
+const joinedSize = (list: CelValue | undefined, separator: CelValue | undefined): number =>
+  textSizeOf(list) + (list instanceof CelList && typeof separator === "string" ? list.size * separator.length : 0);
+
+/** By how much a text grows where each of some parts of it is replaced by a longer one. */
+function growth(text: CelValue | undefined, from: CelValue | undefined, to: CelValue | undefined): number {
+  if (typeof text !== "string" || typeof from !== "string" || typeof to !== "string" || to.length <= from.length)
+    return 0;
+  let count = 0;
+  if (from === "") count = text.length + 1;
+  else for (let at = text.indexOf(from); at !== -1; at = text.indexOf(from, at + from.length)) count++;
+  return count * (to.length - from.length);
+}
+
+/** Of the arguments. */
+type Cost = (first: CelValue | undefined, second: CelValue | undefined, third: CelValue | undefined) => number;
 
 const ordering: Cost = (first, second) => (isText(first) ? comparison(first, second) : 1);
 const throughFirst: Cost = (first) => Math.max(1, traversal(first));
@@ -75,10 +97,13 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   [["size"], (first) => (typeof first === "string" ? Math.max(1, Math.ceil(first.length / 1_000)) : 1)],
   [["isSorted", "sum", "min", "max"], throughList],
   [["indexOf", "lastIndexOf"], (first, second) => Math.ceil(listTraversal(first) * weightOf(second))],
-  [["url", "isURL", "ip", "isIP", "cidr", "isCIDR", "quantity", "isQuantity", "bytes", "string"], throughFirst],
+  [["url", "isURL", "ip", "isIP", "cidr", "isCIDR", "bytes", "string"], throughFirst],
   [["lowerAscii", "upperAscii", "substring", "trim", "charAt", "strings.quote"], throughFirst],
-  [["replace", "split", "ip.isCanonical"], (first) => traversal(first, 2)],
-  [["join", "format"], (_first, _second, result) => traversal(result, 2)],
+  [["split", "ip.isCanonical"], (first) => traversal(first, 2)],
+  [["replace"], (first, from, to) => traversal(first, 2) + Math.ceil(growth(first, from, to) * TRAVERSAL)],
+  [["join"], (first, second) => Math.ceil(joinedSize(first, second) * TRAVERSAL * 2)],
+  [["format"], (first, second) => Math.ceil((sizeOf(first) + textSizeOf(second)) * TRAVERSAL * 2)],
+  [["quantity", "isQuantity", "semver", "isSemver", "int", "uint", "double", "duration", "timestamp"], throughFirst],
   [["containsIP", "containsCIDR"], (_first, second) => 1 + traversal(second)],
   [["validate"], (_first, second) => search(second, "x".repeat(60))],
   [["sets.contains", "sets.intersects"], (first, second) => setCost(first, second)],
@@ -91,6 +116,9 @@ const COST_OF: ReadonlyMap<string, Cost> = new Map(
   COSTS.flatMap(([functions, cost]) => functions.map((name) => [name, cost] as const)),
 );
 
-/** 1 for a function that looks at no more than its scalars. */
-export const costOfCall = (name: string, args: readonly CelValue[], result: CelValue): number =>
-  COST_OF.get(name)?.(args[0], args[1], result) ?? 1;
+/**
+ * Known before the call, so that what costs too much is not even begun. 1 for a function that looks at no more than its scalars. Patterns cost what
+ * they take beside that.
+ */
+export const costOfCall = (name: string, args: readonly CelValue[]): number =>
+  COST_OF.get(name)?.(args[0], args[1], args[2]) ?? 1;

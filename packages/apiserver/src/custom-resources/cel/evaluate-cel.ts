@@ -118,15 +118,15 @@ function evaluateCall({ name, target, args }: OfType<"call">, scope: CelEvaluati
   }
   const values = (target === undefined ? args : [target, ...args]).map((part) => evaluateCel(part, scope));
   if (name === "_==_" || name === "_!=_") return evaluateEquality(name, values, scope);
-  const result = callCelFunction(name, target !== undefined, values);
-  scope.meter.spend(costOfCall(name, values, result));
-  return result;
+  const { spend } = scope.meter;
+  spend(costOfCall(name, values));
+  return callCelFunction(name, target !== undefined, values, spend);
 }
 
 /** Values in values cost as well, while they are compared. */
 function evaluateEquality(name: string, values: readonly CelValue[], { meter }: CelEvaluation): boolean {
   const [left = null, right = null] = values;
-  meter.spend(costOfCall(name, values, true));
+  meter.spend(costOfCall(name, values));
   const same = equalCel(left, right, () => meter.spend(0.1));
   return (name === "_==_") === same;
 }

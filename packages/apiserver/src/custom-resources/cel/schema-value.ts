@@ -94,65 +94,85 @@ class UnknownValue extends CelExtension {
   }
 }
 
-/** A map of values of one type. */
-class JsonMap extends CelMap {
-  readonly #json: JsonObject;
-  readonly #type: CelType;
-  readonly #hasNulls: boolean | undefined;
+/** Names and values of an object. What takes long to make is made once: an expression may ask for it very often. */
+abstract class JsonValues extends CelMap {
+  protected readonly json: JsonObject;
+  readonly #containers = new Map<string, CelValue>();
+  #keys: readonly string[] | undefined;
 
-  constructor(json: JsonObject, type: CelType, hasNulls: boolean | undefined) {
+  constructor(json: JsonObject) {
     super();
-    this.#json = json;
-    this.#type = type;
-    this.#hasNulls = hasNulls;
+    this.json = json;
   }
 
-  get size(): number {
-    return Object.keys(this.#json).length;
-  }
-
-  keys(): readonly CelValue[] {
-    return Object.keys(this.#json);
-  }
-
-  get(key: CelValue): CelValue | undefined {
-    if (typeof key !== "string" || !Object.hasOwn(this.#json, key)) return undefined;
-    const value = this.#json[key];
-    return value === undefined ? undefined : itemOf(value, this.#type, this.#hasNulls);
-  }
-}
-
-/** An object with declared fields, by the names that expressions have for them. */
-class JsonObjectValue extends CelMap {
-  readonly #json: JsonObject;
-  readonly #fields: ReadonlyMap<string, CelField>;
-  #names: ReadonlyMap<string, string> | undefined;
-
-  constructor(json: JsonObject, fields: ReadonlyMap<string, CelField>) {
-    super();
-    this.#json = json;
-    this.#fields = fields;
-  }
+  protected abstract listKeys(): readonly string[];
+  /** The member, where it is there. */
+  protected abstract find(key: string): (() => CelValue) | undefined;
 
   get size(): number {
     return this.keys().length;
   }
 
-  /** Those that the schema does not know included, by their own names: comparisons look at them. */
   keys(): readonly CelValue[] {
-    this.#names ??= new Map([...this.#fields].map(([name, { property }]) => [property, name]));
-    const names = this.#names;
-    return Object.keys(this.#json)
-      .filter((property) => this.#json[property] !== null)
-      .map((property) => names.get(property) ?? property);
+    this.#keys ??= this.listKeys();
+    return this.#keys;
   }
 
   get(key: CelValue): CelValue | undefined {
     if (typeof key !== "string") return undefined;
+    const known = this.#containers.get(key);
+    if (known !== undefined) return known;
+    const found = this.find(key);
+    if (found === undefined) return undefined;
+    const value = found();
+    if (typeof value === "object" && value !== null) this.#containers.set(key, value);
+    return value;
+  }
+}
+
+/** A map of values of one type. */
+class JsonMap extends JsonValues {
+  readonly #type: CelType;
+  readonly #hasNulls: boolean | undefined;
+
+  constructor(json: JsonObject, type: CelType, hasNulls: boolean | undefined) {
+    super(json);
+    this.#type = type;
+    this.#hasNulls = hasNulls;
+  }
+
+  protected listKeys(): readonly string[] {
+    return Object.keys(this.json);
+  }
+
+  protected find(key: string) {
+    const json = Object.hasOwn(this.json, key) ? this.json[key] : undefined;
+    return json === undefined ? undefined : () => itemOf(json, this.#type, this.#hasNulls);
+  }
+}
+
+/** An object with declared fields, by the names that expressions have for them. */
+class JsonObjectValue extends JsonValues {
+  readonly #fields: ReadonlyMap<string, CelField>;
+
+  constructor(json: JsonObject, fields: ReadonlyMap<string, CelField>) {
+    super(json);
+    this.#fields = fields;
+  }
+
+  /** Those that the schema does not know included, by their own names: comparisons look at them. */
+  protected listKeys(): readonly string[] {
+    const names = new Map([...this.#fields].map(([name, { property }]) => [property, name]));
+    return Object.keys(this.json)
+      .filter((property) => this.json[property] !== null)
+      .map((property) => names.get(property) ?? property);
+  }
+
+  protected find(key: string) {
     const field = this.#fields.get(key);
     const property = field?.property ?? key;
-    const value = Object.hasOwn(this.#json, property) ? this.#json[property] : undefined;
-    if (value === undefined || value === null) return undefined;
-    return field === undefined ? new UnknownValue(value) : celValueOf(value, field.type);
+    const json = Object.hasOwn(this.json, property) ? this.json[property] : undefined;
+    if (json === undefined || json === null) return undefined;
+    return () => (field === undefined ? new UnknownValue(json) : celValueOf(json, field.type));
   }
 }

@@ -3,61 +3,60 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { CelLimitError, type CelMeter } from "../../custom-resources/cel/cel-budget.ts";
-import type { CelExpression } from "../../custom-resources/cel/cel-expression.ts";
+import type { Steps } from "@postern/apimachinery/steps/steps";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { CelLimitError } from "../../custom-resources/cel/cel-budget.ts";
 import { CelEvaluationError } from "../../custom-resources/cel/cel-value.ts";
-import { evaluateCel } from "../../custom-resources/cel/evaluate-cel.ts";
 import type { AdmissionAttributes } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
 import { type SeenRequest, seenIn, versionMeant } from "../equivalent-versions.ts";
-import { type AccessAnswers, scopeOfRequest } from "../expression-scope.ts";
+import { createEvaluate, type NamedExpression, type RequestEvaluation } from "../evaluate-expression.ts";
 import type { Webhook, WebhookConfiguration } from "./webhook-configuration.ts";
 
 export type NamedWebhook = {
   readonly configuration: string;
   readonly webhook: Webhook;
-  readonly conditions: readonly { readonly name: string; readonly text: string; readonly expression: CelExpression }[];
+  readonly conditions: readonly NamedExpression[];
 };
 
-/** In the order in which they are asked: by the name of their configuration. Compiled once for each revision. */
-export function createWebhookList({ view, keys }: InstalledResource): { readonly list: () => readonly NamedWebhook[] } {
-  const known = new Map<string, { readonly revision: number; readonly webhooks: readonly NamedWebhook[] }>();
+/** In the order in which they are asked: by the name of their configuration. Each is compiled once for each revision, in a step of its own. */
+export function createWebhookList({ view, keys }: InstalledResource): {
+  readonly list: () => Steps<readonly NamedWebhook[]>;
+} {
+  const known = new WeakMap<CachedObject, readonly NamedWebhook[]>();
   return {
-    list() {
-      if (view.size === 0) {
-        known.clear();
-        return [];
-      }
-      const present = view.list(keys.prefix);
-      if (known.size > present.length) known.clear();
-      return present.flatMap((object) => {
-        const before = known.get(object.key);
-        if (before?.revision === object.revision) return before.webhooks;
+    *list() {
+      const all: NamedWebhook[] = [];
+      for (const object of view.size === 0 ? [] : view.list(keys.prefix)) {
         // What the store holds has gone through the schema of its kind.
-        const webhooks = compile(object.decode() as WebhookConfiguration);
-        known.set(object.key, { revision: object.revision, webhooks });
-        return webhooks;
-      });
+        const webhooks = known.get(object) ?? (yield* compile(object.decode() as WebhookConfiguration));
+        known.set(object, webhooks);
+        all.push(...webhooks);
+      }
+      return all;
     },
   };
 }
 
-const compile = ({ metadata, webhooks = [] }: WebhookConfiguration): readonly NamedWebhook[] =>
-  webhooks.map((webhook) => ({
-    configuration: metadata.name ?? "",
-    webhook,
-    conditions: (webhook.matchConditions ?? []).flatMap(({ name, expression: text }) => {
+function* compile({ metadata, webhooks = [] }: WebhookConfiguration): Steps<readonly NamedWebhook[]> {
+  const compiled: NamedWebhook[] = [];
+  for (const webhook of webhooks) {
+    const conditions: NamedExpression[] = [];
+    for (const { name, expression: text } of webhook.matchConditions ?? []) {
+      yield;
       const { expression } = compileMatchCondition(text, "");
-      return expression === undefined ? [] : [{ name, text, expression }];
-    }),
-  }));
+      if (expression !== undefined) conditions.push({ name, text, expression });
+    }
+    compiled.push({ configuration: metadata.name ?? "", webhook, conditions });
+  }
+  return compiled;
+}
 
 export type Matcher = {
   readonly registry: Pick<ResourceRegistry, "resources">;
-  readonly answers: AccessAnswers;
-  readonly meter: CelMeter;
+  readonly evaluation: RequestEvaluation;
 };
 
 /** The request as the webhook is shown it; undefined where it does not concern it. Throws 403 where its conditions cannot be evaluated. */
@@ -67,13 +66,12 @@ export async function shownTo(
   space: KubeObject | undefined,
   matcher: Matcher,
 ): Promise<SeenRequest | undefined> {
+  await attributes.context.pause();
   const seenAs = versionFor(webhook, attributes, space, matcher);
   if (seenAs === undefined) return undefined;
   const seen = seenIn(attributes, seenAs);
   if (conditions.length === 0) return seen;
-  const { answers } = matcher;
-  const holds = await answers.evaluate(() => evaluateConditions(webhook, conditions, seen, matcher));
-  return holds ? seen : undefined;
+  return (await evaluateConditions(webhook, conditions, seen, matcher)) ? seen : undefined;
 }
 
 function versionFor(
@@ -93,17 +91,18 @@ function versionFor(
 }
 
 /** One that does not hold decides, also where others cannot be evaluated. */
-function evaluateConditions(
+async function evaluateConditions(
   { failurePolicy }: Webhook,
   conditions: NamedWebhook["conditions"],
   { attributes, seenAs }: SeenRequest,
-  { answers: { ask }, meter }: Matcher,
-): boolean {
-  const names = scopeOfRequest(attributes, ask, seenAs);
+  { evaluation }: Matcher,
+): Promise<boolean> {
+  const evaluate = createEvaluate({ attributes, seenAs }, evaluation);
   const faults: string[] = [];
-  for (const { text, expression } of conditions) {
+  for (const condition of conditions) {
+    const { text } = condition;
     try {
-      if (evaluateCel(expression, { names, meter }) !== true) return false;
+      if ((await evaluate(condition)) !== true) return false;
     } catch (error) {
       if (!(error instanceof CelEvaluationError) && !(error instanceof CelLimitError)) throw error;
       faults.push(`expression '${text}' resulted in error: ${error.message}`);

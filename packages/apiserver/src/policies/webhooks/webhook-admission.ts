@@ -14,13 +14,13 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { NamespaceLookup } from "../../admission/namespace-lifecycle.ts";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import { systemUser } from "../../context/system-context.ts";
-import { createCelMeter } from "../../custom-resources/cel/cel-budget.ts";
 import { conform } from "../../endpoints/decode/decode-object.ts";
 import { checkValues } from "../../endpoints/decode/parse-body.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { SeenRequest } from "../equivalent-versions.ts";
+import { COST_PER_REQUEST } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
 import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
 import { type ReviewAnswer, type ReviewVersion, readAnswer, rejectionOf, reviewTextFor } from "./admission-review.ts";
@@ -39,8 +39,8 @@ export type WebhookAdmissionDeps = ServiceViews & {
   readonly newUid: () => string;
 };
 
-/** Of all match conditions for one request: see policy-admission.ts. */
-const COST_PER_REQUEST = 100_000;
+/** Looking at a configuration takes as long as so much of a body. */
+const BYTES_OF_CONFIGURATION = 4_096;
 /** So many webhooks are asked about one request; where more match, it is refused. */
 const MAX_CALLS = 50;
 const MAX_ANNOTATIONS = 20;
@@ -58,9 +58,18 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
     resource.group !== ADMISSION_GROUP && context.user !== systemUser;
   const matcherFor = ({ context }: AdmissionAttributes): Matcher => ({
     registry,
-    answers: createAccessAnswers(context, authorizer),
-    meter: createCelMeter(COST_PER_REQUEST),
+    evaluation: { answers: createAccessAnswers(context, authorizer), left: { cost: COST_PER_REQUEST } },
   });
+  /** Undefined where none can concern the request. */
+  const listed = async (
+    { view }: InstalledResource,
+    { list }: ReturnType<typeof createWebhookList>,
+    attributes: AdmissionAttributes,
+  ): Promise<readonly NamedWebhook[]> => {
+    if (view.size === 0 || !concerns(attributes)) return [];
+    attributes.context.weigh(view.size * BYTES_OF_CONFIGURATION);
+    return await attributes.context.inParts(list());
+  };
   const spaceOf = async ({ namespace, context }: AdmissionAttributes): Promise<KubeObject | undefined> =>
     namespace === "" ? undefined : (namespaces.cached(namespace) ?? (await namespaces.live(namespace, context.signal)));
 
@@ -68,14 +77,14 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
     name: "AdmissionWebhooks",
 
     async admit(attributes) {
-      const webhooks = mutating.list();
-      if (webhooks.length === 0 || !concerns(attributes)) return attributes.object;
+      const webhooks = await listed(deps.mutating, mutating, attributes);
+      if (webhooks.length === 0) return attributes.object;
       return await mutate(webhooks, attributes, await spaceOf(attributes), matcherFor(attributes), deps);
     },
 
     async validate(attributes) {
-      const webhooks = validating.list();
-      if (webhooks.length === 0 || !concerns(attributes)) return;
+      const webhooks = await listed(deps.validating, validating, attributes);
+      if (webhooks.length === 0) return;
       const [space, matcher] = [await spaceOf(attributes), matcherFor(attributes)];
       const relevant: { readonly named: NamedWebhook; readonly seen: SeenRequest }[] = [];
       for (const named of webhooks) {

@@ -6,6 +6,7 @@ import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
 import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded";
+import { SchemaCheckTakesLongError } from "@postern/apimachinery/schema/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import {
@@ -16,6 +17,7 @@ import {
 } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "../../context/request-context.ts";
+import { systemUser } from "../../context/system-context.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
 import { validateScaleFields } from "./validate-scale.ts";
 
@@ -25,18 +27,18 @@ export async function validateNewObject(
   object: KubeObject,
   context: RequestContext,
 ): Promise<void> {
+  await context.pause();
+  const isPlain = store.validator.isPlain(object);
+  const faults = isPlain ? [] : await schemaFaults(store, context, object);
   const errors = await context.inParts(
     checksOf(
       () => validateObjectMeta(object.metadata, metaRules(store)),
       () => validateBuiltinFinalizers(store, object),
-      ...(store.validator.isPlain(object)
-        ? [() => validateScale(store, object, "")]
-        : [
-            () => store.validator.validate(object),
-            () => validateScale(store, object, ""),
-            () => validateEmbeddedResources(object, store.definition.schema, ""),
-            () => validateLists(store, object),
-          ]),
+      () => faults,
+      () => validateScale(store, object, ""),
+      ...(isPlain
+        ? []
+        : [() => validateEmbeddedResources(object, store.definition.schema, ""), () => validateLists(store, object)]),
     ),
   );
   await context.pause();
@@ -58,17 +60,20 @@ export async function validateChangedObject(
     ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
     ...validateBuiltinFinalizers(store, object),
   ];
+  await context.pause();
+  const isPlain = store.validator.isPlain(object);
+  const faults = isPlain ? [] : await schemaFaults(store, context, object, old);
   const errors = await context.inParts(
     checksOf(
       () => validateObjectMeta(object.metadata, metaRules(store)),
       // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
       () => changes,
       () => changes,
-      ...(store.validator.isPlain(object)
-        ? [() => validateScale(store, object, subresource)]
+      () => faults,
+      () => validateScale(store, object, subresource),
+      ...(isPlain
+        ? []
         : [
-            () => store.validator.validateUpdate(object, old),
-            () => validateScale(store, object, subresource),
             () => validateEmbeddedResources(object, store.definition.schema, ""),
             () => validateChangedLists(store, object, old),
           ]),
@@ -78,6 +83,46 @@ export async function validateChangedObject(
   errors.push(...((await store.strategy.validateUpdate?.(object, old, context)) ?? []));
   await context.pause();
   refuse(store, object, [...errors, ...(await brokenRules(store, object, old, errors, context))]);
+}
+
+/** Schemas of tenants multiply with their objects: what is looked at while everybody waits, in steps of a pattern, for some milliseconds. */
+const MOST_STEPS_AT_ONCE = 800_000;
+/** Where there are no threads. */
+const MOST_STEPS = 40_000_000;
+
+const TAKES_TOO_LONG: FieldError = {
+  type: "FieldValueInvalid",
+  field: "<nil>",
+  message: 'Invalid value: "null": checking the object against its schema takes too long',
+};
+
+/** What the schema says against an object, or against a change of `old`. */
+export async function schemaFaults(
+  { validator, definition: { schema } }: StoreContext,
+  context: RequestContext,
+  object: KubeObject,
+  old?: KubeObject,
+): Promise<readonly FieldError[]> {
+  const check = (most: number): readonly FieldError[] | undefined => {
+    try {
+      return old === undefined ? validator.validate(object, { most }) : validator.validateUpdate(object, old, { most });
+    } catch (error) {
+      if (error instanceof SchemaCheckTakesLongError) return undefined;
+      throw error;
+    }
+  };
+  await context.pause();
+  const found = check(MOST_STEPS_AT_ONCE);
+  if (found !== undefined) return found;
+  const aside = context.aside("checkSchema", () => ({
+    schema,
+    object: stringifyJson(jsonOf(object)),
+    old: old && stringifyJson(jsonOf(old)),
+  }));
+  if (aside !== undefined) return (await aside) ?? [TAKES_TOO_LONG];
+  // What the server itself changes is nothing that a schema of a tenant speaks of.
+  if (context.user === systemUser) return [];
+  return check(MOST_STEPS) ?? [TAKES_TOO_LONG];
 }
 
 function* checksOf(...checks: readonly (() => readonly FieldError[])[]): Steps<FieldError[]> {
@@ -176,7 +221,10 @@ async function brokenRules(
   });
   const checked = await context.aside("checkRules", work);
   checked?.warnings.forEach(warn);
-  return checked?.errors ?? rules(object, old, warn) ?? [];
+  if (checked !== undefined) return checked.errors;
+  // As above: controllers have no thread, and everybody would wait for them.
+  if (context.user === systemUser) return [];
+  return rules(object, old, warn) ?? [];
 }
 
 function refuse(store: StoreContext, object: KubeObject, errors: readonly FieldError[]): void {

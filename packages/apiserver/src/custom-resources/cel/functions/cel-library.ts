@@ -24,7 +24,7 @@ import { ipFunctions } from "./ip-functions.ts";
 import { listFunctions } from "./list-functions.ts";
 import { operators } from "./operators.ts";
 import { optionalFunctions } from "./optional-functions.ts";
-import type { CelOverload } from "./overload.ts";
+import type { CelOverload, SpendCost } from "./overload.ts";
 import { quantityFunctions } from "./quantity-functions.ts";
 import { regexFunctions } from "./regex-functions.ts";
 import { semverFunctions } from "./semver-functions.ts";
@@ -71,11 +71,16 @@ export const CEL_NAMES: CelNames = {
 };
 
 /** Throws CelEvaluationError where no function of that name takes the arguments. */
-export function callCelFunction(name: string, isMethod: boolean, args: readonly CelValue[]): CelValue {
+export function callCelFunction(
+  name: string,
+  isMethod: boolean,
+  args: readonly CelValue[],
+  spend?: SpendCost,
+): CelValue {
   for (const overload of overloadsOf(name)) {
     const { parameters } = overload;
     if (overload.isMethod !== isMethod || parameters.length !== args.length) continue;
-    if (parameters.every((type, index) => fits(args[index] ?? null, type))) return overload.apply(args);
+    if (parameters.every((type, index) => fits(args[index] ?? null, type))) return overload.apply(args, spend);
   }
   if (!/^\w/.test(name) || name.startsWith("_")) return failCel("no such overload");
   return failCel(`no such overload: ${name}(${args.map(typeNameOf).join(", ")})`);

@@ -20,8 +20,11 @@ export type CelOverload = {
   readonly parameters: readonly CelType[];
   readonly result: CelType;
   /** The arguments fit the parameters. Throws CelEvaluationError. */
-  readonly apply: (args: readonly CelValue[]) => CelValue;
+  readonly apply: (args: readonly CelValue[], spend?: SpendCost) => CelValue;
 };
+
+/** What a function costs beyond what its arguments say; throws where there is no more to spend. */
+export type SpendCost = (cost: number) => void;
 
 type Natives = {
   readonly bool: boolean;
@@ -78,3 +81,40 @@ function declare<const P extends readonly string[]>(
     apply: (args) => apply(...(args as unknown as NativesOf<P>)),
   };
 }
+
+/** A function of which only its own work shows what it costs. */
+export const costingMethod = <const P extends readonly string[]>(
+  name: string,
+  parameters: P,
+  result: string,
+  apply: (spend: SpendCost, ...args: NativesOf<P>) => CelValue,
+): CelOverload => costing(celMethod, name, parameters, result, apply);
+
+export const costingFunction = <const P extends readonly string[]>(
+  name: string,
+  parameters: P,
+  result: string,
+  apply: (spend: SpendCost, ...args: NativesOf<P>) => CelValue,
+): CelOverload => costing(celFunction, name, parameters, result, apply);
+
+function costing<const P extends readonly string[]>(
+  declareAs: Declare,
+  name: string,
+  parameters: P,
+  result: string,
+  apply: (spend: SpendCost, ...args: NativesOf<P>) => CelValue,
+): CelOverload {
+  return {
+    ...declareAs(name, parameters, result, (...args) => apply(() => {}, ...args)),
+    apply: (args, spend = () => {}) => apply(spend, ...(args as unknown as NativesOf<P>)),
+  };
+}
+
+/** So many steps of a pattern take as long as a unit of cost. */
+const STEPS_PER_COST = 40;
+
+/** What a pattern spends, in units of cost. */
+export const inSteps =
+  (spend: SpendCost) =>
+  (steps: number): void =>
+    spend(steps / STEPS_PER_COST);

@@ -51,6 +51,8 @@ export class Quantity extends CelExtension {
 
 export const wholeQuantity = (value: bigint): Quantity => new Quantity(value * NANO, 0);
 
+/** Reading very many digits takes more than linear time, and so does work on such numbers. */
+const MAX_LENGTH = 1_024;
 const QUANTITY = /^([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+|[EPTGMK]i|[numkMGTPE]?)$/;
 
 const DECIMAL_EXPONENTS: { readonly [suffix: string]: number } = {
@@ -69,6 +71,7 @@ const BINARY_SUFFIXES = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 /** Undefined for what is no quantity. Parts below a nano are rounded up, away from 0. */
 export function parseQuantity(text: string): Quantity | undefined {
+  if (text.length > MAX_LENGTH) return undefined;
   const [, sign, whole = "", fraction = "", suffix = ""] = QUANTITY.exec(text) ?? [];
   if (sign === undefined || (whole === "" && fraction === "")) return undefined;
   const digits = `${whole}${fraction}`.replace(/^0+(?=\d)/, "");

@@ -4,24 +4,31 @@
 import { compilePattern } from "@postern/apimachinery/schema/pattern/pattern";
 import { PatternSyntaxError } from "@postern/apimachinery/schema/pattern/pattern-syntax";
 import { type CelList, failCel, listOf } from "../cel-value.ts";
-import { type CelOverload, celMethod } from "./overload.ts";
+import { type CelOverload, costingMethod, inSteps, type SpendCost } from "./overload.ts";
 
 export const regexFunctions: readonly CelOverload[] = [
-  celMethod("find", ["string", "string"], "string", (text, pattern) => findAll(text, pattern, 1)[0] ?? ""),
-  celMethod("findAll", ["string", "string"], "list<string>", (text, pattern) => listOf(findAll(text, pattern, -1))),
-  celMethod(
+  costingMethod(
+    "find",
+    ["string", "string"],
+    "string",
+    (spend, text, pattern) => findAll(spend, text, pattern, 1)[0] ?? "",
+  ),
+  costingMethod("findAll", ["string", "string"], "list<string>", (spend, text, pattern) =>
+    listOf(findAll(spend, text, pattern, -1)),
+  ),
+  costingMethod(
     "findAll",
     ["string", "string", "int"],
     "list<string>",
-    (text, pattern, limit): CelList => listOf(findAll(text, pattern, Number(limit))),
+    (spend, text, pattern, limit): CelList => listOf(findAll(spend, text, pattern, Number(limit))),
   ),
 ];
 
 /** A negative limit is none. */
-function findAll(text: string, pattern: string, limit: number): readonly string[] {
+function findAll(spend: SpendCost, text: string, pattern: string, limit: number): readonly string[] {
   try {
     return compilePattern(pattern)
-      .findAll(text, limit)
+      .findAll(text, limit, inSteps(spend))
       .map(([begin, end]) => text.slice(begin, end));
   } catch (error) {
     if (error instanceof PatternSyntaxError) return failCel(`Illegal regex: ${error.message}`);

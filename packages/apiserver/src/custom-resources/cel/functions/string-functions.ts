@@ -4,15 +4,23 @@
 import { compilePattern } from "@postern/apimachinery/schema/pattern/pattern";
 import { PatternSyntaxError } from "@postern/apimachinery/schema/pattern/pattern-syntax";
 import { type CelList, failCel, listOf } from "../cel-value.ts";
-import { type CelOverload, celFunction, celMethod } from "./overload.ts";
+import {
+  type CelOverload,
+  celFunction,
+  celMethod,
+  costingFunction,
+  costingMethod,
+  inSteps,
+  type SpendCost,
+} from "./overload.ts";
 import { formatCelText } from "./string-format.ts";
 
 export const stringFunctions: readonly CelOverload[] = [
   celMethod("startsWith", ["string", "string"], "bool", (text, begin) => text.startsWith(begin)),
   celMethod("endsWith", ["string", "string"], "bool", (text, end) => text.endsWith(end)),
   celMethod("contains", ["string", "string"], "bool", (text, part) => text.includes(part)),
-  celMethod("matches", ["string", "string"], "bool", matches),
-  celFunction("matches", ["string", "string"], "bool", matches),
+  costingMethod("matches", ["string", "string"], "bool", matches),
+  costingFunction("matches", ["string", "string"], "bool", matches),
   celMethod("charAt", ["string", "int"], "string", charAt),
   celMethod("indexOf", ["string", "string"], "int", (text, part) => indexOf(text, part, 0n)),
   celMethod("indexOf", ["string", "string", "int"], "int", indexOf),
@@ -34,9 +42,9 @@ export const stringFunctions: readonly CelOverload[] = [
 ];
 
 /** In time linear to the text: the rule and the text may be those of two tenants. */
-function matches(text: string, pattern: string): boolean {
+function matches(spend: SpendCost, text: string, pattern: string): boolean {
   try {
-    return compilePattern(pattern).test(text);
+    return compilePattern(pattern).test(text, inSteps(spend));
   } catch (error) {
     if (error instanceof PatternSyntaxError) return failCel(error.message);
     throw error;

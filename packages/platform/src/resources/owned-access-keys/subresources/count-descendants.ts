@@ -1,6 +1,6 @@
 // How many credentials a compromised value takes with it.
 
-import { inSlices } from "@postern/apiserver/controllers/in-slices";
+import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../../../access-keys/key-origins.ts";
 import type { CertificateLedger } from "../../../certificates/certificate-ledger.ts";

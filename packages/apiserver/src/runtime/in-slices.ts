@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "@postern/apimachinery/steps/steps";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "./clock.ts";
 
 /** Work that has taken so long goes on in the next turn of the event loop. */
 const TURN_MS = 4;
@@ -27,13 +27,24 @@ export async function inSlices<Item>(
   }
 }
 
+/** Undefined where what is worked on may go on; otherwise it goes on when everything else has had its turn. */
+export function createTurns(clock: Pick<Clock, "elapsed">): () => Promise<void> | undefined {
+  let began = clock.elapsed();
+  return () =>
+    clock.elapsed() - began < TURN_MS
+      ? undefined
+      : nextTurn().then(() => {
+          began = clock.elapsed();
+        });
+}
+
 /** What the steps are for; each begins within a few milliseconds of a turn of the event loop. */
 export async function inTurns<T>(steps: Steps<T>, clock: Pick<Clock, "elapsed">): Promise<T> {
-  for (let began = clock.elapsed(); ; ) {
+  const pause = createTurns(clock);
+  for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    if (clock.elapsed() - began < TURN_MS) continue;
-    await nextTurn();
-    began = clock.elapsed();
+    const pausing = pause();
+    if (pausing !== undefined) await pausing;
   }
 }
