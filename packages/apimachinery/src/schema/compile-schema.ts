@@ -15,6 +15,8 @@ export type CompiledSchema = {
   readonly format?: StringFormat;
   readonly formatName: string;
   readonly enum: readonly JsonValue[];
+  /** Those of `enum` that are texts: there may be thousands, of values and of what they are for. */
+  readonly enumTexts: ReadonlySet<JsonValue>;
   readonly properties: ReadonlyMap<string, CompiledSchema>;
   readonly values?: CompiledSchema;
   readonly items?: CompiledSchema;
@@ -34,6 +36,7 @@ export function compileSchema(schema: StructuralSchema): CompiledSchema {
     ...(format.check === undefined ? {} : { format: format.check }),
     formatName: format.name,
     enum: schema.enum ?? [],
+    enumTexts: new Set((schema.enum ?? []).filter((value) => typeof value === "string")),
     properties: new Map(
       Object.entries(schema.properties ?? {}).map(([name, property]) => [name, compileSchema(property)]),
     ),

@@ -250,9 +250,10 @@ function checkArray(compiled: CompiledSchema, array: JsonArray, old: JsonValue |
   }
 }
 
-function checkEnum({ enum: allowed }: CompiledSchema, value: JsonValue, walk: Walk): void {
+function checkEnum({ enum: allowed, enumTexts }: CompiledSchema, value: JsonValue, walk: Walk): void {
+  if (allowed.length === 0 || enumTexts.has(value)) return;
   walk.spend(allowed.length * COMPARISON_STEPS);
-  if (allowed.length === 0 || allowed.some((one) => equalJson(one, value))) return;
+  if (allowed.some((one) => equalJson(one, value))) return;
   walk.spend(allowed.length * TEXT_STEPS);
   reportEnum(walk, value, allowed);
 }

@@ -58,6 +58,33 @@ describe("what a client finds in an embedded cluster", () => {
     expect(secret.stringData).toBeUndefined();
   });
 
+  it("quotas, which Services do not get round by a change of their type", async () => {
+    const hard = { services: "3", "services.loadbalancers": "1", "services.nodeports": "2" };
+    await post("/api/v1/namespaces/default/resourcequotas", { metadata: { name: "few" }, spec: { hard } });
+    const url = "/api/v1/namespaces/default/services";
+    const ports = [{ port: 80 }];
+    await post(url, { metadata: { name: "a" }, spec: { type: "LoadBalancer", ports } });
+    await post(url, { metadata: { name: "b" }, spec: { ports } });
+    const exceeded = (name: string) => ({ code: 403, message: expect.stringContaining(`requested: ${name}=1`) });
+    const become = (type: string) => patch(`${url}/b`, { spec: { type } });
+    await expect(become("LoadBalancer")).rejects.toMatchObject(exceeded("services.loadbalancers"));
+    expect((await become("NodePort")).spec.ports[0].nodePort).toBeGreaterThan(0);
+    await post(url, { metadata: { name: "c" }, spec: { ports } });
+    const taken = (await get(`${url}/b`)).spec.ports[0].nodePort;
+    await expect(
+      patch(`${url}/c`, { spec: { type: "NodePort", ports: [{ port: 80, nodePort: taken }] } }),
+    ).rejects.toMatchObject({ code: 422, message: expect.stringContaining("provided port is already allocated") });
+    await expect(patch(`${url}/c`, { spec: { type: "NodePort" } })).rejects.toMatchObject(
+      exceeded("services.nodeports"),
+    );
+    await remove(`${url}/a`);
+    expect((await become("LoadBalancer")).spec.type).toBe("LoadBalancer");
+    await expect(post(url, { metadata: { name: "d" } })).rejects.toMatchObject({ code: 422 });
+    await host.settled("one");
+    const used = (await get("/api/v1/namespaces/default/resourcequotas/few")).status.used;
+    expect(used).toEqual({ services: "2", "services.loadbalancers": "1", "services.nodeports": "1" });
+  });
+
   it("events", async () => {
     const url = "/api/v1/namespaces/default/events";
     const involvedObject = { kind: "ConfigMap", namespace: "default", name: "settings" };
