@@ -5,8 +5,7 @@ import { crc32 } from "node:zlib";
 import type { Random } from "@postern/apiserver/runtime/clock";
 
 export const ACCESS_KEY_ID_LENGTH = 10;
-const SECRET_BYTES = 32;
-/** 256 bits in base62. */
+/** Of base62: 256 bits. */
 const SECRET_LENGTH = 43;
 /** 32 bits in base62. */
 const CHECKSUM_LENGTH = 6;
@@ -27,6 +26,8 @@ export type AccessKeyFormat = {
   all(text: string): readonly string[];
 };
 
+const NONE: readonly string[] = [];
+
 export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
   const prefix = accessKeyPrefix(platformName);
   const body = `${prefix}_([a-z2-7]{${ACCESS_KEY_ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}`;
@@ -39,14 +40,17 @@ export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
     if (id === undefined) return undefined;
     return value.endsWith(checksumOf(value.slice(0, -CHECKSUM_LENGTH))) ? id : undefined;
   };
+  // Nearly no text has one.
   const all = (text: string): readonly string[] =>
-    [...text.matchAll(anywhere)].map(([value]) => value).filter((value) => idOf(value) !== undefined);
+    text.includes(`${prefix}_`)
+      ? [...text.matchAll(anywhere)].map(([value]) => value).filter((value) => idOf(value) !== undefined)
+      : NONE;
 
   return {
     prefix,
     generate(random) {
       const id = newAccessKeyId(random);
-      const body = `${prefix}_${id}_${base62(random.bytes(SECRET_BYTES), SECRET_LENGTH)}`;
+      const body = `${prefix}_${id}_${randomDigits(random, SECRET_LENGTH)}`;
       return { id, value: body + checksumOf(body) };
     },
     idOf,
@@ -80,27 +84,17 @@ function checksumOf(text: string): string {
   return digits;
 }
 
-/** So many digits at a time, so that a remainder and two bytes more are an exact number. */
-const DIGITS_AT_ONCE = 5;
-const DIVISOR = 62 ** DIGITS_AT_ONCE;
+/** Below it, the bytes have each remainder equally often. */
+const FAIR_BYTES = 4 * 62;
+/** One in 32 bytes is thrown away: most draws suffice. */
+const BYTES_AT_ONCE = 50;
 
-/** The last `length` digits of an even number of bytes, by long division: a BigInt would be a new one for each digit. */
-function base62(bytes: Uint8Array, length: number): string {
-  const rest = Array.from(
-    { length: bytes.length / 2 },
-    (_, at) => (bytes[at * 2] ?? 0) * 256 + (bytes[at * 2 + 1] ?? 0),
-  );
+/** Each of them drawn by itself: a remainder of all bytes at once is long division. */
+function randomDigits(random: Random, length: number): string {
   const digits = Buffer.allocUnsafe(length);
-  for (let to = length; to > 0; ) {
-    let remainder = 0;
-    for (let at = 0; at < rest.length; at++) {
-      const part = remainder * 65_536 + (rest[at] ?? 0);
-      rest[at] = Math.floor(part / DIVISOR);
-      remainder = part % DIVISOR;
-    }
-    for (let at = 0; at < DIGITS_AT_ONCE && to > 0; at++) {
-      digits[--to] = BASE62.charCodeAt(remainder % 62);
-      remainder = Math.floor(remainder / 62);
+  for (let at = 0; at < length; ) {
+    for (const byte of random.bytes(BYTES_AT_ONCE)) {
+      if (byte < FAIR_BYTES && at < length) digits[at++] = BASE62.charCodeAt(byte % 62);
     }
   }
   return digits.toString("latin1");

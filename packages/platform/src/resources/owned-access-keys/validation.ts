@@ -63,7 +63,6 @@ export function validateAccessKey(
   const tooMany = validateSize(spec, old?.spec);
   // Everything below looks at each entry.
   if (tooMany.length > 0) return tooMany;
-  const aliases = restrictionNames(names.name);
   return [
     ...validateOwner(spec, old, names, directory),
     ...validateGroups(spec.groups ?? [], "spec.groups"),
@@ -76,7 +75,7 @@ export function validateAccessKey(
     ...(spec.type === "Login" && old?.spec?.type !== "Login" && directory.user(spec.user ?? "")?.isBot === true
       ? [forbiddenError("spec.type", "a bot does not sign in: leave it unset, or use Other")]
       : []),
-    ...validateScope(spec.scope, aliases),
+    ...(spec.scope === undefined ? [] : validateScope(spec.scope, restrictionNames(names.name))),
     ...validateSecretRef(spec),
     ...validateSamePlace(spec, old?.spec),
     ...validateRules(spec.rules ?? [], "spec.rules"),
