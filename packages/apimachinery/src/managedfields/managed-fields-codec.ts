@@ -131,7 +131,7 @@ function checkTime(time: JsonValue | undefined): Timestamp | undefined {
 }
 
 /** Appliers first, then by time; who has no time was there before all others. */
-function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
+export function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
   return (
     compareText(a.operation, b.operation) ||
     compareText(a.time, b.time) ||

@@ -5,6 +5,7 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { type SchemaValidator, schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
+import { rememberingShapes } from "./remembered-owners.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export type CompiledSchema = {
@@ -22,17 +23,16 @@ export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema
   const variants = compiledSchemas.get(schema) ?? new Map<string, CompiledSchema>();
   const known = variants.get(variant);
   if (known !== undefined) return known;
-  const compiled: CompiledSchema = {
-    validator: schemaValidatorOf(schema),
-    fieldManager: createFieldManager({
-      schema,
-      groupVersion: { group, version },
-      hasStatus,
-      otherVersions: otherVersions.map((other) => formatApiVersion({ group, version: other })),
-      untrackedPaths: sealed?.paths ?? [],
-      structs: strategicMergePatch ? structsOf(schema) : [],
-    }),
-  };
+  const validator = schemaValidatorOf(schema);
+  const fieldManager = createFieldManager({
+    schema,
+    groupVersion: { group, version },
+    hasStatus,
+    otherVersions: otherVersions.map((other) => formatApiVersion({ group, version: other })),
+    untrackedPaths: sealed?.paths ?? [],
+    structs: strategicMergePatch ? structsOf(schema) : [],
+  });
+  const compiled: CompiledSchema = { validator, fieldManager: rememberingShapes(fieldManager, validator.isPlain) };
   compiledSchemas.set(schema, variants.set(variant, compiled));
   return compiled;
 }
