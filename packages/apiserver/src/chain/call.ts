@@ -6,7 +6,7 @@ import type { Credential } from "../authentication/authenticator.ts";
 import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
 import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
-import { type LongWork, WorkParts } from "../limits/long-work.ts";
+import { type LongWork, WorkParts } from "../limits/turn.ts";
 import type { Asked } from "../request/asked.ts";
 import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";

@@ -7,9 +7,8 @@ import { type Claimant, type FairShares, type Lane, NoPlaceError, type Place } f
 import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
-import type { ApiRequest } from "../transport/api-request.ts";
+import { type ApiRequest, contentLengthOf } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
-import { contentLengthOf } from "../transport/exchange.ts";
 import type { Call, Filter } from "./call.ts";
 
 export type WithFlowControlDeps = {

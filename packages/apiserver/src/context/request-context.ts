@@ -8,7 +8,7 @@ import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
-import type { WorkParts } from "../limits/long-work.ts";
+import type { WorkParts } from "../limits/turn.ts";
 import type { ResultOf, WorkOf, WorkType } from "../limits/work-threads.ts";
 import type { Behind } from "../request/asked.ts";
 import type { Redact } from "../request/redaction.ts";

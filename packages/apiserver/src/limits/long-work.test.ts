@@ -1,6 +1,6 @@
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLongWork, LONG_WORK_BYTES, WorkParts } from "./long-work.ts";
+import { createLongWork, LONG_WORK_BYTES, WorkParts } from "./turn.ts";
 
 let now = 0;
 const clock = { elapsed: () => now };

@@ -1,7 +1,10 @@
 // How long the event loop has been at work on requests in this turn. Everything that begins or goes on with requests looks at the same turn:
 // with one for each of them, what one has waited for is late again for the next.
 
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ResultOf, WorkOf, WorkThreads, WorkType } from "./work-threads.ts";
 
 export type Turn = {
   /** Whether connections have to be looked after before further work. The first to ask begins the turn. */
@@ -81,4 +84,97 @@ export function createArrivals(turn: Turn): Arrivals {
       else add(client, begin);
     },
   };
+}
+
+// In which order long work is gone on with. Work on one large object takes longer than others should wait: it is done in parts, of which one is
+// done in each turn of the event loop, those of each client after the other.
+
+export type LongWork = {
+  /** Resolves when it is the client's turn: what has arrived for others meanwhile has been looked at. */
+  turnOf(client: string): Promise<void>;
+  readonly clock: Pick<Clock, "elapsed">;
+  /** For work that cannot be done in parts. Undefined: all of it is done here. */
+  readonly threads: WorkThreads | undefined;
+};
+
+/** What is smaller is done at once: it has a few thousand members at most. */
+export const LONG_WORK_BYTES = 16 * 1024;
+/** A client that has worked for so long gives way. */
+const PART_MS = 4;
+
+export function createLongWork(clock: Pick<Clock, "elapsed">, threads?: WorkThreads): LongWork {
+  /** Whoever had a turn last stands last. */
+  const waiting = new Map<string, (() => void)[]>();
+  const next = (): void => {
+    for (const [client, begins] of waiting) {
+      waiting.delete(client);
+      const begin = begins.shift();
+      if (begins.length > 0) waiting.set(client, begins);
+      if (waiting.size > 0) setImmediate(next);
+      begin?.();
+      return;
+    }
+  };
+  return {
+    clock,
+    threads,
+    turnOf: (client) =>
+      new Promise((resolve) => {
+        if (waiting.size === 0) setImmediate(next);
+        const begins = waiting.get(client);
+        if (begins === undefined) waiting.set(client, [resolve]);
+        else begins.push(resolve);
+      }),
+  };
+}
+
+/** The work on one request. Only what turns out to be large is done in parts. */
+export class WorkParts {
+  readonly #work: LongWork;
+  #bytes = 0;
+  #began: number | undefined;
+
+  constructor(work: LongWork) {
+    this.#work = work;
+  }
+
+  /** Says that an object of so many bytes is worked on. */
+  weigh(bytes: number): void {
+    if (bytes > this.#bytes) this.#bytes = bytes;
+  }
+
+  get isLong(): boolean {
+    return this.#bytes >= LONG_WORK_BYTES;
+  }
+
+  /** Undefined where it may go on at once. */
+  pause(client: string): Promise<void> | undefined {
+    const { clock } = this.#work;
+    if (!this.isLong || (this.#began !== undefined && clock.elapsed() - this.#began < PART_MS)) return undefined;
+    return this.#work.turnOf(client).then(() => {
+      this.#began = clock.elapsed();
+    });
+  }
+
+  run<T>(client: string, steps: Steps<T>): Awaitable<T> {
+    return this.isLong ? this.#runInParts(client, steps) : atOnce(steps);
+  }
+
+  /** Undefined where there are no threads. */
+  aside<T extends WorkType>(
+    client: string,
+    type: T,
+    work: () => WorkOf<T>,
+    signal: AbortSignal,
+  ): Promise<ResultOf<T>> | undefined {
+    return this.#work.threads?.run(client, type, work(), signal);
+  }
+
+  async #runInParts<T>(client: string, steps: Steps<T>): Promise<T> {
+    for (;;) {
+      await this.pause(client);
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
+  }
 }

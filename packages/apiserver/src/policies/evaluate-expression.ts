@@ -8,7 +8,7 @@ import { CelLimitError, type CelMeter, createCelMeter } from "../custom-resource
 import type { CelExpression } from "../custom-resources/cel/cel-expression.ts";
 import { CelEvaluationError, type CelValue, listOf } from "../custom-resources/cel/cel-value.ts";
 import { type CelScope, evaluateCel } from "../custom-resources/cel/evaluate-cel.ts";
-import { LONG_WORK_BYTES } from "../limits/long-work.ts";
+import { LONG_WORK_BYTES } from "../limits/turn.ts";
 import type { ExpressionResult } from "../limits/work-threads.ts";
 import type { AdmissionAttributes } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";

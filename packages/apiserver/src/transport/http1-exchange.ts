@@ -4,10 +4,15 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Scheduler } from "../runtime/clock.ts";
-import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
+import {
+  type Exchange,
+  isBodiless,
+  type RequestHeaders,
+  type UpgradeRequest,
+  withRepeatedHeaders,
+} from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
-import { type Exchange, isBodiless, withRepeatedHeaders } from "./exchange.ts";
 import { discardBody } from "./read-body.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 

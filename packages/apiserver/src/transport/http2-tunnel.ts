@@ -3,10 +3,8 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Duplex } from "node:stream";
 import type { Random } from "../runtime/clock.ts";
-import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
+import { type Exchange, type RequestHeaders, type UpgradeRequest, withRepeatedHeaders } from "./api-request.ts";
 import type { Connection } from "./connection.ts";
-import type { Exchange } from "./exchange.ts";
-import { withRepeatedHeaders } from "./exchange.ts";
 import { CONNECTION_HEADERS, Http2Exchange, withoutPseudoHeaders } from "./http2-exchange.ts";
 
 const WEB_SOCKET = "websocket";

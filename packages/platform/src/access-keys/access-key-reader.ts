@@ -1,7 +1,7 @@
 // Makes records of stored access keys.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
 import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import { AccessKeyRecord, type Expiry } from "./access-key-record.ts";
 import type { KeyOrigin } from "./key-origins.ts";

@@ -3,7 +3,7 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
 import { ownerOf } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";

@@ -3,7 +3,7 @@
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";

@@ -1,4 +1,4 @@
-import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it, test } from "vitest";
 import { createKeyEnds } from "./key-ends.ts";
 import { createLastActivity } from "./last-activity.ts";

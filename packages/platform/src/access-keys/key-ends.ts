@@ -1,6 +1,6 @@
 // When access keys end by themselves: by their own life, by a rotation's grace, and with the keys they were made with.
 
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { LastActivity } from "./last-activity.ts";

@@ -1,6 +1,6 @@
 // Why an access key is refused: by its own state, by its owner, or by a key it was made with.
 
-import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner, sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isWithin } from "./is-within.ts";

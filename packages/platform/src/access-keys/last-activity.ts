@@ -4,7 +4,7 @@
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 
 /** The record of a key, as far as it matters whose use it is. */
 export type UsedKey = { readonly name: string; readonly uid: string };

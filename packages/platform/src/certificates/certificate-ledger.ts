@@ -3,7 +3,7 @@
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";

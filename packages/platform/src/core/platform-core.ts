@@ -8,15 +8,18 @@ import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { rbacViews } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
-import { type AccessKeySecrets, createAccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import {
+  type AccessKeySecrets,
+  createAccessKeySecrets,
+  createDigestRenewal,
+} from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { type ComparisonLimits, createComparisonLimits } from "../access-keys/comparison-limits.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
-import { createDigestRenewal } from "../access-keys/digest-renewal.ts";
 import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
 import { isVoid, type KeyOrigin } from "../access-keys/key-origins.ts";
 import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";

@@ -4,9 +4,14 @@
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, jsonResponse } from "../../transport/api-response.ts";
-import { negotiateMediaType, OUTPUT_MEDIA_TYPES, type OutputMedia, RESOURCE_OUTPUT } from "./negotiate-output.ts";
+import {
+  negotiateMediaType,
+  OUTPUT_MEDIA_TYPES,
+  type OutputMedia,
+  RESOURCE_OUTPUT,
+  wantsPretty,
+} from "./negotiate-output.ts";
 import { contentTypeOf, encodeObject } from "./object-response.ts";
-import { wantsPretty } from "./pretty.ts";
 
 /** Never refuses by itself: JSON is the answer to clients that take nothing we write. */
 export function errorResponse(request: Pick<ApiRequest, "method" | "query" | "headers">, error: ApiError): ApiResponse {

@@ -5,7 +5,6 @@ import { notAcceptableError } from "@postern/apimachinery/meta/api-error";
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import { type AcceptClause, parseAccept } from "./parse-accept.ts";
-import { wantsPretty } from "./pretty.ts";
 
 /** What an endpoint can do beside writing its object as it is. */
 export type OutputRestrictions = {
@@ -98,6 +97,17 @@ function followParameters(
     kind: parameters.get("as") ?? "",
   };
   return restrictions.allowsConversion(convert) ? { ...choice, convert } : undefined;
+}
+
+const TRUE = new Set(["1", "t", "T", "TRUE", "true", "True"]);
+const TERMINAL_CLIENTS = ["curl", "Wget", "Mozilla/5.0"];
+
+/** `?pretty=` decides where it is given; otherwise tools that print what they receive get indented JSON. */
+export function wantsPretty(request: Pick<ApiRequest, "query" | "headers">): boolean {
+  const parameter = request.query.get("pretty") ?? "";
+  if (parameter !== "") return TRUE.has(parameter);
+  const userAgent = headerOf(request, "user-agent");
+  return TERMINAL_CLIENTS.some((client) => userAgent.startsWith(client));
 }
 
 /**

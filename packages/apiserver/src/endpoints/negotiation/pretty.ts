@@ -1,18 +1,4 @@
-// Decides whether an answer is printed for people, and indents JSON text without parsing it.
-// Source: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
-
-import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
-
-const TRUE = new Set(["1", "t", "T", "TRUE", "true", "True"]);
-const TERMINAL_CLIENTS = ["curl", "Wget", "Mozilla/5.0"];
-
-/** `?pretty=` decides where it is given; otherwise tools that print what they receive get indented JSON. */
-export function wantsPretty(request: Pick<ApiRequest, "query" | "headers">): boolean {
-  const parameter = request.query.get("pretty") ?? "";
-  if (parameter !== "") return TRUE.has(parameter);
-  const userAgent = headerOf(request, "user-agent");
-  return TERMINAL_CLIENTS.some((client) => userAgent.startsWith(client));
-}
+// Indents JSON text without parsing it.
 
 const INDENT = "  ";
 const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];

@@ -1,6 +1,6 @@
 // Access keys, their owners and the time as plain data, and the code that says which keys are good over them.
 
-import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
 import { createKeyEnds, type KeyEnds } from "../key-ends.ts";
