@@ -1,10 +1,10 @@
 // `postern audit search`: who used which access key on which cluster.
 
 import { EventEmitter, once } from "node:events";
+import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { withRotated } from "@postern/platform/audit/log-files";
 import {
   type AuditQuery,
-  type AuditRecord,
   type AuditSummary,
   searchAuditLog,
   summarize,
@@ -25,6 +25,10 @@ export const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Co
       .option("--key <name>", "requests with this access key, by name or ID, or with credentials created with it")
       .option("--user <name>", "requests of this user, or as this user")
       .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
+      .option(
+        "--object <name>",
+        "requests for the object of this name, such as ci or ownedaccesskeys/ci: who changed, revoked or used it",
+      )
       .option("--verb <verb>", "requests with this verb of the API, such as list")
       .option(
         "--since <time>",

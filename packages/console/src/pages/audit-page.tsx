@@ -1,5 +1,6 @@
 // Searches the audit log of the server: who used which key on what, and what was refused.
 
+import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
@@ -7,41 +8,30 @@ import { useApi } from "../api/api-context.tsx";
 import { DownloadButton } from "../components/copy-text.tsx";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { Checkbox, SelectField, TextField } from "../components/fields.tsx";
-import { Badge, Button, EmptyState, ErrorNotice, Loading, Notice, PageHead, Time } from "../components/ui.tsx";
-import { counted, t } from "../texts/text.tsx";
-
-type AuditRecord = {
-  readonly time: string;
-  readonly key: string;
-  readonly keyID: string;
-  readonly user: string;
-  readonly impersonatedUser?: string;
-  readonly cluster: string;
-  readonly verb: string;
-  readonly object: string;
-  readonly code: number;
-  readonly refusal?: string;
-  readonly sourceIP: string;
-  readonly auditID: string;
-};
+import { Badge, Button, EmptyState, ErrorNotice, Loading, Notice, PageHead } from "../components/ui.tsx";
+import { absoluteTime } from "../format/ages.ts";
+import { counted, named, t } from "../texts/text.tsx";
 
 type Answer = { readonly items: readonly AuditRecord[]; readonly isTruncated: boolean };
 
 const SINCE = ["3600", "86400", "604800", "2592000", "0"] as const;
-const FILTERS = ["key", "user", "cluster", "verb"] as const;
+const FILTERS = ["key", "user", "object", "cluster", "verb"] as const;
+/** Those that are typed. */
+const TEXTS = ["key", "user", "object", "cluster"] as const;
+const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"] as const;
 
 const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "time",
     header: t("audit.column.time"),
-    width: "130px",
+    width: "184px",
     sortBy: ({ time }) => time,
-    cell: ({ time }) => <Time at={time} otherwise="" />,
+    cell: ({ time }) => <time dateTime={time}>{absoluteTime(Date.parse(time))}</time>,
   },
   {
     id: "key",
     header: t("audit.column.key"),
-    width: "18%",
+    width: "14%",
     sortBy: ({ key }) => key,
     cell: ({ key, keyID }) =>
       key === "" ? (
@@ -55,7 +45,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "user",
     header: t("audit.column.user"),
-    width: "130px",
+    width: "110px",
     from: "medium",
     sortBy: ({ user }) => user,
     cell: ({ user, impersonatedUser }) => (impersonatedUser === undefined ? user : `${user} → ${impersonatedUser}`),
@@ -64,7 +54,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     id: "request",
     header: t("audit.column.request"),
     cell: ({ verb, object }) => (
-      <span className="mono">
+      <span className="mono" title={`${verb} ${object}`}>
         {verb} {object}
       </span>
     ),
@@ -72,7 +62,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "cluster",
     header: t("audit.column.cluster"),
-    width: "150px",
+    width: "120px",
     from: "wide",
     sortBy: ({ cluster }) => cluster,
     cell: ({ cluster }) => cluster || <span className="muted">{t("audit.platform")}</span>,
@@ -87,7 +77,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "from",
     header: t("audit.column.from"),
-    width: "130px",
+    width: "110px",
     from: "wide",
     sortBy: ({ sourceIP }) => sourceIP,
     cell: ({ sourceIP }) => <span className="mono">{sourceIP}</span>,
@@ -121,15 +111,22 @@ export function AuditPage() {
     <>
       <PageHead title={t("audit.title")} lead={t("audit.lead")} />
       <form className="toolbar filters" onSubmit={submit}>
-        {FILTERS.map((name) => (
+        {TEXTS.map((name) => (
           <TextField
             key={name}
             label={t(`audit.${name}`)}
             value={draft[name] ?? ""}
             onChange={(value) => change(name, value)}
             autoComplete="off"
+            {...(name === "object" ? { placeholder: "ownedaccesskeys/ci" } : {})}
           />
         ))}
+        <SelectField
+          label={t("audit.verb")}
+          value={draft["verb"] || "any"}
+          choices={["any", ...VERBS].map((id) => ({ id, label: named("audit.verb", id) }))}
+          onChange={(id) => change("verb", id === "any" ? "" : id)}
+        />
         <SelectField
           label={t("audit.since")}
           value={since}

@@ -5,6 +5,7 @@ import {
   ACCESS_KEY_ORIGINS_ANNOTATION,
   PROXY_TARGET_ANNOTATION,
 } from "@postern/apimachinery/audit/audit-annotations";
+import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { lastEventTime, linesOf } from "./log-files.ts";
 
 export type AuditQuery = {
@@ -14,32 +15,13 @@ export type AuditQuery = {
   /** `<project>/<name>`, the name of a connected cluster, or either with its kind in front. */
   readonly cluster?: string | undefined;
   readonly verb?: string | undefined;
+  /** Name of the object that was asked for, with or without its resource: `ci`, `ownedaccesskeys/ci`. Of other requests the path. */
+  readonly object?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
   /** Only what was refused: 401 and 403. */
   readonly refused?: boolean | undefined;
-};
-
-/** One request. */
-export type AuditRecord = {
-  /** RFC 3339. */
-  readonly time: string;
-  readonly key: string;
-  readonly keyID: string;
-  /** Names of the keys that it goes back to. */
-  readonly origins: readonly string[];
-  readonly user: string;
-  readonly impersonatedUser?: string;
-  /** Empty for the management API itself. */
-  readonly cluster: string;
-  readonly verb: string;
-  /** As kubectl writes it: `deployments.apps/name -n namespace`; of other requests the path. */
-  readonly object: string;
-  readonly code: number;
-  readonly refusal?: string;
-  readonly sourceIP: string;
-  readonly auditID: string;
 };
 
 const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
@@ -50,7 +32,7 @@ export async function* searchAuditLog(files: readonly string[], query: AuditQuer
   const { since } = query;
   // A watch is written when it begins and when it ends: it is one request.
   const begun = new Set<string>();
-  const needles = [query.key, query.user, query.cluster].flatMap((text) =>
+  const needles = [query.key, query.user, query.cluster, query.object?.split("/").at(-1)].flatMap((text) =>
     text === undefined ? [] : [Buffer.from(JSON.stringify(text).slice(1, -1))],
   );
   const mayHold = (line: Buffer): boolean => needles.every((needle) => line.includes(needle));
@@ -118,15 +100,26 @@ function objectText({ resource = "", subresource, apiGroup, namespace, name }: {
   return namespace === undefined ? path : `${path} -n ${namespace}`;
 }
 
-function matches(record: AuditRecord, { key, user, cluster, verb, since, until, refused }: AuditQuery): boolean {
+function matches(
+  record: AuditRecord,
+  { key, user, cluster, verb, object, since, until, refused }: AuditQuery,
+): boolean {
   if (key !== undefined && ![record.key, record.keyID, ...record.origins].includes(key)) return false;
   if (user !== undefined && record.user !== user && record.impersonatedUser !== user) return false;
   if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;
   if (verb !== undefined && record.verb !== verb) return false;
+  if (object !== undefined && !isOf(record, object)) return false;
   if (refused === true && record.code !== 401 && record.code !== 403) return false;
   if (since === undefined && until === undefined) return true;
   const time = Date.parse(record.time);
   return time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY);
+}
+
+function isOf(record: Pick<AuditRecord, "object">, wanted: string): boolean {
+  const [path = ""] = record.object.split(" -n ", 1);
+  const [type = "", name = ""] = path.split("/", 2);
+  const [resource = ""] = type.split(".", 1);
+  return path === wanted || (name !== "" && [name, `${type}/${name}`, `${resource}/${name}`].includes(wanted));
 }
 
 /** Requests of one key, user and cluster. */

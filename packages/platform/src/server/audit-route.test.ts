@@ -32,6 +32,23 @@ describe("GET /audit/events", () => {
     expect((await search(platform, "?key=jane-ci&until=2026-01-31T08:00:00Z")).body.items).toEqual([]);
   });
 
+  it("finds who changed an object, by its name with or without its resource", async () => {
+    await platform.create("ownedaccesskeys", { metadata: { name: "short" } });
+    await platform.create("ownedaccesskeys", { metadata: { name: "short-2" } });
+    await platform.send({ method: "POST", path: "ownedaccesskeys/short/rotate", body: { spec: {} } });
+    await platform.send({ method: "DELETE", path: "ownedaccesskeys/short" });
+    for (const object of ["short", "ownedaccesskeys/short", "ownedaccesskeys.management.postern/short"]) {
+      const { body } = await search(platform, `?object=${object}`);
+      expect(body.items.map(({ verb, user }: any) => `${user} ${verb}`)).toEqual([
+        "admin delete",
+        "admin create",
+        "admin create",
+      ]);
+    }
+    expect((await search(platform, "?object=users/short")).body.items).toEqual([]);
+    expect((await search(platform, "?object=/audit/events&verb=get")).body.items).not.toEqual([]);
+  });
+
   it("keeps the newest where there are more than the limit, and says so", async () => {
     for (const name of ["a", "b", "c", "d", "e"]) await platform.send({ path: `projects/${name}`, key: janesKey });
     const { body } = await search(platform, "?key=jane-ci&verb=get&limit=2");

@@ -1,5 +1,6 @@
 // GET /audit/events: searches the audit log of this server, for the console and for programs.
 
+import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import {
   ApiError,
   badRequestError,
@@ -10,7 +11,7 @@ import type { Handler } from "@postern/apiserver/context/request-context";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import { withRotated } from "../audit/log-files.ts";
-import { type AuditQuery, type AuditRecord, searchAuditLog } from "../audit/search-audit-log.ts";
+import { type AuditQuery, searchAuditLog } from "../audit/search-audit-log.ts";
 
 /** Open to callers that RBAC lets `get` it: the platform's administrators. */
 export const AUDIT_EVENTS_PATH = "/audit/events";
@@ -67,7 +68,7 @@ async function newest(records: AsyncIterable<AuditRecord>, limit: number, signal
   return { items: kept, isTruncated: isTruncated || items.length > limit };
 }
 
-const TEXTS = ["key", "user", "cluster", "verb"] as const;
+const TEXTS = ["key", "user", "cluster", "verb", "object"] as const;
 const TIMES = ["since", "until"] as const;
 
 /** Throws ApiError 400 that names the parameter. */

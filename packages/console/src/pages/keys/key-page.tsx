@@ -95,6 +95,10 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
       <Section title={t("key.events.title")} lead={t("key.events.lead")}>
         <KeyEvents name={name} />
         <p>
+          <Link to="/audit" search={{ object: `ownedaccesskeys/${name}`, since: "2592000" }}>
+            {t("key.events.changes")}
+          </Link>
+          {" · "}
           <Link to="/audit" search={{ key: name }}>
             {t("key.events.search")}
           </Link>

@@ -1,0 +1,22 @@
+// What a search of the audit log finds, as the server, the command line and the console have it.
+
+/** One request. */
+export type AuditRecord = {
+  /** RFC 3339. */
+  readonly time: string;
+  readonly key: string;
+  readonly keyID: string;
+  /** Names of the keys that it goes back to. */
+  readonly origins: readonly string[];
+  readonly user: string;
+  readonly impersonatedUser?: string;
+  /** Empty for the management API itself. */
+  readonly cluster: string;
+  readonly verb: string;
+  /** As kubectl writes it: `deployments.apps/name -n namespace`; of other requests the path. */
+  readonly object: string;
+  readonly code: number;
+  readonly refusal?: string;
+  readonly sourceIP: string;
+  readonly auditID: string;
+};
