@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { newPerson, startBrowser } from "./browser.ts";
 
 /** As the build has written it: see fresh-build.ts. */
-const loadConsole = (): Promise<ConsoleBuild> => import("@postern/console/files");
+export const loadConsole = (): Promise<ConsoleBuild> => import("@postern/console/files");
 
 export type ServedConsole = AsyncDisposable & {
   readonly platform: RunningPlatform;
@@ -19,8 +19,8 @@ export type ServedConsole = AsyncDisposable & {
   openAs(key: string, path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
 };
 
-export async function serveConsole(): Promise<ServedConsole> {
-  const platform = await startPlatform({}, { loadConsole });
+export async function serveConsole(flags: Parameters<typeof startPlatform>[0] = {}): Promise<ServedConsole> {
+  const platform = await startPlatform(flags, { loadConsole });
   const browser = await startBrowser();
   const faults: string[] = [];
   const watch = (page: Page): void => {

@@ -16,10 +16,11 @@ export const ownerOfDraft = ({ kind, name }: OwnerDraft): { readonly [kind: stri
 
 export function OwnerFields(props: {
   readonly owner: OwnerDraft;
+  readonly isNew: boolean;
   readonly faultAt: FaultAt;
   readonly onChange: (owner: OwnerDraft) => void;
 }) {
-  const { owner, faultAt, onChange } = props;
+  const { owner, isNew, faultAt, onChange } = props;
   const error = faultAt("spec.owner");
   return (
     <div className="columns">
@@ -27,7 +28,7 @@ export function OwnerFields(props: {
         label={t("form.owner")}
         value={owner.kind === "" ? "none" : owner.kind}
         choices={[
-          { id: "none", label: t("form.owner.me") },
+          { id: "none", label: t(isNew ? "form.owner.me" : "form.owner.none") },
           { id: "user", label: t("member.kind.User") },
           { id: "team", label: t("member.kind.Team") },
         ]}

@@ -90,9 +90,12 @@ export function ProfilePage() {
                   {nameOf(key) === session.keyName && <Badge tone="info">{t("profile.this")}</Badge>}
                 </span>
                 <span className="muted">
-                  {t("profile.began")} <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />,{" "}
-                  {key.status?.lastActivity !== undefined && t("credential.used")}{" "}
-                  <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />
+                  {t("profile.began")} <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />
+                  {key.status?.lastActivity !== undefined && (
+                    <>
+                      , {t("credential.used")} <Time at={key.status.lastActivity} otherwise="" />
+                    </>
+                  )}
                 </span>
               </span>
               {nameOf(key) !== session.keyName && (

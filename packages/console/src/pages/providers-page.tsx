@@ -9,10 +9,10 @@ import { useMay } from "../api/use-may.ts";
 import { Confirm } from "../components/confirm.tsx";
 import { Code } from "../components/copy-text.tsx";
 import { NewObjectLink, ObjectActions } from "../components/object-actions.tsx";
-import { Button, EmptyState, ErrorNotice, Facts, Loading, Notice, PageHead, Section } from "../components/ui.tsx";
+import { Button, EmptyState, ErrorNotice, Facts, Loading, PageHead, Section } from "../components/ui.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
-import { ReadyBadge } from "./trust/trust-page.tsx";
+import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
 
 /** As the server has it where the provider names none. */
 const SESSION_SECONDS = 12 * 60 * 60;
@@ -65,7 +65,7 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
         </>
       }
     >
-      {ready?.status === "False" && !isDisabled && <Notice tone="bad">{ready.message}</Notice>}
+      {ready?.status === "False" && !isDisabled && <NotReady condition={ready} />}
       <div className="card stack">
         <Facts
           items={[

@@ -3,7 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import {
@@ -164,7 +164,15 @@ function Access({ cluster, project }: { readonly cluster: VirtualCluster; readon
     ),
   ];
   return (
-    <Section title={t("cluster.access.title")} lead={t("cluster.access.lead")}>
+    <Section
+      title={t("cluster.access.title")}
+      lead={t("cluster.access.lead")}
+      actions={
+        <Link to="/access" search={{ project, name: nameOf(cluster) }} className="button plain">
+          {t("cluster.access.check")}
+        </Link>
+      }
+    >
       {rows.length === 0 ? (
         <p className="muted">{t("cluster.access.none")}</p>
       ) : (

@@ -42,7 +42,7 @@ const FORM: FormDefinition<Draft, Team> = {
   fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
     <>
       <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
-      <OwnerFields owner={draft.owner} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
+      <OwnerFields owner={draft.owner} isNew={isNew} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
       <TextField
         label={t("teams.column.groups")}
         value={draft.groups}

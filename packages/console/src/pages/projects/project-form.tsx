@@ -58,7 +58,7 @@ const FORM: FormDefinition<Draft, Project> = {
   fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
     <>
       <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
-      <OwnerFields owner={draft.owner} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
+      <OwnerFields owner={draft.owner} isNew={isNew} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
       <AllowedClusters
         chosen={draft.clusters}
         error={faultAt("spec.allowedClusters")}

@@ -3,7 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
-import { useSearch } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { Check, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { type Api, useApi } from "../../api/api-context.tsx";
@@ -43,15 +43,17 @@ type Answer = { readonly allowed: boolean; readonly reason: string } & Pick<
 
 export function AccessPage() {
   const api = useApi();
-  const { user = "", key = "" } = useSearch({ strict: false }) as { readonly user?: string; readonly key?: string };
+  const given: { readonly [name: string]: string } = useSearch({ strict: false });
+  const { user = "", key = "", project = "", name = "" } = given;
   const [question, setQuestion] = useState<Question>({
-    subject: key !== "" ? "key" : user !== "" ? "user" : "self",
+    // Who comes from an object asks about another one.
+    subject: key !== "" ? "key" : user + name !== "" ? "user" : "self",
     who: key || user,
     verb: "get",
     resource: "virtualclusterinstances",
     subresource: "",
-    project: "",
-    name: "",
+    project,
+    name,
   });
   const ask = useMutation({ mutationFn: () => answerOf(api, question) });
   const change = (part: Partial<Question>): void => {
@@ -132,13 +134,13 @@ export function AccessPage() {
       </form>
       <div aria-live="polite">
         {ask.isError && <ErrorNotice error={ask.error} />}
-        {ask.data !== undefined && <AnswerView answer={ask.data} />}
+        {ask.data !== undefined && <AnswerView answer={ask.data} project={question.project.trim()} />}
       </div>
     </>
   );
 }
 
-function AnswerView({ answer }: { readonly answer: Answer }) {
+function AnswerView({ answer, project }: { readonly answer: Answer; readonly project: string }) {
   const { allowed, reason, request, steps = [], remedies = [] } = answer;
   return (
     <Section title={t("access.answer")}>
@@ -172,6 +174,13 @@ function AnswerView({ answer }: { readonly answer: Answer }) {
                 <li key={remedy}>{remedy}</li>
               ))}
             </ul>
+            {project !== "" && (
+              <p>
+                <Link to="/projects/$name" params={{ name: project }}>
+                  {t("access.remedy.open", { project })}
+                </Link>
+              </p>
+            )}
           </div>
         )}
       </div>
@@ -202,8 +211,15 @@ async function answerOf(api: Pick<Api, "client">, question: Question): Promise<A
     path: `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`,
     body: { apiVersion: "authorization.k8s.io/v1", kind, spec: { ...identity, resourceAttributes } },
   })) as { readonly status: { readonly allowed: boolean; readonly reason?: string } };
-  return { allowed: status.allowed, reason: status.reason ?? "" };
+  const remedies = status.allowed || user === undefined ? [] : remediesFor(who.trim(), project.trim());
+  return { allowed: status.allowed, reason: status.reason ?? "", remedies };
 }
+
+/** Permissions of a user come from projects and from role bindings. */
+const remediesFor = (user: string, project: string): readonly string[] => [
+  ...(project === "" ? [] : [t("access.remedy.member", { user, project }), t("access.remedy.team", { project })]),
+  t("access.remedy.binding", { user }),
+];
 
 async function answerForKey({ client }: Pick<Api, "client">, name: string, resourceAttributes: JsonObject) {
   const body = {

@@ -7,7 +7,7 @@ import { CLUSTER_TRUST_RULES, type Condition, nameOf, TRUST_RULES, type TrustRul
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
-import { Badge, EmptyState, ErrorNotice, Loading, PageHead } from "../../components/ui.tsx";
+import { Badge, EmptyState, ErrorNotice, Loading, Notice, PageHead } from "../../components/ui.tsx";
 import { projectOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import { scopeSummary } from "../keys/scope-words.ts";
@@ -29,7 +29,19 @@ export function ReadyBadge(props: {
   const ready = conditions.find(({ type }) => type === "Ready");
   if (ready?.status === "True") return <Badge tone="good">{t("trust.ready")}</Badge>;
   if (ready === undefined) return <Badge tone="info">{t("trust.unused")}</Badge>;
-  return <Badge tone="bad">{ready.reason ?? t("trust.notReady")}</Badge>;
+  return <Badge tone="bad">{named("ready", ready.reason ?? "") || t("trust.notReady")}</Badge>;
+}
+
+/** Why something is not ready, in the server's words, and what helps. */
+export function NotReady({ condition: { reason = "", message = "" } }: { readonly condition: Condition }) {
+  const remedy = named("ready.remedy", reason);
+  return (
+    <Notice tone="bad">
+      <p>
+        {message}. {remedy === reason ? "" : remedy}
+      </p>
+    </Notice>
+  );
 }
 
 const COLUMNS: readonly Column<TrustRule>[] = [

@@ -18,13 +18,13 @@ import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
+import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { KeyStateBadge } from "../keys/keys-page.tsx";
 import { TestToken } from "./test-token.tsx";
-import { issuerOf, ReadyBadge, trustScope } from "./trust-page.tsx";
+import { issuerOf, NotReady, ReadyBadge, trustScope } from "./trust-page.tsx";
 
 const LONGEST_SECONDS = 3_600;
 
@@ -68,7 +68,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
           </>
         }
       />
-      {ready?.status === "False" && spec.disabled !== true && <Notice tone="bad">{ready.message}</Notice>}
+      {ready?.status === "False" && spec.disabled !== true && <NotReady condition={ready} />}
       <div className="card">
         <Facts
           items={[
