@@ -1,9 +1,12 @@
 // What embedded virtual clusters cost: to make, to start again, in memory while they run and while they are stopped, and when nobody
-// uses them.
-// Usage: npx tsx --conditions=@postern/source --expose-gc benchmarks/embedded-clusters.ts [clusters]
+// uses them. With definitions: the same once each has so many CustomResourceDefinitions, alike in all of them, and the time to the first answer.
+// Usage: npx tsx --conditions=@postern/source --expose-gc benchmarks/embedded-clusters.ts [clusters] [definitions in each]
 
 import { performance } from "node:perf_hooks";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
@@ -15,9 +18,12 @@ import { SERVED_VERSION } from "@postern/platform/served-version";
 
 const { signal } = new AbortController();
 const count = Number(process.argv[2] ?? 1000);
+const definitions = Number(process.argv[3] ?? 0);
 const uidOf = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`;
 
-function residentMegabytes(): number {
+/** Of what there is, without the history that a store keeps for a while. */
+async function residentMegabytes(): Promise<number> {
+  await storage.compact(await storage.currentRevision());
   for (let round = 0; round < 3; round++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
   return (heapUsed + external) / 1e6;
@@ -46,6 +52,8 @@ async function idleShare(seconds: number): Promise<number> {
   return (user + system) / 1e6 / seconds;
 }
 
+// Timers of the server keep no process alive.
+const alive = setInterval(() => {}, 60_000);
 const storage = createMemoryStorage();
 const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
 await cache.ready();
@@ -65,22 +73,54 @@ using clusters = createEmbeddedClusters({
 });
 const settled = async (index: number): Promise<void> => (await clusters.open(uidOf(index))).idle();
 
+const manifests = Array.from({ length: definitions }, (_, index) => {
+  const names = { group: "bench.example.com", kind: `Kind${index}`, plural: `kind${index}s` };
+  const field = (type: string) => ({ type, description: `A field of kind ${index}.` });
+  const spec = {
+    type: "object",
+    properties: { size: field("integer"), color: field("string"), wanted: field("boolean") },
+  };
+  const status = { type: "object", properties: { phase: field("string") } };
+  return definitionManifest(names, definitionVersion("v1", { type: "object", properties: { spec, status } }));
+});
+const objectOf = (manifest: (typeof manifests)[number]): KubeObject => manifest as unknown as KubeObject;
+
+/** Served when this resolves. */
+async function define(index: number): Promise<void> {
+  const cluster = await clusters.open(uidOf(index));
+  const crds = cluster.resource("apiextensions.k8s.io", "CustomResourceDefinition");
+  for (const manifest of manifests) {
+    await createControlled({ runtime: systemRuntime }, crds, objectOf(manifest), signal);
+  }
+  await cluster.idle();
+  await cache.refresh();
+  await cluster.idle();
+}
+
+/** Of a cluster that is stopped: until one of its custom resources is found. */
+async function wake(index: number): Promise<void> {
+  const cluster = await clusters.open(uidOf(index));
+  const { group, names } = manifests[0]?.spec ?? { group: "", names: { kind: "ConfigMap" } };
+  cluster.resource(group, names.kind).view.list("");
+}
+
 // The first one compiles what all of them share.
 await clusters.provision(uidOf(count), signal);
 await settled(count);
 await clusters.remove(uidOf(count), signal);
 
-const empty = residentMegabytes();
+const empty = await residentMegabytes();
 const made = await timesOf(async (index) => clusters.provision(uidOf(index), signal));
 for (let index = 0; index < count; index++) await settled(index);
-const running = residentMegabytes();
+const defined = definitions === 0 ? [] : await timesOf(define);
+const running = await residentMegabytes();
 const idle = await idleShare(5);
 const { entries } = await storage.list("/registry/");
 const stopped = await timesOf((index) => clusters.stop(uidOf(index)));
-const atRest = residentMegabytes();
-const started = await timesOf((index) => clusters.open(uidOf(index)));
+const atRest = await residentMegabytes();
+const started = await timesOf(wake);
 const removed = await timesOf((index) => clusters.remove(uidOf(index), signal));
-const afterwards = residentMegabytes();
+const afterwards = await residentMegabytes();
 const left = (await storage.list("/registry/")).entries.length;
 
 const row = (what: string, times: readonly number[]): string =>
@@ -92,8 +132,9 @@ process.stdout.write(
     "| ms | median | p99 |",
     "| --- | --- | --- |",
     row("make", made),
+    ...(definitions === 0 ? [] : [row(`add ${definitions} definitions`, defined)]),
     row("stop", stopped),
-    row("start again", started),
+    row("start again, to the first answer", started),
     row("remove", removed),
     "",
     "| memory per cluster | KB |",
@@ -107,3 +148,4 @@ process.stdout.write(
   ].join("\n"),
 );
 await cache[Symbol.asyncDispose]();
+clearInterval(alive);
