@@ -77,6 +77,42 @@ const policyOn = (resource: string, expression: string) => ({
 });
 const ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]";
 const loops = ["a", "b", "c", "d", "e"].reduce((body, name) => `${ten}.all(${name}, ${body})`, "object.kind != ''");
+const defined = (kind: string, properties: object) =>
+  definitionManifest(
+    { group: "attack.example", kind, plural: `${kind.toLowerCase()}s` },
+    definitionVersion("v1", { type: "object", properties: { spec: { type: "object", properties } } }),
+  );
+/** Each has a default that has to be a value of it. */
+const withDefaults = Object.fromEntries(
+  names(1_500).map((name) => [
+    name,
+    {
+      type: "object",
+      default: { a: 1, b: ["x"] },
+      properties: {
+        a: { type: "integer" },
+        b: { type: "array", maxItems: 2, items: { type: "string", pattern: "^x+$" } },
+      },
+      "x-kubernetes-validations": [{ rule: "self.a > 0" }],
+    },
+  ]),
+);
+/** Defaults in defaults, each of which has all that is below. */
+const nestedDefaults = (depth: number): object =>
+  depth === 0
+    ? { type: "string", default: "x" }
+    : {
+        type: "object",
+        default: {},
+        properties: {
+          a: nestedDefaults(depth - 1),
+          b: { type: "array", default: Array(300).fill("y"), items: { type: "string" } },
+        },
+      };
+const deep = (depth: number): object =>
+  depth === 0
+    ? { type: "string" }
+    : { type: "object", properties: { a: deep(depth - 1), ...flat(20, { type: "string" }) } };
 /** A small pattern with a large automaton. */
 const PATTERN = "((a?){1000}){4}b";
 const patterned = definitionManifest(
@@ -210,6 +246,9 @@ const REQUESTS: readonly (readonly [what: string, path: string, status: number, 
     201,
     { body: { metadata: { name: "one" }, data: flat(100, "aaaa".repeat(250)) } },
   ],
+  ["a definition with defaults", DEFINITIONS, 201, { body: defined("Defaulted", withDefaults) }],
+  ["a definition with defaults in defaults", DEFINITIONS, 201, { body: defined("Nested", { a: nestedDefaults(60) }) }],
+  ["a deep definition", DEFINITIONS, 201, { body: defined("Deep", { a: deep(90) }) }],
   ["a definition with patterns", DEFINITIONS, 201, { body: patterned }],
   [
     "what has the patterns",

@@ -6,7 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded";
-import { createSchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import { createSchemaValidator, SchemaCheckTakesLongError } from "@postern/apimachinery/schema/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { childPath, type FieldError, invalidError, keyPath } from "@postern/apimachinery/validation/field-error";
 import { compileValidationRulesInSteps } from "./validation-rules.ts";
@@ -14,6 +14,8 @@ import { compileValidationRulesInSteps } from "./validation-rules.ts";
 /** Defaults whose rules are checked, and what each of them may cost. Others are left to the objects that get them: a tenant writes as many as it likes. */
 const MAX_RULED_DEFAULTS = 100;
 const MAX_COST = 10_000;
+/** What checking one default may take, in steps of a pattern: some milliseconds. */
+const MAX_STEPS = 100_000;
 
 type Check = { readonly faults: FieldError[]; ruledLeft: number };
 
@@ -61,7 +63,7 @@ function* faultsOfDefault(
     const embedded = validateEmbeddedResources(value, schema, path);
     if (embedded.length > 0) return embedded;
   }
-  const types = createSchemaValidator(schema).validate(value);
+  const types = typeFaults(value, schema);
   if (types.length > 0) return types.map((fault) => below(path, fault));
   if (check.ruledLeft === 0) return [];
   const rules = yield* compileValidationRulesInSteps(schema, path, []);
@@ -70,6 +72,16 @@ function* faultsOfDefault(
   // Rules judge any value, though most are about whole objects.
   const broken = rules(value as unknown as KubeObject, undefined, () => {}, MAX_COST) ?? [];
   return broken.map((fault) => below(path, fault));
+}
+
+/** None where it takes long to find them. */
+function typeFaults(value: JsonValue, schema: StructuralSchema): readonly FieldError[] {
+  try {
+    return createSchemaValidator(schema).validate(value, { most: MAX_STEPS });
+  } catch (error) {
+    if (error instanceof SchemaCheckTakesLongError) return [];
+    throw error;
+  }
 }
 
 /** What stands for a whole value has no path of its own. */
