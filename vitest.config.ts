@@ -9,9 +9,14 @@ const shared = {
   ssr: { resolve: { conditions } },
 };
 
+/** Milliseconds. By night tests do more, and have longer: what a project sets outweighs `--testTimeout`. */
+const patienceFrom = (byDay: number) => {
+  const timeout = Number(process.env["TEST_TIMEOUT"] ?? byDay);
+  return { testTimeout: timeout, hookTimeout: timeout, expect: { poll: { timeout: 60_000 } } };
+};
 // Only a test that hangs reaches these: a sound one takes a third at most. How fast something is decides no test.
-const patience = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 60_000 } } };
-const longPatience = { ...patience, testTimeout: 600_000, hookTimeout: 600_000 };
+const patience = patienceFrom(60_000);
+const longPatience = patienceFrom(600_000);
 
 /** Every secret of the run is looked for in all that the run leaves behind. */
 const secretScan = {

@@ -23,8 +23,8 @@ type Command = {
 
 const seed = Number(process.env["TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Longer than any of them takes. */
-const TIMEOUTS = ["--testTimeout", "--hookTimeout"].flatMap((option) => [option, String(12 * 3_600_000)]);
+/** Milliseconds for a test, longer than any of them takes: vitest.config.ts reads it. */
+const TIMEOUT = `TEST_TIMEOUT=${12 * 3_600_000}`;
 
 /** The whole of a suite with its servers on one store. */
 const onStore = (name: string, store: "memory" | "sqlite" | "etcd", path: string): Run => ({
@@ -244,8 +244,9 @@ const GOING_BACK: Command = {
     "sh",
     "-euc",
     'folder=$(mktemp -d); trap \'rm -rf "$folder"\' EXIT; PREVIOUS_POSTERN=$(npx --no-install tsx tools/build-previous.ts "$folder/previous"); ' +
-      `export PREVIOUS_POSTERN; npx --no-install vitest run --project system test/upgrade ${TIMEOUTS.join(" ")}`,
+      "export PREVIOUS_POSTERN; npx --no-install vitest run --project system test/upgrade",
   ],
+  variables: [TIMEOUT],
 };
 
 /** Multiples of the bare server's processor time, beside the committed ones: times themselves depend on the machine. */
@@ -279,10 +280,10 @@ if (wanted.length === 0) console.log(`no run has ${words.join(" or ")} in its na
 process.exitCode = failed.length === 0 && wanted.length > 0 ? 0 : 1;
 
 function commandOf({ name, project, paths, environment }: Run): Command {
-  const args = ["vitest", "run", "--project", project, ...paths, ...TIMEOUTS];
+  const args = ["vitest", "run", "--project", project, ...paths];
   return {
     name,
     command: ["npx", "--no-install", ...args],
-    variables: Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+    variables: [TIMEOUT, ...Object.entries(environment).map(([key, value]) => `${key}=${value}`)],
   };
 }
