@@ -5,7 +5,6 @@
 import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { REPOSITORY } from "./release/bundle-command.ts";
-import { writeHelmChart } from "./release/helm-chart.ts";
 import { packFolder, writeNpmPackage } from "./release/npm-package.ts";
 import { type Architecture, writeChecksums, writeSingleFiles } from "./release/single-file.ts";
 
@@ -24,7 +23,11 @@ if (wanted === "all") rmSync(DIST, { recursive: true, force: true });
 const files: string[] = [];
 if (wanted !== "single-file") files.push(packNpmPackage(await writeNpmPackage()));
 if (forThese.length > 0) files.push(...(await writeSingleFiles(forThese, DIST)));
-if (wanted === "all") files.push(await writeHelmChart(DIST), copyUnit());
+if (wanted === "all") {
+  // Its helm is that of the tests, which the build of a container has not.
+  const { writeHelmChart } = await import("./release/helm-chart.ts");
+  files.push(await writeHelmChart(DIST), copyUnit());
+}
 
 /** npm and helm give their archives the same name. */
 function packNpmPackage(folder: string): string {

@@ -5,12 +5,13 @@ import { spawn } from "node:child_process";
 import { chownSync, readFileSync } from "node:fs";
 import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { writeHelmChart } from "../../tools/release/helm-chart.ts";
 import { type KubernetesTools, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { REPOSITORY, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
-import { buildImage, DOCKERFILE, runCommand } from "./testing/container-image.ts";
+import { buildImage, DOCKERFILE, LEFT_OUT, runCommand } from "./testing/container-image.ts";
 import { commandIn, enterNetwork, type Image, type Isolation } from "./testing/dockerfile.ts";
 import { startInstalled } from "./testing/installed-server.ts";
 import { runPod } from "./testing/run-pod.ts";
@@ -34,6 +35,30 @@ it("copies the manifest of every package before it installs", () => {
   const locked = Object.keys(JSON.parse(readFileSync(join(REPOSITORY, "package-lock.json"), "utf8")).packages);
   for (const folder of locked.filter((path) => /^packages\/[^/]+$/.test(path)))
     expect(text).toContain(`COPY ${folder}/package.json ${folder}/`);
+});
+
+it("builds with nothing that .dockerignore keeps out", async () => {
+  const { metafile } = await build({
+    entryPoints: ["tools/bundle.ts", "tools/package.ts"],
+    absWorkingDir: REPOSITORY,
+    outdir: "/nowhere",
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+  });
+  const reached = new Set<string>();
+  const reach = (path: string): void => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    for (const { path: next, kind } of metafile.inputs[path]?.imports ?? [])
+      if (kind === "import-statement") reach(next);
+  };
+  for (const entry of ["tools/bundle.ts", "tools/package.ts"]) reach(entry);
+  expect(reached).toContain("tools/release/npm-package.ts");
+  expect([...reached].filter((path) => LEFT_OUT.includes(path.split("/")[0] ?? ""))).toEqual([]);
 });
 
 describe("the image", () => {

@@ -11,7 +11,7 @@ import { type Image, performDockerfile } from "./dockerfile.ts";
 export const DOCKERFILE = join(REPOSITORY, "deploy/Dockerfile");
 
 /** Folders that .dockerignore keeps out of the build. */
-const LEFT_OUT = readFileSync(join(REPOSITORY, ".dockerignore"), "utf8")
+export const LEFT_OUT = readFileSync(join(REPOSITORY, ".dockerignore"), "utf8")
   .split("\n")
   .filter((line) => /^[a-z]+$/.test(line));
 
