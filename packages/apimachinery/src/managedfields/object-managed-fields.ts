@@ -39,12 +39,12 @@ export function isReset(managedFields: JsonValue | undefined): boolean {
  * Source: k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go
  */
 export function keepTimesOfNoop(live: KubeObject, next: KubeObject): KubeObject {
+  const bareNext = withoutManagedFields(next);
+  // Most writes change something.
+  if (!equalJson(jsonOf(withoutManagedFields(live)), jsonOf(bareNext))) return next;
   const before = rawManagedFields(live);
   const after = rawManagedFields(next);
   if (equalJson(timesOf(before), timesOf(after)) || !equalJson(withoutTimes(before), withoutTimes(after))) return next;
-  const bareLive = withoutManagedFields(live);
-  const bareNext = withoutManagedFields(next);
-  if (!equalJson(jsonOf(bareLive), jsonOf(bareNext))) return next;
   return withManagedFields(bareNext, live.metadata.managedFields);
 }
 

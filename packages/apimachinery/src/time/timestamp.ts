@@ -13,7 +13,7 @@ const [YEARS_OF_CYCLE, MS_OF_CYCLE] = [400, 146_097 * 24 * 3600_000];
 /** `2026-01-02T15:04:05Z`; parts of a second are cut off. `milliseconds` since the epoch, years 0 to 9999. */
 export function formatTimestamp(milliseconds: number): Timestamp {
   const second = Math.floor(milliseconds / 1000);
-  const slot = second & (SLOTS - 1);
+  const slot = Math.imul(second, MULTIPLIER) >>> SLOT_SHIFT;
   const known = lastFormatted[slot];
   if (known?.second === second) return known.text;
   const text = `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
@@ -21,7 +21,9 @@ export function formatTimestamp(milliseconds: number): Timestamp {
   return text;
 }
 
-const SLOTS = 16;
+/** Spreads seconds over 64 slots: a minute or a day apart they end with the same bits. */
+const MULTIPLIER = 0x9e3779b1;
+const SLOT_SHIFT = 26;
 /** What is formatted is mostly the present, and when what is made now ends. */
 const lastFormatted: { readonly second: number; readonly text: Timestamp }[] = [];
 
