@@ -20,11 +20,33 @@ export const union =
   (codePoint) =>
     sets.some((set) => set(codePoint));
 
-/** Belongs when the character does in either case. */
+/** Belongs when the character does in any case, by Unicode's simple case folding. */
 export const ignoringCase =
   (set: CharacterSet): CharacterSet =>
   (codePoint) =>
-    set(codePoint) || set(changeCase(codePoint, "lower")) || set(changeCase(codePoint, "upper"));
+    set(codePoint) || otherCases(codePoint).some(set);
+
+/** Characters that fold to one, where upper and lower case of a single one do not lead to all of them. */
+const FOLDED_TOGETHER = [
+  ..."KkK Ssſ µΜμ ÅåÅ Ǆǅǆ Ǉǈǉ Ǌǋǌ Ǳǲǳ \u0345Ιι\u1fbe Ββϐ Εεϵ Θθϑϴ Κκϰ Ππϖ Ρρϱ Σςσ Φφϕ ΩωΩ Ввᲀ Ддᲁ Ооᲂ Ссᲃ Ттᲄᲅ Ъъᲆ Ѣѣᲇ ᲈꙊꙋ Ṡṡẛ ßẞ ᾳᾼ ῃῌ ῳῼ".split(
+    " ",
+  ),
+  // ᾀ to ᾯ: their upper case is two characters, their title case is one.
+  ...[0x1f80, 0x1f90, 0x1fa0].flatMap((row) =>
+    Array.from({ length: 8 }, (_, at) => String.fromCodePoint(row + at, row + 8 + at)),
+  ),
+].map((text) => [...text].map((char) => char.codePointAt(0) ?? 0));
+const FOLDED: ReadonlyMap<number, readonly number[]> = new Map(
+  FOLDED_TOGETHER.flatMap((all) => all.map((one) => [one, all.filter((other) => other !== one)])),
+);
+/** The Turkish i with and without a dot have no other case but in Turkish. */
+const CASELESS: ReadonlySet<number> = new Set([0x130, 0x131]);
+
+function otherCases(codePoint: number): readonly number[] {
+  const folded = FOLDED.get(codePoint);
+  if (folded !== undefined) return folded;
+  return CASELESS.has(codePoint) ? [] : [changeCase(codePoint, "lower"), changeCase(codePoint, "upper")];
+}
 
 function changeCase(codePoint: number, to: "lower" | "upper"): number {
   const char = String.fromCodePoint(codePoint);
@@ -45,21 +67,26 @@ const alnum = union([digit, alpha]);
 export const wordCharacter = union([alnum, single(95)]);
 const oneOf = (chars: string): CharacterSet => union([...chars].map((char) => single(char.codePointAt(0) ?? 0)));
 
+/** What a set is before it is negated: itself, or with all cases of its characters. */
+export type Fold = (set: CharacterSet) => CharacterSet;
+
+const perlSpace = oneOf("\t\n\f\r ");
+
 /** `\d`, `\W` and their like; undefined for other letters. */
-export function perlSet(letter: string): CharacterSet | undefined {
+export function perlSet(letter: string, fold: Fold): CharacterSet | undefined {
   switch (letter) {
     case "d":
-      return digit;
+      return fold(digit);
     case "D":
-      return complement(digit);
+      return complement(fold(digit));
     case "w":
-      return wordCharacter;
+      return fold(wordCharacter);
     case "W":
-      return complement(wordCharacter);
+      return complement(fold(wordCharacter));
     case "s":
-      return oneOf("\t\n\f\r ");
+      return fold(perlSpace);
     case "S":
-      return complement(oneOf("\t\n\f\r "));
+      return complement(fold(perlSpace));
     default:
       return undefined;
   }
@@ -83,10 +110,11 @@ const POSIX_SETS: ReadonlyMap<string, CharacterSet> = new Map([
 ]);
 
 /** `alpha` or `^alpha`; undefined for names that are none. */
-export function posixSet(name: string): CharacterSet | undefined {
-  if (!name.startsWith("^")) return POSIX_SETS.get(name);
-  const set = POSIX_SETS.get(name.slice(1));
-  return set && complement(set);
+export function posixSet(name: string, fold: Fold): CharacterSet | undefined {
+  const isNegated = name.startsWith("^");
+  const set = POSIX_SETS.get(isNegated ? name.slice(1) : name);
+  if (set === undefined) return undefined;
+  return isNegated ? complement(fold(set)) : fold(set);
 }
 
 /** A general category such as `Lu`, or a script such as `Greek`; undefined for names that are neither. */

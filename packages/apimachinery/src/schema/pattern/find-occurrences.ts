@@ -1,7 +1,7 @@
 // Where a pattern occurs in a text: the leftmost place, and there what the pattern prefers, as Go's regexp package has it.
 // Source: https://swtch.com/~rsc/regexp/regexp2.html (Pike's VM)
 
-import { holds, MAX_STEPS, type Program, type SpendSteps } from "./pattern-program.ts";
+import { checkSteps, holds, type Program, type SpendSteps } from "./pattern-program.ts";
 
 /** From where to where, in UTF-16 units. */
 export type Occurrence = readonly [begin: number, end: number];
@@ -77,7 +77,8 @@ function findFrom(
     if (found === undefined) follow({ at: start, begin: position }, position, threads);
     if (threads.length === 0 && found !== undefined) return found;
     const codePoint = text.codePointAt(position);
-    if (codePoint === undefined || search.steps > MAX_STEPS) break;
+    if (codePoint === undefined) break;
+    checkSteps(search.steps);
     position += codePoint > 0xffff ? 2 : 1;
     search.stamp++;
     const advanced: Thread[] = [];

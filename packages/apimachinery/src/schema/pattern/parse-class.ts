@@ -1,12 +1,12 @@
 // Reads a set of characters: `[a-z_]`, `[^[:space:]]`, `\d`, `\p{Greek}`.
 // Source: https://pkg.go.dev/regexp/syntax
 
-import { complement, inRange, perlSet, posixSet, unicodeSet, union } from "./character-set.ts";
+import { complement, type Fold, inRange, perlSet, posixSet, unicodeSet, union } from "./character-set.ts";
 import { type Reader, readEscapedCharacter } from "./pattern-reader.ts";
 import { type CharacterSet, PatternSyntaxError } from "./pattern-syntax.ts";
 
 /** The set in brackets at the reader. */
-export function parseClass(reader: Reader): CharacterSet {
+export function parseClass(reader: Reader, fold: Fold): CharacterSet {
   const begin = reader.position;
   reader.position++;
   const negated = reader.source[reader.position] === "^";
@@ -17,26 +17,26 @@ export function parseClass(reader: Reader): CharacterSet {
     if (reader.position >= reader.source.length) {
       throw new PatternSyntaxError("missing closing ]", reader.source.slice(begin));
     }
-    sets.push(parsePosixSet(reader) ?? parseEscapedSet(reader) ?? parseRange(reader));
+    sets.push(parsePosixSet(reader, fold) ?? parseEscapedSet(reader, fold) ?? fold(parseRange(reader)));
   }
   reader.position++;
   return negated ? complement(union(sets)) : union(sets);
 }
 
-function parsePosixSet(reader: Reader): CharacterSet | undefined {
+function parsePosixSet(reader: Reader, fold: Fold): CharacterSet | undefined {
   const match = /^\[:(\^?[a-z]+):\]/.exec(reader.source.slice(reader.position, reader.position + 16));
   if (match === null) return undefined;
   const [text, name = ""] = match;
-  const set = posixSet(name);
+  const set = posixSet(name, fold);
   if (set === undefined) throw new PatternSyntaxError("invalid character class range", text);
   reader.position += text.length;
   return set;
 }
 
 /** `\d` or `\pL` at the reader; undefined when something else stands there. */
-export function parseEscapedSet(reader: Reader): CharacterSet | undefined {
+export function parseEscapedSet(reader: Reader, fold: Fold): CharacterSet | undefined {
   if (reader.source[reader.position] !== "\\") return undefined;
-  const perl = perlSet(reader.source[reader.position + 1] ?? "");
+  const perl = perlSet(reader.source[reader.position + 1] ?? "", fold);
   if (perl !== undefined) {
     reader.position += 2;
     return perl;
@@ -47,7 +47,7 @@ export function parseEscapedSet(reader: Reader): CharacterSet | undefined {
   const set = unicodeSet(braced ?? short ?? "");
   if (set === undefined) throw new PatternSyntaxError("invalid character class range", text);
   reader.position += text.length;
-  return (letter === "P") === (caret === "^") ? set : complement(set);
+  return (letter === "P") === (caret === "^") ? fold(set) : complement(fold(set));
 }
 
 function parseRange(reader: Reader): CharacterSet {

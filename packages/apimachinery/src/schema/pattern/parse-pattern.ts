@@ -1,7 +1,7 @@
 // Reads a regular expression as Go's regexp package does, with its faults. Captures are read and forgotten.
 // Source: https://pkg.go.dev/regexp/syntax
 
-import { anyButNewline, anyCharacter, ignoringCase, single } from "./character-set.ts";
+import { anyButNewline, anyCharacter, type Fold, ignoringCase, single } from "./character-set.ts";
 import { parseClass, parseEscapedSet } from "./parse-class.ts";
 import { type Reader, readEscapedCharacter } from "./pattern-reader.ts";
 import { type Assertion, type CharacterSet, type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
@@ -56,7 +56,9 @@ function parseSequence(reader: Reader, flags: Flags, depth: number): Parsed {
       current = changed;
       continue;
     }
-    items.push(parseRepetitions(reader, parseAtom(reader, current, depth), current));
+    const repeat = repeatAt(reader);
+    if (repeat === undefined) items.push(...parseAtom(reader, current, depth));
+    else items.push(parseRepetition(reader, repeat, items.pop(), current));
   }
   return { node: { kind: "sequence", items }, flags: current };
 }
@@ -81,24 +83,21 @@ function withFlags(flags: Flags, text: string): Flags {
   };
 }
 
-function parseAtom(reader: Reader, flags: Flags, depth: number): PatternNode {
+/** What stands at the reader: one item, or as many as `\Q...\E` has characters. An operator behind it repeats the last. */
+function parseAtom(reader: Reader, flags: Flags, depth: number): readonly PatternNode[] {
+  if (reader.source.startsWith("\\Q", reader.position)) return parseQuoted(reader, flags);
+  return [parseSingle(reader, flags, depth)];
+}
+
+function parseSingle(reader: Reader, flags: Flags, depth: number): PatternNode {
   const char = String.fromCodePoint(reader.source.codePointAt(reader.position) ?? 0);
   switch (char) {
     case "(":
       return parseGroup(reader, flags, depth);
     case "[":
-      return character(parseClass(reader), flags);
+      return { kind: "character", set: parseClass(reader, foldOf(flags)) };
     case "\\":
       return parseEscape(reader, flags);
-    case "*":
-    case "+":
-    case "?":
-      throw new PatternSyntaxError("missing argument to repetition operator", char);
-    case "{":
-      if (repeatAt(reader) !== undefined) {
-        throw new PatternSyntaxError("missing argument to repetition operator", repeatAt(reader)?.text ?? char);
-      }
-      break;
   }
   reader.position += char.length;
   if (char === ".") return { kind: "character", set: flags.dotAll ? anyCharacter : anyButNewline };
@@ -107,10 +106,10 @@ function parseAtom(reader: Reader, flags: Flags, depth: number): PatternNode {
   return character(single(char.codePointAt(0) ?? 0), flags);
 }
 
-const character = (set: CharacterSet, { ignoreCase }: Flags): PatternNode => ({
-  kind: "character",
-  set: ignoreCase ? ignoringCase(set) : set,
-});
+/** Sets are folded before they are negated: `(?i)[^a]` does not match `A`. */
+const foldOf = ({ ignoreCase }: Flags): Fold => (ignoreCase ? ignoringCase : (set) => set);
+
+const character = (set: CharacterSet, flags: Flags): PatternNode => ({ kind: "character", set: foldOf(flags)(set) });
 
 const assertion = (name: Assertion): PatternNode => ({ kind: "assertion", assertion: name });
 
@@ -142,37 +141,54 @@ function parseEscape(reader: Reader, flags: Flags): PatternNode {
     reader.position += 2;
     return assertion(asserted);
   }
-  if (letter === "Q") return parseQuoted(reader, flags);
-  const set = parseEscapedSet(reader);
-  return character(set ?? single(readEscapedCharacter(reader)), flags);
+  const set = parseEscapedSet(reader, foldOf(flags));
+  if (set !== undefined) return { kind: "character", set };
+  return character(single(readEscapedCharacter(reader)), flags);
 }
 
 /** `\Q...\E`: everything between stands for itself. */
-function parseQuoted(reader: Reader, flags: Flags): PatternNode {
+function parseQuoted(reader: Reader, flags: Flags): readonly PatternNode[] {
   const end = reader.source.indexOf("\\E", reader.position);
   const text = reader.source.slice(reader.position + 2, end === -1 ? undefined : end);
   reader.position = end === -1 ? reader.source.length : end + 2;
-  return { kind: "sequence", items: [...text].map((char) => character(single(char.codePointAt(0) ?? 0), flags)) };
+  return [...text].map((char) => character(single(char.codePointAt(0) ?? 0), flags));
 }
 
-/** An atom may be repeated once; a second operator in a row is a fault, but for the `?` of laziness. */
-function parseRepetitions(reader: Reader, item: PatternNode, { ungreedy }: Flags): PatternNode {
-  const repeat = repeatAt(reader);
-  if (repeat === undefined) return item;
+/** Repeats what stands before the operator at the reader. A second operator in a row is a fault, but for the `?` of laziness. */
+function parseRepetition(
+  reader: Reader,
+  repeat: Repeat,
+  item: PatternNode | undefined,
+  { ungreedy }: Flags,
+): PatternNode {
+  const { min, max, text } = repeat;
+  if (isTooLarge(repeat)) throw new PatternSyntaxError("invalid repeat count", text);
   const begin = reader.position;
-  reader.position += repeat.text.length;
-  const isMarked = reader.source[reader.position] === "?";
-  if (isMarked) reader.position++;
+  const isMarked = skipRepeat(reader, repeat);
+  if (item === undefined) {
+    throw new PatternSyntaxError(
+      "missing argument to repetition operator",
+      reader.source.slice(begin, reader.position),
+    );
+  }
   const next = repeatAt(reader);
   if (next !== undefined) {
-    const operators = reader.source.slice(begin, reader.position + next.text.length);
+    if (isTooLarge(next)) throw new PatternSyntaxError("invalid repeat count", next.text);
+    skipRepeat(reader, next);
+    const operators = reader.source.slice(begin, reader.position);
     throw new PatternSyntaxError("invalid nested repetition operator", operators);
   }
-  const { min, max, text } = repeat;
-  if (min > MAX_REPEAT || (max !== undefined && (max > MAX_REPEAT || max < min))) {
-    throw new PatternSyntaxError("invalid repeat count", text);
-  }
   return { kind: "repetition", item, min, ...(max === undefined ? {} : { max }), isLazy: isMarked !== ungreedy };
+}
+
+const isTooLarge = ({ min, max = min }: Repeat): boolean => min > MAX_REPEAT || max > MAX_REPEAT || max < min;
+
+/** Moves behind the operator; true when a `?` follows, which belongs to it. */
+function skipRepeat(reader: Reader, { text }: Repeat): boolean {
+  reader.position += text.length;
+  const isMarked = reader.source[reader.position] === "?";
+  if (isMarked) reader.position++;
+  return isMarked;
 }
 
 type Repeat = { readonly text: string; readonly min: number; readonly max: number | undefined };
@@ -187,7 +203,7 @@ function repeatAt({ source, position }: Reader): Repeat | undefined {
     case "?":
       return { text: "?", min: 0, max: 1 };
     case "{": {
-      const match = /^\{(\d+)(,(\d*))?\}/.exec(source.slice(position, position + 24));
+      const match = /^\{(0|[1-9]\d*)(,(0|[1-9]\d*)?)?\}/.exec(source.slice(position, position + 24));
       if (match === null) return undefined;
       const [text, min = "0", comma, max = ""] = match;
       if (comma === undefined) return { text, min: Number(min), max: Number(min) };

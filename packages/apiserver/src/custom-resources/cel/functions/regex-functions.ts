@@ -2,7 +2,9 @@
 // Source: k8s.io/apiserver/pkg/cel/library/regex.go
 
 import { compilePattern } from "@postern/apimachinery/schema/pattern/pattern";
+import { PatternLimitError } from "@postern/apimachinery/schema/pattern/pattern-program";
 import { PatternSyntaxError } from "@postern/apimachinery/schema/pattern/pattern-syntax";
+import { CelLimitError } from "../cel-budget.ts";
 import { type CelList, failCel, listOf } from "../cel-value.ts";
 import { type CelOverload, costingMethod, inSteps, type SpendCost } from "./overload.ts";
 
@@ -32,6 +34,7 @@ function findAll(spend: SpendCost, text: string, pattern: string, limit: number)
       .map(([begin, end]) => text.slice(begin, end));
   } catch (error) {
     if (error instanceof PatternSyntaxError) return failCel(`Illegal regex: ${error.message}`);
+    if (error instanceof PatternLimitError) throw new CelLimitError(error.message);
     throw error;
   }
 }

@@ -2,7 +2,9 @@
 // Source: github.com/google/cel-go/ext/strings.go (version 2)
 
 import { compilePattern } from "@postern/apimachinery/schema/pattern/pattern";
+import { PatternLimitError } from "@postern/apimachinery/schema/pattern/pattern-program";
 import { PatternSyntaxError } from "@postern/apimachinery/schema/pattern/pattern-syntax";
+import { CelLimitError } from "../cel-budget.ts";
 import { type CelList, failCel, listOf } from "../cel-value.ts";
 import {
   type CelOverload,
@@ -47,6 +49,7 @@ function matches(spend: SpendCost, text: string, pattern: string): boolean {
     return compilePattern(pattern).test(text, inSteps(spend));
   } catch (error) {
     if (error instanceof PatternSyntaxError) return failCel(error.message);
+    if (error instanceof PatternLimitError) throw new CelLimitError(error.message);
     throw error;
   }
 }
