@@ -198,6 +198,45 @@ describe("the browser of a victim", () => {
     expect(two.status).toBe(303);
   });
 
+  it("has one session: a new one ends the one before, whichever way it begins", async () => {
+    const cookieOf = ({ cookies }: PageAnswer) => ({ cookie: `${SESSION}=${cookies.get(SESSION)}`, ...OWN });
+    const shown = async (headers: object): Promise<number> =>
+      (await platform.send({ path: "/login/session", key: "", headers: { ...headers } })).status;
+    const begin = (headers: object) =>
+      platform.send({ path: "/login/session", key: "", body: { key: platform.adminKey }, headers: { ...headers } });
+    const first = await signInWith();
+    expect(await shown(cookieOf(first))).toBe(200);
+    // The provider sends the browser back without the cookie, which is for requests of this site alone.
+    const chosen = await browse("/login", first.cookies);
+    const left = await browse("/login/start?provider=good", new Map([...first.cookies, ...chosen.cookies]));
+    const { searchParams } = new URL(left.location);
+    nonces.set(good, searchParams.get("nonce") ?? "");
+    expect(await shown(cookieOf(first))).toBe(200);
+    const transaction = new Map([...left.cookies].filter(([name]) => name !== SESSION));
+    const query = { code: newCode(), state: searchParams.get("state") ?? "", iss: good.url };
+    const second = await back("good", query, transaction);
+    expect([await shown(cookieOf(first)), await shown(cookieOf(second))]).toEqual([401, 200]);
+    // By the form for access keys, and by the console's request.
+    const page = await browse("/login", second.cookies);
+    const form = { key: platform.adminKey, csrf: csrfIn(page) };
+    const third = await browse("/login/key", new Map([...second.cookies, ...page.cookies]), form, OWN);
+    expect([await shown(cookieOf(second)), await shown(cookieOf(third))]).toEqual([401, 200]);
+    expect((await begin(cookieOf(third))).status).toBe(200);
+    expect(await shown(cookieOf(third))).toBe(401);
+    // An attempt that fails ends nothing.
+    const last = await signInWith();
+    const { status } = await platform.send({
+      path: "/login/session",
+      key: "",
+      body: { key: "no key" },
+      headers: cookieOf(last),
+    });
+    expect([status, await shown(cookieOf(last))]).toEqual([401, 200]);
+    // A key that is no session is not ended, wherever it stands.
+    await begin({ cookie: `${SESSION}=${platform.adminKey}`, ...OWN });
+    expect((await platform.send({ path: "users" })).status).toBe(200);
+  });
+
   it("is sent nowhere else (open redirect)", async () => {
     const bad = [
       ...["//evil.test", "https://evil.test", "/\\evil.test", "/\t/evil.test", "javascript:alert(1)", "/..//evil.test"],

@@ -8,6 +8,7 @@ import { noteIssued, noteProvider, noteRefusal, noteUser } from "./note-sign-in.
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { ProviderFault, ProviderRefusal } from "./provider-client.ts";
 import { askedByForm, failurePage, isSameText } from "./route-support.ts";
+import { endEarlier, sessionOf } from "./session-of.ts";
 import {
   CALLBACK_PATH,
   CONFIRM_PATH,
@@ -88,7 +89,9 @@ export async function startSignIn(context: RequestContext, deps: SignInRoutesDep
   try {
     const url = await client.authorizationUrl(provider, callbackUrl(publicUrl(), provider.name), checks);
     const { purpose, csrf } = transaction;
-    const away = { provider: provider.name, ...checks };
+    const session = purpose.kind === "browser" ? await sessionOf(request, deps) : undefined;
+    const earlier = session === undefined ? {} : { earlier: session.keyName };
+    const away = { provider: provider.name, ...checks, ...earlier };
     return redirectResponse(url, { "set-cookie": transactions.write({ purpose, csrf, away }) });
   } catch (error) {
     if (!(error instanceof ProviderFault)) throw error;
@@ -130,7 +133,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
   try {
     const proof = await deps.service.enter(provider, await client.takeCode(provider, answer, away));
     noteUser(context, deps, proof.signedIn.user);
-    return await goOn(context, transaction.purpose, proof, deps);
+    return await goOn(context, transaction.purpose, proof, away.earlier, deps);
   } catch (error) {
     if (error instanceof ProviderRefusal) return fail(error.message, 400, AGAIN);
     if (!(error instanceof ProviderFault)) return refused(error, context, deps, cleared);
@@ -155,12 +158,14 @@ async function goOn(
   context: RequestContext,
   purpose: SignInPurpose,
   proof: Proof,
+  earlier: string | undefined,
   deps: SignInRoutesDeps,
 ): Promise<ApiResponse> {
   const { transactions, records, clock } = deps;
   if (purpose.kind === "browser") {
     const { value, expiresAt } = await deps.service.mint(proof, "Browser");
     noteIssued(context, deps, value);
+    await endEarlier(earlier, context, deps);
     return sessionPage(value, expiresAt, purpose.next, deps);
   }
   const pending = transactions.secret();
@@ -197,8 +202,10 @@ export async function signInWithKey(context: RequestContext, deps: SignInRoutesD
   }
   try {
     const key = (form.get("key") ?? "").trim();
+    const earlier = await sessionOf(request, deps);
     const { value, expiresAt } = await deps.service.mintWithKey(key, "Browser", request.remoteAddress);
     noteIssued(context, deps, value);
+    await endEarlier(earlier?.keyName, context, deps);
     return sessionPage(value, expiresAt, transaction.purpose.next, deps);
   } catch (error) {
     return refused(error, context, deps, { "set-cookie": deps.transactions.clear });

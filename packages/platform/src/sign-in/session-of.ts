@@ -1,6 +1,7 @@
-// The session that a browser's cookie is the key of, as far as it is good.
+// The session that a browser's cookie is the key of, as far as it is good, and its end when another one takes its place.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { cookieOf } from "./browser.ts";
 import { SESSION_TYPE } from "./browser-session.ts";
@@ -36,4 +37,15 @@ export async function sessionOf(
   if ((status !== 201 && status !== 200) || !isJsonObject(self)) return undefined;
   const { accessKey } = self;
   return typeof accessKey === "string" ? { key: value, keyName: accessKey, self } : undefined;
+}
+
+/** Of the session that a browser had when it was given a new one: no page shows it any more, and signing out would leave it. */
+export async function endEarlier(
+  keyName: string | undefined,
+  { audit }: Pick<RequestContext, "audit">,
+  { service, names }: Pick<SignInRoutesDeps, "service" | "names">,
+): Promise<void> {
+  if (keyName === undefined) return;
+  audit.annotate(names.key("sign-out"), keyName);
+  await service.endSession(keyName);
 }

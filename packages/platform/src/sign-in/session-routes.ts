@@ -13,7 +13,7 @@ import { faultOfOrigin } from "./browser-session.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { noteIssued, noteRefusal } from "./note-sign-in.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import { type Session, sessionOf } from "./session-of.ts";
+import { endEarlier, type Session, sessionOf } from "./session-of.ts";
 import { SESSION_COOKIE, type SignInRoutesDeps, START_PATH } from "./sign-in-deps.ts";
 
 const MAX_BODY = 8 * 1024;
@@ -41,8 +41,10 @@ export async function openSession(context: RequestContext, deps: SignInRoutesDep
     throw new ApiError({ code: 415, reason: "UnsupportedMediaType", message: "the body must be application/json" });
   const presented = keyIn(await request.body(MAX_BODY));
   try {
+    const earlier = await sessionOf(request, deps);
     const { value, expiresAt } = await service.mintWithKey(presented, "Browser", request.remoteAddress);
     noteIssued(context, deps, value);
+    await endEarlier(earlier?.keyName, context, deps);
     const session = await sessionOf(request, deps, value);
     if (session === undefined) throw unauthorizedError();
     const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));

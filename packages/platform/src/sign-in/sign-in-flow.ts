@@ -27,6 +27,8 @@ export type SignInTransaction = {
   readonly csrf: string;
   /** On the way to a provider. */
   readonly away?: {
+    /** The key of the session that this browser had before: the cookie of it does not come back from there. */
+    readonly earlier?: string;
     readonly provider: string;
     readonly state: string;
     readonly nonce: string;
