@@ -2,6 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
 import {
@@ -116,6 +117,31 @@ describe("an external virtual cluster", () => {
       "dry run",
     );
     expect(await succeed(inFar(["get", "configmap", "applied", "-o", "jsonpath={.data.a}"]))).toBe("b");
+  });
+
+  it("takes definitions and what they define, which the other Postern serves from its embedded cluster", async () => {
+    const tenant = await kubeConfig("definitions", {});
+    const definition = definitionManifest(
+      { group: "example.com", kind: "Shelf", plural: "shelves" },
+      definitionVersion("v1", {
+        type: "object",
+        properties: { spec: { type: "object", properties: { size: { type: "integer", minimum: 1, default: 3 } } } },
+      }),
+    );
+    await succeed(tenant(["apply", "--server-side", "-f", "-"], JSON.stringify(definition)));
+    await succeed(tenant(["wait", "crd/shelves.example.com", "--for=condition=Established", "--timeout=50s"]));
+    const shelf = (size?: number) =>
+      JSON.stringify({ apiVersion: "example.com/v1", kind: "Shelf", metadata: { name: "wide" }, spec: { size } });
+    await expect.poll(async () => (await tenant(["apply", "-f", "-"], shelf())).stderr, WAIT).toBe("");
+    expect(await succeed(inFar(["get", "shelf", "wide", "-o", "jsonpath={.spec.size}"]))).toBe("3");
+    expect((await tenant(["apply", "-f", "-"], shelf(0))).stderr).toContain(
+      "spec.size in body should be greater than or equal to 1",
+    );
+    expect(await succeed(tenant(["explain", "shelf.spec.size"]))).toContain("FIELD: size <integer>");
+    await succeed(tenant(["delete", "crd", "shelves.example.com"]));
+    expect((await inFar(["get", "shelves"])).stderr).toMatch(
+      /could not find the requested resource|doesn't have a resource type/,
+    );
   });
 
   it("gives client certificates of its own authority, which open it at its own address alone", async () => {

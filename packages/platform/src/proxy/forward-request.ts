@@ -5,6 +5,7 @@ import { textBefore } from "@postern/apimachinery/text/without-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
+import { isOpenApiIndex, relayOpenApiIndex } from "./relay-openapi-index.ts";
 import { relayResponse } from "./relay-response.ts";
 import { bodyOf, pipeBody } from "./request-body.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
@@ -29,10 +30,12 @@ export async function forwardRequest(
   connections: UpstreamConnections,
 ): Promise<ApiResponse> {
   const body = await bodyOf(request);
+  const { "accept-encoding": _, ...readable } = headers;
+  const sent = isOpenApiIndex(withoutQuery(path)) ? readable : headers;
   const answer = await connections.send({
     method: request.method,
     path,
-    headers: body === undefined ? headers : { ...headers, ...bodyHeaders(request) },
+    headers: body === undefined ? sent : { ...sent, ...bodyHeaders(request) },
     signal,
     ...expected,
     ...(body === undefined ? {} : { writeBody: (upstream) => pipeBody(body, upstream) }),
@@ -53,7 +56,12 @@ export function respondWith(
     if ((response.statusCode ?? 0) < 200) throw unaskedUpgradeError();
     refuseUnauthorized(response, path);
     const place = { server: target.server, path: withoutQuery(path), basePath: request.basePath };
-    return relayResponse(response, returnedHeaders(response.headers, returnedLocation(response.headers, place)));
+    const returned = returnedHeaders(response.headers, returnedLocation(response.headers, place));
+    const isIndex = response.statusCode === 200 && request.method === "GET" && isOpenApiIndex(place.path);
+    if (isIndex && response.headers["content-encoding"] === undefined) {
+      return relayOpenApiIndex(response, returned, place);
+    }
+    return relayResponse(response, returned);
   } catch (error) {
     response.destroy();
     throw error;

@@ -6,6 +6,26 @@ import { serveCanary } from "./testing/serve-canary.ts";
 import { BASE, openSession, serveProxy } from "./testing/serve-proxy.ts";
 import { serveUpstream } from "./testing/serve-upstream.ts";
 
+test.each(["", "/k8s/clusters/c-1"])(
+  "the index of OpenAPI v3 of a target at %j names documents where callers find them",
+  async (root) => {
+    const indexOf = (prefix: string) => ({
+      paths: { "apis/apps/v1": { serverRelativeURL: `${prefix}/openapi/v3/apis/apps/v1?hash=1` } },
+    });
+    const { target, seen } = await serveCanary((request, response) => {
+      response.setHeader("content-type", "application/json");
+      response.end(request.url?.endsWith("/version") ? "{}" : JSON.stringify(indexOf(root)));
+    }, root);
+    const { port } = await serveProxy(target);
+    const headers = { "accept-encoding": "gzip" };
+    const { status, body } = await http1({ port, path: `${BASE}/openapi/v3`, headers });
+    expect([status, JSON.parse(body)]).toEqual([200, indexOf(BASE)]);
+    expect(seen[0]?.headers["accept-encoding"]).toBeUndefined();
+    await http1({ port, path: `${BASE}/version`, headers });
+    expect(seen[1]?.headers["accept-encoding"]).toBe("gzip");
+  },
+);
+
 describe("the request", () => {
   test.each(["1.1", "2.0"])("arrives over HTTP/%s with method, path, query and body", async (version) => {
     const { target, seen } = await serveCanary();
