@@ -195,6 +195,38 @@ test("webhooks that never answer hold up their own requests alone, and see no ot
   expect(webhook.asked.length).toBe(all);
 });
 
+// An administrator's requests have places of their own. These have the share of one key, which is less than they are.
+test("a tenant's own requests wait for its webhooks without a place among those that are worked on", async () => {
+  const theirs = (path: string, options: object = {}) => at("theirs", path, { key: server.good, ...options });
+  const made = await server.send(INSTANCES, {
+    key: server.admin,
+    body: { metadata: { name: "theirs" }, spec: { owner: { user: "good" } } },
+  });
+  expect(made.status, made.text).toBe(201);
+  await vi.waitFor(async () => expect((await theirs(MAPS)).status).toBe(200), { timeout: 20_000 });
+  const held: (() => void)[] = [];
+  const all = 70;
+  const allHeld = new Promise<void>((resolve) => {
+    webhook.raw.set("/theirs", (_request, response, review) => {
+      const { apiVersion, kind, request } = review;
+      const answer = { apiVersion, kind, response: { uid: request.uid, allowed: true } };
+      held.push(() => response.end(JSON.stringify(answer)));
+      if (held.length === all) resolve();
+    });
+  });
+  const clientConfig = { url: `${webhook.url}/theirs`, caBundle: webhook.caBundle };
+  const hook = { name: "a.example.com", sideEffects: "None", admissionReviewVersions: ["v1"], timeoutSeconds: 30 };
+  const webhooks = [{ ...hook, rules: [rule], clientConfig }];
+  expect((await theirs(CONFIGURATIONS, { body: { metadata: { name: "a" }, webhooks } })).status).toBe(201);
+  const writes = Array.from({ length: all }, (_, index) =>
+    theirs(MAPS, { body: { metadata: { name: `held-${index}` } } }),
+  );
+  await allHeld;
+  expect((await theirs("/api/v1/namespaces", { body: { metadata: { name: "free" } } })).status).toBe(201);
+  for (const answer of held) answer();
+  expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array.from({ length: all }, () => 201));
+});
+
 test("a key that does not open all of a cluster configures no webhook there", async () => {
   const resources = [
     { group: "", resources: ["configmaps"] },

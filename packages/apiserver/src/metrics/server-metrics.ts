@@ -7,6 +7,7 @@ import { type FairShares, LANES } from "../limits/fair-shares.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { type CounterSeries, createSeriesCounter, SeriesHistogram } from "./series.ts";
 import { createStallWatch, type StallWatch } from "./stall-watch.ts";
+import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 export type AuthenticationResult = "success" | "failure" | "error";
@@ -17,6 +18,7 @@ export type ServerMetrics = {
   readonly registry: Registry;
   readonly requests: RequestCounters;
   readonly workQueues: WorkQueueMetrics;
+  readonly webhooks: WebhookMetrics;
   /** Shows how many places are taken, and how many requests wait for one. */
   followFairShares(shares: Pick<FairShares, "state" | "bodies">): void;
   watchTerminated(group: string, resource: string, scope: string): void;
@@ -71,6 +73,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     requestTakenBack: countRequestsTakenBack(registers),
     requests: createRequestCounters(registry),
     workQueues: createWorkQueueMetrics(registry),
+    webhooks: createWebhookMetrics(registry),
     stalls: createStallWatch(registry),
   };
 }

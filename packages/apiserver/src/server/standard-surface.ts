@@ -47,6 +47,7 @@ import type { CompiledDefinitions } from "../custom-resources/compiled-definitio
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
+import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import { createParamsAccess } from "../policies/params-access.ts";
 import { createPolicyAdmission } from "../policies/policy-admission.ts";
@@ -97,6 +98,8 @@ export type ClusterOptions = {
   readonly completesJobs: () => boolean;
   /** Asks its admission webhooks. */
   readonly webhooks: WebhookCaller;
+  /** Where those calls are counted. Absent: nowhere. */
+  readonly webhookMetrics?: WebhookMetrics | undefined;
 };
 
 export type StandardSurface = ApiSurface &
@@ -181,7 +184,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
 
 const clusterAdmission = (
   registry: ResourceRegistry,
-  { keepsWorkloads, webhooks }: ClusterOptions,
+  { keepsWorkloads, webhooks, webhookMetrics }: ClusterOptions,
   {
     runtime: { clock, random },
     authorizer,
@@ -204,6 +207,8 @@ const clusterAdmission = (
     authorizer,
     caller: webhooks,
     newUid: () => newUid(random),
+    elapsed: () => clock.elapsed(),
+    metrics: webhookMetrics,
   }),
   createPolicyAdmission({
     authorizer,

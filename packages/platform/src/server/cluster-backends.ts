@@ -2,6 +2,7 @@
 
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
@@ -52,6 +53,7 @@ export type ClusterBackendsDeps = {
   readonly mint: KeyMint;
   readonly secret: ReachClustersOptions["secret"];
   readonly queueMetrics: WorkQueueMetrics;
+  readonly webhookMetrics: WebhookMetrics;
   /** Absent: nobody collects traces. */
   readonly tracing?: Tracing | undefined;
   readonly onError: (error: unknown, subject: string) => void;
@@ -80,6 +82,7 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
     webhooks: { addresses: tenantAddressRules(configuration), userAgent: names.name },
     onError: deps.onError,
     queueMetrics: deps.queueMetrics,
+    webhookMetrics: deps.webhookMetrics,
     lineages: createLineageJudge(core),
     onCertificateSigned: (uid, pem, lineage) =>
       core.certificates.record({

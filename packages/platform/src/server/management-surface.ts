@@ -134,6 +134,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       return view.get(secretKeys.of(namespace, name))?.decode();
     },
     queueMetrics: metrics.workQueues,
+    webhookMetrics: metrics.webhooks,
     tracing: deps.tracing,
     onError,
   });

@@ -16,6 +16,7 @@ import type { Authorizer } from "../../authorization/authorizer.ts";
 import { systemUser } from "../../context/system-context.ts";
 import { conform } from "../../endpoints/decode/decode-object.ts";
 import { checkValues } from "../../endpoints/decode/parse-body.ts";
+import type { WebhookCall, WebhookMetrics } from "../../metrics/webhook-metrics.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
@@ -37,6 +38,10 @@ export type WebhookAdmissionDeps = ServiceViews & {
   readonly authorizer: Authorizer;
   readonly caller: WebhookCaller;
   readonly newUid: () => string;
+  /** Milliseconds of a clock that never goes back. */
+  readonly elapsed: () => number;
+  /** Absent: nothing is counted. */
+  readonly metrics?: WebhookMetrics | undefined;
 };
 
 /** Looking at a configuration takes as long as so much of a body. */
@@ -93,7 +98,7 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
       }
       checkCount(relevant.length);
       if (relevant.length === 0) return;
-      const ask = createQuestions(deps);
+      const ask = counted(createQuestions(deps), deps);
       const outcomes = await outside(attributes, () =>
         Promise.allSettled(relevant.map(({ named, seen }) => ask(named, seen, false))),
       );
@@ -116,7 +121,7 @@ async function mutate(
   matcher: Matcher,
   deps: WebhookAdmissionDeps,
 ): Promise<KubeObject | undefined> {
-  const ask = createQuestions(deps);
+  const ask = counted(createQuestions(deps), deps);
   let current = attributes;
   let calls = 0;
   let hasChanged = false;
@@ -220,6 +225,31 @@ function createQuestions({ caller, newUid, ...views }: WebhookAdmissionDeps): As
       throw new WebhookCallError(`failed to call webhook: Post ${quoteGo(urlOf(webhook))}: ${error.message}`, {
         cause: error,
       });
+    }
+  };
+}
+
+/** The same questions, with what becomes of each counted. */
+function counted(ask: Ask, { metrics, elapsed }: Pick<WebhookAdmissionDeps, "metrics" | "elapsed">): Ask {
+  if (metrics === undefined) return ask;
+  return async (named, seen, isMutating) => {
+    const startedAt = elapsed();
+    const type = isMutating ? "admit" : "validating";
+    const operation = seen.attributes.operation.toUpperCase();
+    const count = (code: number, rejection: WebhookCall["rejection"]): void =>
+      metrics.asked({ type, operation, seconds: (elapsed() - startedAt) / 1_000, code, rejection });
+    const { name, failurePolicy } = named.webhook;
+    try {
+      const answer = await ask(named, seen, isMutating);
+      if (answer.allowed) count(200, undefined);
+      else count(rejectionOf(name, answer.result).code, "no_error");
+      return answer;
+    } catch (error) {
+      const isCall = error instanceof WebhookCallError;
+      const isIgnored = isCall && failurePolicy === "Ignore";
+      count(500, isIgnored ? undefined : isCall ? "calling_webhook_error" : "apiserver_internal_error");
+      if (isIgnored) metrics.failedOpen(type);
+      throw error;
     }
   };
 }

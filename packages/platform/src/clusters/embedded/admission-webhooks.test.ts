@@ -67,6 +67,38 @@ const refusal = async (work: Promise<unknown>) =>
     (error) => ({ code: error.code, reason: error.reason, message: error.message }),
   );
 
+it("is counted under upstream's names, without the names that tenants choose", async () => {
+  const counted = async () => {
+    const text = await host.metrics.registry.metrics();
+    const lines = text.split("\n").filter((line) => /^apiserver_admission_webhook_(?!.*_(bucket|sum)\{)/.test(line));
+    return Object.fromEntries(lines.map((line) => line.split(/ (?=\d+$)/) as [string, string]));
+  };
+  const before = await counted();
+  server.answers.set("/deny", () => ({ allowed: false, status: { code: 403 } }));
+  await configure(
+    "mutating",
+    "a",
+    hook("/gone", { failurePolicy: "Ignore", clientConfig: { url: "https://127.0.0.1:1/" } }),
+  );
+  await configure("validating", "a", hook("/deny"));
+  await refusal(create("x"));
+  await send("DELETE", `${GROUP}/validatingwebhookconfigurations`);
+  await create("x");
+  const after = await counted();
+  const grown = Object.keys(after).filter((line) => after[line] !== before[line]);
+  const name = "apiserver_admission_webhook";
+  expect(grown.toSorted()).toEqual(
+    [
+      `${name}_admission_duration_seconds_count{type="admit",operation="CREATE",rejected="false"}`,
+      `${name}_admission_duration_seconds_count{type="validating",operation="CREATE",rejected="true"}`,
+      `${name}_fail_open_count{type="admit"}`,
+      `${name}_rejection_count{type="validating",operation="CREATE",error_type="no_error",rejection_code="403"}`,
+      `${name}_request_total{type="admit",operation="CREATE",code="500",rejected="false"}`,
+      `${name}_request_total{type="validating",operation="CREATE",code="403",rejected="true"}`,
+    ].toSorted(),
+  );
+});
+
 describe("a validating webhook", () => {
   it("is asked with all of upstream's fields", async () => {
     await configure("validating", "a", hook("/check"));

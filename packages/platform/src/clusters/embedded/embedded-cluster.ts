@@ -30,6 +30,7 @@ import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resour
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
 import { silentLogger } from "@postern/apiserver/logging/logger";
+import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
@@ -85,6 +86,8 @@ export type EmbeddedClusterOptions = {
   readonly onError: (error: unknown, subject: string) => void;
   /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */
   readonly queueMetrics?: WorkQueueMetrics | undefined;
+  /** Where the calls of its admission webhooks are counted, with those of all other clusters. Absent: nowhere. */
+  readonly webhookMetrics?: WebhookMetrics | undefined;
 };
 
 export type ClusterSettings = {
@@ -131,6 +134,7 @@ export async function startEmbeddedCluster(
       keepsWorkloads: () => options.settings?.().keepsWorkloads === true,
       completesJobs: () => options.settings?.().completesJobs === true,
       webhooks,
+      webhookMetrics: options.webhookMetrics,
     },
     tokens: { authenticateToken: () => undefined },
     audiences: [],

@@ -2,6 +2,7 @@
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
@@ -37,6 +38,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
   const errors: unknown[] = [];
+  const metrics = createServerMetrics();
   const clusters = createEmbeddedClusters({
     storage,
     cache,
@@ -46,6 +48,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     continueTokens: createContinueTokens(),
     sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32).fill(serverKey)), systemRuntime.random),
     version: TEST_VERSION,
+    webhookMetrics: metrics.webhooks,
     webhooks: { addresses: createAddressRules({ allow: ["127.0.0.1"] }), userAgent: names.name },
     onError: (error) => errors.push(error),
   });
@@ -83,6 +86,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     cache,
     clusters,
     errors,
+    metrics,
     backend,
     async setUp(uid: string) {
       await backend(uid).provision(signal);
