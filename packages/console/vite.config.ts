@@ -3,7 +3,7 @@
 import { defineConfig } from "vite";
 
 /** What the server answers, and the console does not. */
-const SERVER = "^/(api|apis|login|oauth|kubernetes|openapi|version|profile/access-keys)(/|\\?|$)";
+const SERVER = "^/(api|apis|login|oauth|kubernetes|openapi|version|leaks|profile/access-keys|audit/events)(/|\\?|$)";
 
 export default defineConfig({
   resolve: { conditions: ["@postern/source", "module", "browser", "development|production"] },
