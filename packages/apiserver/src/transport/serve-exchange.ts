@@ -183,6 +183,9 @@ export const createApiRequest = (
   options: ApiRequestOptions,
 ): ApiRequest & { abort(reason: unknown): void } => new ExchangeRequest(exchange, target, options);
 
+/** Most requests have none, and nobody changes the query of a request. */
+const NO_QUERY = new URLSearchParams();
+
 class ExchangeRequest extends ApiRequest {
   readonly method: string;
   readonly path: string;
@@ -204,7 +207,7 @@ class ExchangeRequest extends ApiRequest {
     super();
     this.method = exchange.method;
     this.path = path;
-    this.query = new URLSearchParams(query);
+    this.query = query === "" ? NO_QUERY : new URLSearchParams(query);
     this.requestUri = query === "" ? path : `${path}?${query}`;
     this.headers = exchange.headers;
     this.httpVersion = exchange.httpVersion;
