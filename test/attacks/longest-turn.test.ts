@@ -281,6 +281,18 @@ const REQUESTS: readonly (readonly [what: string, path: string, status: number, 
       },
     },
   ],
+  [
+    "a change of a version of many digits",
+    "api/v1/namespaces/default",
+    500,
+    { method: "PUT", body: { metadata: { name: "default", resourceVersion: "9".repeat(2_900_000) } } },
+  ],
+  [
+    "a quota of many digits",
+    "api/v1/namespaces/default/resourcequotas",
+    422,
+    { body: { ...many, spec: { hard: { pods: "9".repeat(2_900_000) } } } },
+  ],
   ["a namespace", "api/v1/namespaces", 201, { body: { metadata: { name: "many", annotations: flat(20_000, "") } } }],
   [
     "a scale in YAML",

@@ -77,7 +77,9 @@ const costly = object("attack.example/v1", "Cost", {
 });
 
 export const REQUEST_ATTACKS: readonly Attack[] = [
-  flood("many requests from the weakest key", ({ weak }) => ({ path: `${API}/users`, key: weak }), { shows: /^403$/ }),
+  flood("many requests from the weakest key", ({ weak }) => ({ path: `${API}/ownedaccesskeys`, key: weak }), {
+    shows: /^403$/,
+  }),
   flood("many reads from one key", ({ key, keyName }) => ({ path: `${API}/ownedaccesskeys/${keyName}`, key }), {
     connections: 60,
     depth: 16,
