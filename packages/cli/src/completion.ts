@@ -2,9 +2,14 @@
 
 import { Argument, Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
-import { renderBashCompletion } from "./completion/bash.ts";
-import { describeCommands } from "./completion/command-tree.ts";
-import { renderFishCompletion } from "./completion/fish.ts";
+import { commandBranches, subcommandBranches, valueBranches } from "./completion/case-branches.ts";
+import {
+  allDescriptions,
+  type CommandDescription,
+  candidateWords,
+  describeCommands,
+  type FlagDescription,
+} from "./completion/command-tree.ts";
 import { renderZshCompletion } from "./completion/zsh.ts";
 
 const SHELLS = { bash: renderBashCompletion, zsh: renderZshCompletion, fish: renderFishCompletion };
@@ -26,3 +31,65 @@ export function createCompletionCommand({ stdout }: CommandContext, program: Com
       stdout.write(SHELLS[shell](describeCommands(program)));
     });
 }
+
+function renderBashCompletion(program: CommandDescription): string {
+  const commands = allDescriptions(program);
+  return `# bash completion for postern
+_postern() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="postern" word words=""
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$command $word" in
+${subcommandBranches(commands)}
+    esac
+  done
+  case "$command $previous" in
+${valueBranches(commands, offerValue)}
+  esac
+  case "$command" in
+${commandBranches(commands, (command) => `words="${candidateWords(command).join(" ")}"`)}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -F _postern postern
+`;
+}
+
+function offerValue({ value, choices }: FlagDescription): string {
+  if (value === "choices") return `COMPREPLY=($(compgen -W "${choices.join(" ")}" -- "$current"))`;
+  return value === "file" ? `COMPREPLY=($(compgen -f -- "$current"))` : "COMPREPLY=()";
+}
+
+function renderFishCompletion(program: CommandDescription): string {
+  const lines = allDescriptions(program).flatMap((command) => {
+    const within = condition(command);
+    return [
+      ...command.subcommands.map(
+        ({ path, description }) => `complete -c postern -n ${quote(within)} -a ${path.at(-1)} -d ${quote(description)}`,
+      ),
+      ...(command.choices.length === 0
+        ? []
+        : [`complete -c postern -n ${quote(within)} -a ${quote(command.choices.join(" "))}`]),
+      ...command.flags.map(
+        (flag) =>
+          `complete -c postern -n ${quote(within)} -l ${flag.long}${valueOptions(flag)} -d ${quote(flag.description)}`,
+      ),
+    ];
+  });
+  return `# fish completion for postern\ncomplete -c postern -f\n${lines.join("\n")}\n`;
+}
+
+/** True on the command itself: its words are there, those of its subcommands are not. */
+function condition({ path, subcommands }: CommandDescription): string {
+  const seen = path.slice(1).map((word) => `__fish_seen_subcommand_from ${word}`);
+  const below = subcommands.map((subcommand) => subcommand.path.at(-1)).join(" ");
+  const conditions = [...seen, ...(below === "" ? [] : [`not __fish_seen_subcommand_from ${below}`])];
+  return conditions.join("; and ");
+}
+
+function valueOptions({ value, choices }: FlagDescription): string {
+  if (value === "none") return "";
+  if (value === "choices") return ` -x -a ${quote(choices.join(" "))}`;
+  return value === "file" ? " -r -F" : " -x";
+}
+
+const quote = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;

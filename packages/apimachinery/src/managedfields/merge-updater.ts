@@ -10,6 +10,7 @@ import {
   pathsOf,
   union,
 } from "../fieldpath/field-set.ts";
+import { fieldNameOf, type PathElement } from "../fieldpath/path-element.ts";
 import { equalJson } from "../json/equal-json.ts";
 import type { JsonObject, JsonValue } from "../json/json-value.ts";
 import { atOnce, type Steps } from "../steps/steps.ts";
@@ -18,8 +19,7 @@ import { mergeValues } from "../typed/merge-values.ts";
 import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
 import { removeItems } from "../typed/remove-items.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
-import type { TypedSchema } from "../typed/typed-schema.ts";
-import { withNamedFields } from "../typed/with-named-fields.ts";
+import { memberSchema, type TypedSchema } from "../typed/typed-schema.ts";
 import { type MergeConflict, MergeConflictError } from "./merge-conflict.ts";
 
 /** What one manager owns, as of which version of the API, and whether it got it by applying. */
@@ -212,4 +212,28 @@ function* pruneGivenUp(
   const gone = difference(mergedSet, fieldsOf(withOwned));
   yield;
   return removeItems(merged, intersection(gone, named(lastSet)), schema);
+}
+
+// Source: sigs.k8s.io/structured-merge-diff/fieldpath/set.go (EnsureNamedFieldsAreMembers)
+/** `set` with every declared field that has members below it as a member itself; keys of maps are left as they are. */
+function withNamedFields(set: FieldSet, schema: TypedSchema): FieldSet {
+  if (set.children.size === 0) return set;
+  const members = new Set(set.members);
+  const children = new Map<PathElement, FieldSet>();
+  for (const [element, child] of set.children) {
+    const name = fieldNameOf(element);
+    if (name !== undefined && schema.map?.fields.has(name)) members.add(element);
+    children.set(element, withNamedFields(child, schemaBelow(schema, element)));
+  }
+  return { members, children };
+}
+
+/** Forgets everything below a step that the schema does not know. */
+const NOTHING: TypedSchema = {};
+
+function schemaBelow(schema: TypedSchema, element: PathElement): TypedSchema {
+  const name = fieldNameOf(element);
+  if (name !== undefined) return (schema.map && memberSchema(schema.map, name)) ?? NOTHING;
+  if (element.startsWith("k:")) return schema.list?.element ?? NOTHING;
+  return NOTHING;
 }

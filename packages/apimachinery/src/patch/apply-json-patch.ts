@@ -3,7 +3,6 @@
 
 import { equalJson } from "../json/equal-json.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
-import { nestsDeeper } from "../json/nests-deeper.ts";
 import { MAX_JSON_DEPTH } from "../json/parse-json.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
 import { atOnce, type Steps } from "../steps/steps.ts";
@@ -182,4 +181,13 @@ function within<T>(context: string, act: () => T, why?: string): T {
     if (!(error instanceof JsonPatchError)) throw error;
     throw new JsonPatchError(`${context}: ${why ?? error.message}`);
   }
+}
+
+/** Whether arrays and objects nest deeper than `maxDepth`. Its own recursion ends there. */
+function nestsDeeper(value: JsonValue | undefined, maxDepth: number): boolean {
+  if (isJsonArray(value)) return maxDepth === 0 || value.some((item) => nestsDeeper(item, maxDepth - 1));
+  if (!isJsonObject(value)) return false;
+  if (maxDepth === 0) return true;
+  for (const name of Object.keys(value)) if (nestsDeeper(value[name], maxDepth - 1)) return true;
+  return false;
 }

@@ -38,13 +38,13 @@ import type { BackendRegistry } from "../clusters/backend-registry.ts";
 import type { ControlPlaneKeys } from "../clusters/control-plane-keys.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
+import type { PlatformNames } from "../platform-names.ts";
 import { accessKeys } from "./access-keys/index.ts";
 import { clusterTrustRules } from "./cluster-trust-rules/index.ts";
 import { clusters } from "./clusters/index.ts";
 import { credentialsOfInstance } from "./credentials-of.ts";
 import { type CredentialsDeps, credentialsSubresource } from "./credentials-subresource.ts";
 import { identityProviders } from "./identity-providers/index.ts";
-import { ownSelfSubjectAccessReviews } from "./own-access-reviews.ts";
 import { type OwnedAccessKeysDeps, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import { projectSecrets } from "./project-secrets/index.ts";
 import { type ProjectsDeps, projects } from "./projects/index.ts";
@@ -155,3 +155,11 @@ export function platformResources(deps: PlatformResourceDeps): readonly Resource
   const ours = [deps.names.managementGroup, deps.names.storageGroup];
   return definitions.map((definition) => (ours.includes(definition.group) ? withTextLimits(definition) : definition));
 }
+
+const ownSelfSubjectAccessReviews = (dependencies: {
+  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly authorizer: Authorizer;
+}): ResourceDefinition => ({
+  ...selfSubjectAccessReviews(dependencies),
+  group: dependencies.names.managementGroup,
+});

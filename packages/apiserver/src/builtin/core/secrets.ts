@@ -2,16 +2,19 @@
 // Source: k8s.io/kubernetes/pkg/registry/core/secret/strategy.go, pkg/apis/core/v1/conversion.go (stringData)
 
 import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, keyPath, requiredError } from "@postern/apimachinery/validation/field-error";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { lineageOf, lineageOn, withLineage } from "../../authentication/credential-lineage.ts";
+import { tokenRequestAttributes } from "../../authorization/token-request-attributes.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { ACCOUNT_NAME_ANNOTATION, SECRET_TOKEN_TYPE, tokenIn } from "../../service-accounts/secret-token.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import { authorizeTokenSecret } from "./authorize-token-secret.ts";
 import { decodedSize, validateImmutability, validateKeys, validateTotalSize } from "./keyed-data.ts";
 
 const secretFields = s
@@ -145,3 +148,26 @@ export const secrets: ResourceDefinition = defineBuiltin({
   strategy,
   setDefaults: normalize,
 });
+
+const accountOf = (secret: KubeObject | undefined): string =>
+  secret?.["type"] === SECRET_TOKEN_TYPE ? (secret.metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? "") : "";
+
+/**
+ * Throws 403 where whoever let the request pass on its way here would not let a request for the token itself pass. The surface's own
+ * RBAC asks no more than for the Secret, as in Kubernetes.
+ */
+async function authorizeTokenSecret(
+  secret: KubeObject,
+  old: KubeObject | undefined,
+  { outerAuthorizer, user, credential }: Pick<RequestContext, "outerAuthorizer" | "user" | "credential">,
+): Promise<void> {
+  const account = accountOf(secret);
+  if (outerAuthorizer === undefined || account === "" || account === accountOf(old)) return;
+  const { namespace = "", name = "" } = secret.metadata;
+  const { verdict, reason } = await outerAuthorizer.authorize({
+    user,
+    credential,
+    ...tokenRequestAttributes({ namespace, name: account }),
+  });
+  if (verdict !== "allow") throw forbiddenRequestError({ group: "", resource: "secrets" }, name, reason);
+}

@@ -1,16 +1,15 @@
 // Deletes objects whose owners are all gone, and lets owners wait for their dependents or leave them behind.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go
 
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import type { Controller, ControllerPort } from "../controller-port.ts";
-import { createEventRecorder } from "../event-recorder.ts";
+import { createEventRecorder, type EventRecorder } from "../event-recorder.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { classifyOwners } from "./classify-owners.ts";
 import { DependencyGraph, isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
 import { GraphBuilder } from "./graph-builder.ts";
-import { InvalidOwnerReports } from "./invalid-owner-reports.ts";
 import {
   createObjectAccess,
   type ObjectAccess,
@@ -136,4 +135,35 @@ async function orphanDependents(
     await access.editMeta(dependent, object.metadata.uid ?? "", (meta) => withoutOwners(meta, owner), signal);
   }
   await access.editMeta(location, uid, (meta) => withoutFinalizer(meta, FINALIZER_ORPHAN_DEPENDENTS), signal);
+}
+
+// Source: k8s.io/kubernetes/pkg/controller/garbagecollector/graph_builder.go (reportInvalidNamespaceOwnerRef)
+class InvalidOwnerReports {
+  readonly #record: EventRecorder;
+  /** Storage key of a dependent → uids of the owners that have been notified of. */
+  readonly #told = new Map<string, Set<string>>();
+
+  constructor(record: EventRecorder) {
+    this.#record = record;
+  }
+
+  /** Once for each owner of a dependent, by its storage key. */
+  report(key: string, { apiVersion, kind, metadata }: KubeObject, owner: OwnerReference): void {
+    const told = this.#told.get(key) ?? new Set();
+    if (told.has(owner.uid)) return;
+    this.#told.set(key, told.add(owner.uid));
+    const { namespace = "", name = "", uid = "" } = metadata;
+    const described = `${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}`;
+    this.#record({
+      involvedObject: { apiVersion, kind, ...(namespace === "" ? {} : { namespace }), name, uid },
+      type: "Warning",
+      reason: "OwnerRefInvalidNamespace",
+      message: `ownerRef [${described}] does not exist in namespace ${JSON.stringify(namespace)}`,
+    });
+  }
+
+  /** For dependents that are gone. */
+  forget(key: string): void {
+    this.#told.delete(key);
+  }
 }

@@ -1,14 +1,17 @@
 // Users: people and programs that may have access keys.
 
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
+import type { Condition } from "../../api/conditions.ts";
 import { type User, userSchema } from "../../api/user.ts";
+import type { Directory } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
-import { presentTeams } from "./present-teams.ts";
 import { type UserStrategyDeps, userStrategy } from "./strategy.ts";
 
 export type UsersDeps = UserStrategyDeps &
@@ -56,3 +59,20 @@ export const users = (deps: UsersDeps): ResourceDefinition =>
     visibility: deps.visibility,
     present: presentTeams(deps.directory),
   });
+
+/** When that last changed nobody has written down. */
+const readyCondition = (user: KubeObject): Condition =>
+  // The store holds no other kind under this resource.
+  (user as User).spec?.disabled === true
+    ? { type: "Ready", status: "False", reason: "Disabled", message: "Every key of the user is refused" }
+    : { type: "Ready", status: "True", reason: "Enabled", message: "" };
+
+/** For the `present` of the resource. */
+const presentTeams =
+  (directory: Directory) =>
+  (object: CachedObject): CachedObject => {
+    const user = object.decode();
+    const teams = directory.teamsOf(user.metadata.name ?? "").map(({ name }) => name);
+    const status = { ...(teams.length === 0 ? {} : { teams }), conditions: [readyCondition(user)] };
+    return CachedObject.fromObject(object.key, { ...user, status });
+  };

@@ -8,6 +8,7 @@ import { ownerUid } from "../../../access-keys/access-key-owner.ts";
 import { originsOf } from "../../../access-keys/key-origins.ts";
 import type { MintAccessKey } from "../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../access-keys/secret-fields.ts";
+import type { AccessKeySpec } from "../../../api/owned-access-key.ts";
 import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
 import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { CertificateLedger } from "../../../certificates/certificate-ledger.ts";
@@ -18,7 +19,6 @@ import type { KubeconfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
 import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
 import type { Requester } from "./requester.ts";
-import { VIEW_RULES } from "./view-rules.ts";
 
 export type CredentialDeps = {
   readonly names: PlatformNames;
@@ -148,3 +148,28 @@ const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: stri
 
 /** Certificates end at whole seconds. */
 const CLOCK_TOLERANCE_MS = 2_000;
+
+// Source: k8s.io/kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (viewRules)
+const CORE = [
+  ...["configmaps", "endpoints", "events", "limitranges", "persistentvolumeclaims", "pods", "replicationcontrollers"],
+  ...["resourcequotas", "serviceaccounts", "services", "namespaces", "bindings"],
+  ...["namespaces/status", "persistentvolumeclaims/status", "pods/log", "pods/status", "replicationcontrollers/scale"],
+  ...["replicationcontrollers/status", "resourcequotas/status", "services/status"],
+];
+const GROUPS = ["apps", "autoscaling", "batch", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io", "policy"];
+const INSIDE = { requestTargets: ["ProjectVirtualCluster"] as const };
+
+/** For `spec.rules` of the key. Each group stands for itself: those of custom resources may hold anything. */
+const VIEW_RULES: NonNullable<AccessKeySpec["rules"]> = [
+  {
+    ...INSIDE,
+    verbs: ["get", "list", "watch"],
+    resources: [{ group: "", resources: CORE }, ...GROUPS.map((group) => ({ group }))],
+  },
+  {
+    ...INSIDE,
+    verbs: ["create"],
+    resources: [{ group: "authorization.k8s.io", resources: ["selfsubjectaccessreviews", "selfsubjectrulesreviews"] }],
+  },
+  { ...INSIDE, verbs: ["get", "head"], nonResourceURLs: ["/*"] },
+];
