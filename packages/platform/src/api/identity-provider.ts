@@ -45,7 +45,7 @@ const spec = s.object({
         ),
       certificateAuthority: s
         .string()
-        .describe("PEM of the certificates that the provider's server is verified against. Absent: the public ones."),
+        .describe("PEM bundle of the CA certificates to verify the provider with. Defaults to the public ones."),
     })
     .required()
     .describe("Who the provider is."),
@@ -57,24 +57,22 @@ const spec = s.object({
     .object({
       secretNamespace: s.string({ minLength: 1 }).required().describe("Namespace of the Secret."),
       secretName: s.string({ minLength: 1 }).required().describe("Name of the Secret."),
-      key: s.string({ minLength: 1 }).describe("The key in the Secret's data. Absent: clientSecret."),
+      key: s.string({ minLength: 1 }).describe("The key in the Secret's data. Defaults to clientSecret."),
     })
-    .describe("Where the client's secret lies. Absent: a public client, which PKCE protects."),
+    .describe("Reference to the Secret with the client secret. If unset, the client is public and PKCE protects it."),
   clientAuthentication: s
     .string({ enum: ["Basic", "Post"] })
     .describe("How the secret is sent: in the header (Basic, the default) or in the body (Post)."),
   scopes: s
     .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 32 })
-    .describe(`Scopes to ask for; openid is always among them. Absent: ${DEFAULT_SCOPES.join(", ")}.`),
+    .describe(`Scopes to request; openid is always included. Defaults to ${DEFAULT_SCOPES.join(", ")}.`),
   claimMappings: s
     .object({
       username: mapping("The user's name, which rights are granted to.").required(),
-      groups: mapping("The user's groups. Absent: none.").describe("The user's groups. Absent: none."),
-      uid: mapping(
-        "What tells one person from another at the provider, and never changes hands. Absent: the claim sub.",
-      ),
-      email: mapping("The e-mail address. Absent: the claim email."),
-      displayName: mapping("The name for people. Absent: the claim name."),
+      groups: mapping("The user's groups. Defaults to none.").describe("The user's groups. Defaults to none."),
+      uid: mapping("Unique identifier of the user at the provider, which is never reused. Defaults to the claim sub."),
+      email: mapping("The e-mail address. Defaults to the claim email."),
+      displayName: mapping("The display name. Defaults to the claim name."),
       extra: s
         .list(
           s.object({
@@ -102,15 +100,13 @@ const spec = s.object({
     .describe("What must hold of the claims, at sign-in and at every refresh."),
   allowedGroups: s
     .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
-    .describe(
-      "People in one of these groups may sign in, others not. As claimMappings.groups gives them. Absent: everybody may.",
-    ),
+    .describe("Only members of these groups may sign in, as claimMappings.groups maps them. If unset, everyone may."),
   teams: s
     .list(s.string({ minLength: 1, maxLength: 253 }), { maxItems: 32 })
     .describe("Teams that users join when they are created at their first sign-in."),
   createUsers: s
     .boolean()
-    .describe("True: users are created at their first sign-in. Absent: only users who are there sign in."),
+    .describe("Whether users are created at their first sign-in. If unset, only existing users can sign in."),
   linkUsers: s
     .boolean()
     .describe(
@@ -118,19 +114,19 @@ const spec = s.object({
     ),
   sessionTTL: s
     .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
-    .describe(`Life of a session in seconds, whatever it is used for. Absent: ${DEFAULT_SESSION_SECONDS}.`),
+    .describe(`TTL of a session in seconds, whether or not it is used. Defaults to ${DEFAULT_SESSION_SECONDS}.`),
   inactivityTTL: s
     .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
-    .describe("A session that is not used for so many seconds ends. Absent: it lasts for sessionTTL."),
+    .describe("Seconds after which an unused session expires. Defaults to sessionTTL."),
   refreshInterval: s
     .int32({ minimum: 10, maximum: 86_400 })
     .describe(
-      `The provider is asked again so often, in seconds, where it gave a refresh token. Absent: ${DEFAULT_REFRESH_SECONDS}.`,
+      `Interval in seconds at which the server refreshes a session that has a refresh token. Defaults to ${DEFAULT_REFRESH_SECONDS}.`,
     ),
   staleAfter: s
     .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
     .describe(
-      `A session ends when the provider could not be asked for so many seconds. Absent: ${DEFAULT_STALE_SECONDS}. Sessions without a refresh token last for sessionTTL.`,
+      `Seconds after which a session expires when the provider cannot be reached. Defaults to ${DEFAULT_STALE_SECONDS}. Sessions without a refresh token last for sessionTTL.`,
     ),
 });
 

@@ -32,9 +32,7 @@ const fields = s
                 .describe("The user's subject there (sub, or what the provider's claimMappings.uid gives)."),
               groups: s
                 .list(s.string())
-                .describe(
-                  "Groups that the provider tells of, which the user is in. Written by the server at sign-in and refresh.",
-                ),
+                .describe("The user's groups at the provider. The server writes them at sign-in and refresh."),
             }),
           )
           .describe("By whom the user signs in. Each subject of a provider belongs to one user."),

@@ -11,7 +11,7 @@ export type Phase = (typeof PHASES)[number];
 
 const templateRefFields = s.object({
   name: s.string().describe("Name of the template."),
-  version: s.string().describe("Version of the template, such as 1.2.x. Absent: the newest."),
+  version: s.string().describe("Version of the template, such as 1.2.x. Defaults to the newest."),
   syncOnce: s.boolean().describe("Whether the template is applied only once."),
 });
 
