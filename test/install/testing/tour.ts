@@ -43,6 +43,27 @@ refused() {
 }
 `;
 
+/** A browser gets the page, and the script that it names. */
+async function expectConsole(url: string, ca: string, run: readonly string[]): Promise<void> {
+  const fetched = async (path: string): Promise<string> => {
+    const [program = "curl", ...args] = [...run, "curl", "--silent", "--show-error", "--fail", "--compressed"];
+    const { code, stdout, stderr } = await tool(program, [
+      ...args,
+      "--cacert",
+      ca,
+      "-H",
+      "Accept: text/html",
+      url + path,
+    ]);
+    expect(code, stderr).toBe(0);
+    return stdout;
+  };
+  const page = await fetched("/");
+  expect(page).toContain("<title>Postern</title>");
+  const [, script = ""] = /src="(\/console\/[^"]+\.js)"/.exec(page) ?? [];
+  expect((await fetched(script)).length).toBeGreaterThan(10_000);
+}
+
 /** Fails at the first command that does not do what the README says. */
 export async function takeTour({ url, directory, at = directory, command, run = [] }: TourOptions): Promise<void> {
   const programs = join(directory, "programs");
@@ -56,6 +77,7 @@ export async function takeTour({ url, directory, at = directory, command, run = 
   const [program = "bash", ...args] = [...run, "bash", "-euo", "pipefail", join(at, "tour.sh")];
   const { code, stdout, stderr } = await tool(program, args);
   expect(code, `${stderr}${stdout}`).toBe(0);
+  await expectConsole(url, join(directory, "data/ca.crt"), run);
   // What the reader sees in the virtual cluster.
   expect(stdout).toMatch(/^default +Active /m);
   expect(stdout).toContain("configmap/hello created");

@@ -29,6 +29,18 @@ export function relativeTime(at: number, now: number): string {
 /** With date and time of day, in the zone of the browser. */
 export const absoluteTime = (at: number): string => absolute.format(at);
 
+const short = new Intl.DateTimeFormat("en", {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+
+/** `Nov 23, 14:05:09`, in the zone of the browser. */
+export const shortTime = (at: number): string => short.format(at);
+
 /** The largest unit that divides a length of time: 7776000 is 90 days. */
 export function duration(seconds: number): string {
   const [unit, length] = UNITS.find(([, size]) => seconds % size === 0) ?? UNITS[3];

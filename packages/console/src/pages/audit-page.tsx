@@ -9,7 +9,7 @@ import { DownloadButton } from "../components/copy-text.tsx";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { Checkbox, SelectField, TextField } from "../components/fields.tsx";
 import { Badge, Button, EmptyState, ErrorNotice, Loading, Notice, PageHead } from "../components/ui.tsx";
-import { absoluteTime } from "../format/ages.ts";
+import { absoluteTime, shortTime } from "../format/ages.ts";
 import { counted, named, t } from "../texts/text.tsx";
 
 type Answer = { readonly items: readonly AuditRecord[]; readonly isTruncated: boolean };
@@ -20,13 +20,23 @@ const FILTERS = ["key", "user", "object", "cluster", "verb"] as const;
 const TEXTS = ["key", "user", "object", "cluster"] as const;
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"] as const;
 
+/** To the second: a log is compared with others. */
+function LogTime({ at }: { readonly at: string }) {
+  const time = Date.parse(at);
+  return (
+    <time dateTime={at} title={absoluteTime(time)}>
+      {shortTime(time)}
+    </time>
+  );
+}
+
 const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "time",
     header: t("audit.column.time"),
-    width: "184px",
+    width: "148px",
     sortBy: ({ time }) => time,
-    cell: ({ time }) => <time dateTime={time}>{absoluteTime(Date.parse(time))}</time>,
+    cell: ({ time }) => <LogTime at={time} />,
   },
   {
     id: "key",

@@ -94,7 +94,7 @@ const columnsWith = (choose: (cluster: VirtualCluster) => void): readonly Column
   {
     id: "version",
     header: t("clusters.column.version"),
-    width: "110px",
+    width: "200px",
     from: "wide",
     cell: ({ status }) => status?.kubernetesVersion ?? "",
   },
@@ -109,7 +109,7 @@ const columnsWith = (choose: (cluster: VirtualCluster) => void): readonly Column
   {
     id: "kubeconfig",
     header: t("clusters.column.kubeconfig"),
-    width: "140px",
+    width: "160px",
     cell: (cluster) => (
       <span className="above">
         <Button onPress={() => choose(cluster)} aria-label={t("kubeconfig.of", { name: titleOf(cluster) })}>

@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
     header: t("keys.column.scope"),
     width: "20%",
     from: "wide",
-    cell: (key) => scopeSummary(key.spec ?? {}),
+    cell: (key) => <span title={scopeSummary(key.spec ?? {})}>{scopeSummary(key.spec ?? {})}</span>,
   },
   {
     id: "used",
@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "expires",
     header: t("keys.column.expires"),
-    width: "112px",
+    width: "126px",
     from: "medium",
     sortBy: (key) => key.status?.expirationTimestamp ?? NEVER,
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
