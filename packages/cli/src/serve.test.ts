@@ -15,7 +15,7 @@ import { createTestContext } from "./testing/run-command.ts";
 const directory = mkdtempSync(join(tmpdir(), "postern-serve-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** `postern serve` with a plain HTTP server in the place of the platform, which listens where it is told. */
+/** `postern serve` with a plain HTTP server in the place of the platform, which listens on the configured address. */
 function startServe(args: readonly string[], environment: Record<string, string> = {}, isFirst = true) {
   const { context, written } = createTestContext(environment, directory);
   const source = new EventEmitter();

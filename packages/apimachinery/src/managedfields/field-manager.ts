@@ -28,7 +28,7 @@ export type FieldManagerOptions = {
   readonly otherVersions?: readonly string[];
   /**
    * Top-level members that an object always has, as kinds with a Go type have their spec and status: their appearance is not a
-   * change that somebody could own. Default none.
+   * change that a manager could own. Default none.
    */
   readonly structs?: readonly string[];
 };

@@ -141,7 +141,7 @@ function modelApply({ live, owned }: Model, id: string, applied: Table, force: b
     (owned.get(id) ?? NOTHING).has(path) && !applied.has(path) && !others.some((paths) => paths.has(path));
   for (const path of [...merged.keys()]) {
     const item = itemOf(path);
-    // What is in an item goes with it, whoever has set it.
+    // An item goes with all of its members, no matter which manager set them.
     if (isGivenUp(path) || (item !== undefined && isGivenUp(item))) merged.delete(path);
   }
   next.set(id, new Set(applied.keys()));

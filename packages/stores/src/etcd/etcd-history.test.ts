@@ -1,4 +1,4 @@
-// What a watch is told when its way to etcd breaks, and etcd is not the same any more when it is back.
+// What a watch receives when its connection to etcd breaks, and etcd has changed when it is back.
 
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";

@@ -57,7 +57,7 @@ class EtcdLeaderElection implements LeaderElection {
     return connection.call(connection.methods.range, { key }, { repeatable: true });
   }
 
-  /** The lease on which the key hangs now; undefined when somebody else is the leader. */
+  /** The lease on which the key hangs now; undefined when another server is the leader. */
   async #tryOnce(key: Uint8Array, identity: string): Promise<EtcdLease | undefined> {
     const { connection } = this.#storage;
     const { kvs } = await this.#read(key);
@@ -82,7 +82,7 @@ class EtcdLeaderElection implements LeaderElection {
     return undefined;
   }
 
-  /** Until the key is deleted, or for a little while: whoever comes back looks again. */
+  /** Until the key is deleted, or for a little while: the caller looks again after that. */
   async #untilVacant(key: Uint8Array, signal: AbortSignal): Promise<void> {
     const { connection } = this.#storage;
     await new Promise<void>((resolve) => {

@@ -208,7 +208,7 @@ class StorageOnEtcd implements EtcdStorage {
 
   async currentRevision(): Promise<Revision> {
     const { revision } = await this.#position();
-    // Whoever asks is about to wait until a watch has got so far.
+    // The caller is about to wait until a watch has reached the revision.
     this.#feed.expect(revision);
     return revision;
   }

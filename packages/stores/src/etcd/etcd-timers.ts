@@ -1,7 +1,7 @@
 // The timers of the etcd store, a port so that tests can run them by hand.
 
 export type ScheduleOptions = {
-  /** Somebody waits for this: the process does not end before. Without it a timer alone keeps no process. */
+  /** A caller waits for this: the process does not exit before. Without it a timer alone keeps no process. */
   readonly isAwaited?: boolean;
 };
 

@@ -18,7 +18,7 @@ export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Re
   };
   const startNext = (): Promise<Result> => {
     next = undefined;
-    // Somebody who called between the runs may have begun it.
+    // A call between the runs may have begun it.
     return current ?? start();
   };
   return () => {

@@ -63,7 +63,7 @@ export class WatchFeed implements Disposable {
   #retry: Disposable | undefined;
   #retryMs = FIRST_RETRY_MS;
   #late: Disposable | undefined;
-  /** Progress has been asked for because somebody waits. */
+  /** Progress was requested because a caller waits. */
   #hurrying = false;
   #expected: Revision = 0;
   #cutOffTimer: Disposable | undefined;

@@ -166,7 +166,7 @@ export class StoreSession {
     if (this.#unclear) {
       table.reload();
       if (table.revision > this.#toldRevision) this.#tellRecovered(table);
-      // Not before: what could not be read now is told at the next use.
+      // Not before: an error of reading is reported at the next use.
       this.#unclear = false;
     }
     return table;

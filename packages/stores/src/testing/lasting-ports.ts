@@ -24,7 +24,7 @@ export async function lastingPorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** What `postern serve` is told to be found where it was when it is started again. */
+/** Flags of `postern serve` with which a restarted server has the same address. */
 export async function lastingPortFlags(): Promise<readonly string[]> {
   const [port] = await lastingPorts(1);
   return ["--secure-port", String(port)];

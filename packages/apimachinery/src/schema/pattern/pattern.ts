@@ -33,7 +33,7 @@ type Repetition = Extract<PatternNode, { readonly kind: "repetition" }>;
 /** What is larger is made anew for each text: a schema may have thousands of such patterns, and nobody may ever ask for them. */
 const MAX_KEPT = 200;
 
-/** Throws PatternSyntaxError. Whoever gives `spend` pays for making the program as well. */
+/** Throws PatternSyntaxError. With `spend`, compiling the program is charged as well. */
 export function compilePattern(source: string): Pattern {
   const root = parsePattern(source);
   const size = instructionsOf(root) + 1;
