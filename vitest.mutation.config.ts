@@ -25,7 +25,7 @@ class LikeliestFirst extends BaseSequencer {
 
 export default defineConfig({
   resolve: {
-    alias: [{ find: /^@postern\/(\w+)\/(.+)$/, replacement: `${packages}/$1/src/$2.ts` }],
+    alias: [{ find: /^@postern\/([\w-]+)\/(.+)$/, replacement: `${packages}/$1/src/$2.ts` }],
   },
   test: {
     include: [

@@ -7,7 +7,7 @@ import { readSource, typeScriptFiles } from "../source-files.ts";
 /** Of a syntax tree as oxc-parser makes it, what is looked at here. */
 type Node = { readonly type: string; readonly [member: string]: unknown };
 
-const SERVED = /^packages\/(apimachinery|apiserver|platform)\/src\//;
+const SERVED = /^packages\/(apimachinery|structured-merge|cel|apiserver|platform)\/src\//;
 const LISTS = /(Reason|DecisionCode|RightCode|FieldErrorType|REASONS)$/;
 const OAUTH_FAILURES = ["ExchangeRefusal", "oauthFailure"];
 /** Most files need not be parsed. */

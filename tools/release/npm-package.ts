@@ -76,7 +76,7 @@ async function writeClient(folder: string): Promise<readonly string[]> {
   return Object.keys(metafile.inputs);
 }
 
-const IMPORTED = /(from |import\()"(?:@postern\/([a-z]+)\/|(\.{1,2}\/))([^"]+?)(?:\.[jt]s)?"/g;
+const IMPORTED = /(from |import\()"(?:@postern\/([a-z-]+)\/|(\.{1,2}\/))([^"]+?)(?:\.[jt]s)?"/g;
 
 /** Copies a declaration file with all that it imports, and makes the imports between packages relative. */
 function copyDeclarations(packageName: string, module: string, folder: string, copied = new Set<string>()): void {

@@ -52,7 +52,7 @@ it("moves what is unreleased below the version, writes it everywhere, commits an
   const old = git("grep", "--files-with-matches", "--fixed-strings", '"version": "7.8.9"').split("\n");
   expect(old).toEqual(expect.arrayContaining(["package.json", "packages/cli/package.json", "package-lock.json"]));
   for (const path of ["packages/cli/package.json", "package-lock.json"])
-    expect(read(path).match(/"@postern\/\w+": "(?!7\.8\.9")\d[^"]*"/g)).toBeNull();
+    expect(read(path).match(/"@postern\/[\w-]+": "(?!7\.8\.9")\d[^"]*"/g)).toBeNull();
   expect(read("deploy/charts/postern/Chart.yaml")).toMatch(
     /^version: 7\.8\.9\n.*\nappVersion: "7\.8\.9"$|^version: 7\.8\.9\nappVersion: "7\.8\.9"$/m,
   );

@@ -119,7 +119,7 @@ function manifestsOf(folder: string, read: (path: string) => string): readonly s
 
 /** Packages of the workspace depend on each other by the same version. Leaves the rest of the text as it is. */
 function withVersion(text: string, version: string, path: string): string {
-  const ours = /^( *"@postern\/[a-z]+": )"\d[^"]*"/gm;
+  const ours = /^( *"@postern\/[a-z-]+": )"\d[^"]*"/gm;
   if (path !== "package-lock.json")
     return text.replace(/^( {2}"version": )"[^"]*"/m, `$1"${version}"`).replaceAll(ours, `$1"${version}"`);
   const lock = JSON.parse(text.replaceAll(ours, `$1"${version}"`));

@@ -13,14 +13,14 @@ import {
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxError } from "./cel/cel-expression.ts";
-import type { CelType } from "./cel/cel-type.ts";
-import { type CelVariables, type CheckedCel, checkCel } from "./cel/check-cel.ts";
-import { estimateCost } from "./cel/estimate-cost.ts";
-import { CEL_NAMES } from "./cel/functions/cel-library.ts";
-import { parseCel } from "./cel/parse-cel.ts";
-import { type SizeLimits, sizeLimitsOf } from "./cel/schema-size.ts";
-import { celTypeOfSchema } from "./cel/schema-type.ts";
+import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxError } from "@postern/cel/cel-expression";
+import type { CelType } from "@postern/cel/cel-type";
+import { type CelVariables, type CheckedCel, checkCel } from "@postern/cel/check-cel";
+import { estimateCost } from "@postern/cel/estimate-cost";
+import { CEL_NAMES } from "@postern/cel/functions/cel-library";
+import { parseCel } from "@postern/cel/parse-cel";
+import { type SizeLimits, sizeLimitsOf } from "@postern/cel/schema-size";
+import { celTypeOfSchema } from "@postern/cel/schema-type";
 import { cardinalityBelow, createRuleCosts, mostInRequest, type RuleCosts } from "./rule-costs.ts";
 import { FieldPathError, readRuleFieldPath } from "./rule-field-path.ts";
 

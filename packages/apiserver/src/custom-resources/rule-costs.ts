@@ -3,8 +3,8 @@
 
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { childPath, type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
-import { MAX_ESTIMATE } from "./cel/cost-range.ts";
-import { MAX_REQUEST_BYTES, type SizeLimits } from "./cel/schema-size.ts";
+import { MAX_ESTIMATE } from "@postern/cel/cost-range";
+import { MAX_REQUEST_BYTES, type SizeLimits } from "@postern/cel/schema-size";
 
 /** Of one rule, for all values that it is about. */
 const MAX_RULE_COST = 10_000_000;

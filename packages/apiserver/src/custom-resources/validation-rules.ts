@@ -23,11 +23,11 @@ import {
   keyPath,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { CelLimitError, type CelMeter, createCelMeter } from "./cel/cel-budget.ts";
-import type { CelExpression } from "./cel/cel-expression.ts";
-import { CelEvaluationError, CelOptional, type CelValue, NO_VALUE } from "./cel/cel-value.ts";
-import { type CelScope, evaluateCel } from "./cel/evaluate-cel.ts";
-import { celValueOf } from "./cel/schema-value.ts";
+import { CelLimitError, type CelMeter, createCelMeter } from "@postern/cel/cel-budget";
+import type { CelExpression } from "@postern/cel/cel-expression";
+import { CelEvaluationError, CelOptional, type CelValue, NO_VALUE } from "@postern/cel/cel-value";
+import { type CelScope, evaluateCel } from "@postern/cel/evaluate-cel";
+import { celValueOf } from "@postern/cel/schema-value";
 import { compileRules, type Rule, type RuleNode } from "./compile-rules.ts";
 import { createRatchet, isUnchanged, NO_RATCHET, type Ratchet, ratchetOfItem, ratchetOfMember } from "./ratchet.ts";
 

@@ -3,16 +3,11 @@
 
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
-import {
-  type CelExpression,
-  CelSyntaxError,
-  childrenOf,
-  textOfSyntaxError,
-} from "../custom-resources/cel/cel-expression.ts";
-import { type CelType, readCelType } from "../custom-resources/cel/cel-type.ts";
-import { checkCel } from "../custom-resources/cel/check-cel.ts";
-import { CEL_NAMES } from "../custom-resources/cel/functions/cel-library.ts";
-import { parseCel } from "../custom-resources/cel/parse-cel.ts";
+import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxError } from "@postern/cel/cel-expression";
+import { type CelType, readCelType } from "@postern/cel/cel-type";
+import { checkCel } from "@postern/cel/check-cel";
+import { CEL_NAMES } from "@postern/cel/functions/cel-library";
+import { parseCel } from "@postern/cel/parse-cel";
 import type { NamedExpression, SourcedExpression } from "./evaluate-expression.ts";
 import type { Policy } from "./validating-admission-policy.ts";
 

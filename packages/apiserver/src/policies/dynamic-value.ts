@@ -2,7 +2,7 @@
 // Source: github.com/google/cel-go/common/types (NativeToValue)
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { CelList, CelMap, type CelValue } from "../custom-resources/cel/cel-value.ts";
+import { CelList, CelMap, type CelValue } from "@postern/cel/cel-value";
 
 /** Only as much of it is looked at as the expression asks for. */
 export function dynamicValue(json: JsonValue | undefined): CelValue {

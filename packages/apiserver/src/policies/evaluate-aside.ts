@@ -1,12 +1,12 @@
 // Evaluates an expression in a thread that serves nobody else meanwhile, from the texts that the thread is given.
 
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { CelLimitError, createCelMeter } from "../custom-resources/cel/cel-budget.ts";
-import { CelEvaluationError, type CelValue } from "../custom-resources/cel/cel-value.ts";
-import { evaluateCel } from "../custom-resources/cel/evaluate-cel.ts";
-import { type AskAccess, CelAuthorizer } from "../custom-resources/cel/functions/authorizer-functions.ts";
-import { CEL_NAMES } from "../custom-resources/cel/functions/cel-library.ts";
-import { parseCel } from "../custom-resources/cel/parse-cel.ts";
+import { CelLimitError, createCelMeter } from "@postern/cel/cel-budget";
+import { CelEvaluationError, type CelValue } from "@postern/cel/cel-value";
+import { evaluateCel } from "@postern/cel/evaluate-cel";
+import { type AskAccess, CelAuthorizer } from "@postern/cel/functions/authorizer-functions";
+import { CEL_NAMES } from "@postern/cel/functions/cel-library";
+import { parseCel } from "@postern/cel/parse-cel";
 import type { ExpressionResult, ExpressionWork } from "../limits/work-threads.ts";
 import { dynamicValue } from "./dynamic-value.ts";
 import { variablesOf } from "./evaluate-expression.ts";

@@ -2,12 +2,12 @@
 // nobody notices, and beside it from then on.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { jsonOf } from "@postern/apimachinery/managedfields/object-managed-fields";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { CelLimitError, type CelMeter, createCelMeter } from "../custom-resources/cel/cel-budget.ts";
-import type { CelExpression } from "../custom-resources/cel/cel-expression.ts";
-import { CelEvaluationError, type CelValue, listOf } from "../custom-resources/cel/cel-value.ts";
-import { type CelScope, evaluateCel } from "../custom-resources/cel/evaluate-cel.ts";
+import { CelLimitError, type CelMeter, createCelMeter } from "@postern/cel/cel-budget";
+import type { CelExpression } from "@postern/cel/cel-expression";
+import { CelEvaluationError, type CelValue, listOf } from "@postern/cel/cel-value";
+import { type CelScope, evaluateCel } from "@postern/cel/evaluate-cel";
+import { jsonOf } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { LONG_WORK_BYTES } from "../limits/turn.ts";
 import type { ExpressionResult } from "../limits/work-threads.ts";
 import type { AdmissionAttributes } from "../registry/admission-plugin.ts";

@@ -3,15 +3,11 @@
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CelScope } from "@postern/cel/evaluate-cel";
+import { type AccessQuestion, type AskAccess, CelAuthorizer } from "@postern/cel/functions/authorizer-functions";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import type { RequestContext } from "../context/request-context.ts";
-import type { CelScope } from "../custom-resources/cel/evaluate-cel.ts";
-import {
-  type AccessQuestion,
-  type AskAccess,
-  CelAuthorizer,
-} from "../custom-resources/cel/functions/authorizer-functions.ts";
 import type { AdmissionAttributes } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { dynamicValue } from "./dynamic-value.ts";

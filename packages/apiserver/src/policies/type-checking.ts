@@ -4,12 +4,12 @@
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
-import { CelSyntaxError, textOfSyntaxError } from "../custom-resources/cel/cel-expression.ts";
-import type { CelField, CelType } from "../custom-resources/cel/cel-type.ts";
-import { type CelVariables, checkCel } from "../custom-resources/cel/check-cel.ts";
-import { CEL_NAMES } from "../custom-resources/cel/functions/cel-library.ts";
-import { parseCel } from "../custom-resources/cel/parse-cel.ts";
-import { celTypeOfSchema } from "../custom-resources/cel/schema-type.ts";
+import { CelSyntaxError, textOfSyntaxError } from "@postern/cel/cel-expression";
+import type { CelField, CelType } from "@postern/cel/cel-type";
+import { type CelVariables, checkCel } from "@postern/cel/check-cel";
+import { CEL_NAMES } from "@postern/cel/functions/cel-library";
+import { parseCel } from "@postern/cel/parse-cel";
+import { celTypeOfSchema } from "@postern/cel/schema-type";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { EXPRESSION_NAMES } from "./compiled-policy.ts";
 import type { MatchRule, Policy, PolicySpec } from "./validating-admission-policy.ts";

@@ -1,10 +1,10 @@
 // What follows from a resource's schema alone, compiled once per process: API surfaces that serve the same kinds share it.
 
-import { createFieldManager, type FieldManager } from "@postern/apimachinery/managedfields/field-manager";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { type SchemaValidator, schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
+import { createFieldManager, type FieldManager } from "@postern/structured-merge/managedfields/field-manager";
 import { rememberingShapes } from "./remembered-owners.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 

@@ -3,17 +3,17 @@
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
-import type { FieldManager } from "@postern/apimachinery/managedfields/field-manager";
-import type { FieldManagerUpdate } from "@postern/apimachinery/managedfields/field-manager-core";
-import { compareEntries } from "@postern/apimachinery/managedfields/managed-fields-codec";
+import type { KubeObject, ManagedFieldsEntry } from "@postern/apimachinery/meta/object-meta";
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import type { FieldManager } from "@postern/structured-merge/managedfields/field-manager";
+import type { FieldManagerUpdate } from "@postern/structured-merge/managedfields/field-manager-core";
+import { compareEntries } from "@postern/structured-merge/managedfields/managed-fields-codec";
 import {
   jsonOf,
   rawManagedFields,
   withManagedFields,
   withoutManagedFields,
-} from "@postern/apimachinery/managedfields/object-managed-fields";
-import type { KubeObject, ManagedFieldsEntry } from "@postern/apimachinery/meta/object-meta";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+} from "@postern/structured-merge/managedfields/object-managed-fields";
 
 const MAX_SHAPES = 256;
 /** Longer ones are of objects with many fields, and seldom come again. */

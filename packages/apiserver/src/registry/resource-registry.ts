@@ -1,8 +1,8 @@
 // The resources that one API surface serves. They can be added and removed while it runs.
 
-import type { FieldManager } from "@postern/apimachinery/managedfields/field-manager";
 import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { FieldManager } from "@postern/structured-merge/managedfields/field-manager";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";

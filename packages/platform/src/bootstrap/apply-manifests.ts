@@ -1,12 +1,12 @@
 // Brings the manifests of --bootstrap-dir into the store by server-side apply, and tells what others have changed since (ADR 38).
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { withoutFields } from "@postern/apimachinery/managedfields/without-fields";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import { withoutFields } from "@postern/structured-merge/managedfields/without-fields";
 import type { PlatformNames } from "../platform-names.ts";
 import type { ManifestState } from "../server/domain-metrics.ts";
 import type { InternalAnswer, InternalApi } from "./internal-api.ts";

@@ -2,8 +2,8 @@
 // Source: kubernetes.io/docs/reference/access-authn-authz/authentication (structured authentication configuration)
 
 import { isJsonArray, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { CelExpression } from "@postern/apiserver/custom-resources/cel/cel-expression";
-import type { CelValue } from "@postern/apiserver/custom-resources/cel/cel-value";
+import type { CelExpression } from "@postern/cel/cel-expression";
+import type { CelValue } from "@postern/cel/cel-value";
 import type { IdentityProviderSpec } from "../api/identity-provider.ts";
 import {
   type ClaimBudget,

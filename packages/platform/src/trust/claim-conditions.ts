@@ -2,24 +2,13 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unescapeSegment } from "@postern/apimachinery/patch/patch-target";
-import { CelLimitError, createCelMeter } from "@postern/apiserver/custom-resources/cel/cel-budget";
-import {
-  type CelExpression,
-  CelSyntaxError,
-  textOfSyntaxError,
-} from "@postern/apiserver/custom-resources/cel/cel-expression";
-import {
-  CelEvaluationError,
-  CelList,
-  CelLiteralMap,
-  CelOptional,
-  type CelValue,
-  listOf,
-} from "@postern/apiserver/custom-resources/cel/cel-value";
-import { checkCel } from "@postern/apiserver/custom-resources/cel/check-cel";
-import { evaluateCel } from "@postern/apiserver/custom-resources/cel/evaluate-cel";
-import { CEL_NAMES } from "@postern/apiserver/custom-resources/cel/functions/cel-library";
-import { parseCel } from "@postern/apiserver/custom-resources/cel/parse-cel";
+import { CelLimitError, createCelMeter } from "@postern/cel/cel-budget";
+import { type CelExpression, CelSyntaxError, textOfSyntaxError } from "@postern/cel/cel-expression";
+import { CelEvaluationError, CelList, CelLiteralMap, CelOptional, type CelValue, listOf } from "@postern/cel/cel-value";
+import { checkCel } from "@postern/cel/check-cel";
+import { evaluateCel } from "@postern/cel/evaluate-cel";
+import { CEL_NAMES } from "@postern/cel/functions/cel-library";
+import { parseCel } from "@postern/cel/parse-cel";
 
 /** What the evaluation of one condition may cost, in the units of Kubernetes: about the values that are looked at. */
 const COST_PER_CONDITION = 100_000;

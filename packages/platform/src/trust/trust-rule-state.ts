@@ -8,7 +8,7 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { CelExpression } from "@postern/apiserver/custom-resources/cel/cel-expression";
+import type { CelExpression } from "@postern/cel/cel-expression";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";

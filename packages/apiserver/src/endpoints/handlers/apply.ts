@@ -4,7 +4,6 @@
 import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { jsonOf, withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -12,6 +11,7 @@ import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { setDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { Steps } from "@postern/apimachinery/steps/steps";
+import { jsonOf, withoutManagedFields } from "@postern/structured-merge/managedfields/object-managed-fields";
 import type { ReadYaml } from "../../limits/work-threads.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";

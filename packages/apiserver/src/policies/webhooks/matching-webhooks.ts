@@ -4,9 +4,9 @@
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Steps } from "@postern/apimachinery/steps/steps";
+import { CelLimitError } from "@postern/cel/cel-budget";
+import { CelEvaluationError } from "@postern/cel/cel-value";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import { CelLimitError } from "../../custom-resources/cel/cel-budget.ts";
-import { CelEvaluationError } from "../../custom-resources/cel/cel-value.ts";
 import type { AdmissionAttributes } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";

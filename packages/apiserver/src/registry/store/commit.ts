@@ -1,7 +1,7 @@
 // What every write of the generic store ends with: the object as memory shows it, and the hooks that run after it.
 
-import { withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { withoutManagedFields } from "@postern/structured-merge/managedfields/object-managed-fields";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { StoredEntry } from "../../storage/storage.ts";

@@ -3,10 +3,10 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { keepTimesOfNoop } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { ApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
+import { keepTimesOfNoop } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";

@@ -1,7 +1,6 @@
 // All checks of an object before it is stored: metadata, schema, list uniqueness, and the resource's own.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { jsonOf } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
@@ -16,6 +15,7 @@ import {
   validateObjectMetaUpdate,
 } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
+import { jsonOf } from "@postern/structured-merge/managedfields/object-managed-fields";
 import type { RequestContext } from "../../context/request-context.ts";
 import { systemUser } from "../../context/system-context.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";

@@ -3,8 +3,8 @@
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { formatGoPlain, goTypeName } from "@postern/apimachinery/typed/format-go-value";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { formatGoPlain, goTypeName } from "@postern/structured-merge/typed/format-go-value";
 import { splitFieldPath } from "../field-path.ts";
 import type { ScaleSubresource } from "../resource-definition.ts";
 

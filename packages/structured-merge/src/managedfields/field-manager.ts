@@ -1,0 +1,80 @@
+// What a server calls on every write of one kind, so that metadata.managedFields tells who owns which field.
+// Source: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go and the managers it chains
+
+import { formatApiVersion, type GroupVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { fieldPath } from "../fieldpath/field-path.ts";
+import { fieldSetOf } from "../fieldpath/field-set.ts";
+import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
+import { applyConfiguration } from "./apply-configuration.ts";
+import type { FieldManagerApply, FieldManagerCore, FieldManagerUpdate } from "./field-manager-core.ts";
+import { createMergeUpdater, type MergeUpdater } from "./merge-updater.ts";
+import { trackedFields } from "./untracked-fields.ts";
+import { updateManagedFields } from "./update-managed-fields.ts";
+
+export type FieldManagerOptions = {
+  /** Of the whole object. Without one, maps are granular and lists atomic. */
+  readonly schema: StructuralSchema | undefined;
+  readonly groupVersion: GroupVersion;
+  /** True when status is written through its own subresource. Default false. */
+  readonly hasStatus?: boolean;
+  /** Fields that nobody may own, such as `["spec", "key"]`, with everything below them. */
+  readonly untrackedPaths?: readonly (readonly string[])[];
+  /**
+   * Versions of the same kind whose fields have the same paths, such as `example.com/v1beta1`. Owners of others are dropped. Default none.
+   */
+  readonly otherVersions?: readonly string[];
+  /**
+   * Top-level members that an object always has, as kinds with a Go type have their spec and status: their appearance is not a
+   * change that a manager could own. Default none.
+   */
+  readonly structs?: readonly string[];
+};
+
+export type FieldManager = {
+  /** `next` with managedFields kept up, for every write but an apply. Never refuses: that is for validation to do. */
+  update(input: FieldManagerUpdate): KubeObject;
+  updateInSteps(input: FieldManagerUpdate): Steps<KubeObject>;
+  /**
+   * The live object with `applied` laid over it, and managedFields kept up.
+   * @throws ApiError 400 when `applied` is of another version or has managedFields; 409 for conflicts; 500 without a
+   * reason when `applied` does not fit the schema.
+   */
+  apply(input: FieldManagerApply): KubeObject;
+  applyInSteps(input: FieldManagerApply): Steps<KubeObject>;
+};
+
+export function createFieldManager(options: FieldManagerOptions): FieldManager {
+  const { groupVersion, hasStatus = false } = options;
+  const schema = objectSchemaFrom(options.schema);
+  const apiVersion = formatApiVersion(groupVersion);
+  const untracked = (options.untrackedPaths ?? []).map((names) => fieldPath(...names));
+  const served = new Set([apiVersion, ...(options.otherVersions ?? [])]);
+  const updaters = new Map<string, MergeUpdater>();
+
+  const updaterFor = (subresource: string): MergeUpdater => {
+    let updater = updaters.get(subresource);
+    if (updater === undefined) {
+      const track = trackedFields({ subresource, hasStatus, untracked });
+      updater = createMergeUpdater({ schema, track, isServed: (version) => served.has(version) });
+      updaters.set(subresource, updater);
+    }
+    return updater;
+  };
+
+  const core: FieldManagerCore = {
+    schema,
+    apiVersion,
+    updaterFor,
+    untracked: fieldSetOf(...untracked),
+    structs: Object.fromEntries((options.structs ?? []).map((name) => [name, {}])),
+  };
+  return {
+    update: (input) => atOnce(updateManagedFields(core, input)),
+    updateInSteps: (input) => updateManagedFields(core, input),
+    apply: (input) => atOnce(applyConfiguration(core, input)),
+    applyInSteps: (input) => applyConfiguration(core, input),
+  };
+}

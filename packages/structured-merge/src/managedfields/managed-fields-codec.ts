@@ -1,0 +1,147 @@
+// Reads and writes metadata.managedFields.
+// Source: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { ManagedFieldsEntry, Timestamp } from "@postern/apimachinery/meta/object-meta";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
+import { PathElementError } from "../fieldpath/path-element.ts";
+import type { Owners, VersionedSet } from "./merge-updater.ts";
+import { formatOwnerId, isOwnerName, parseOwnerId } from "./owner-id.ts";
+
+/** Who owns what, and since when. An owner whose apply changed nothing has no time. */
+export type Managed = { readonly owners: Owners; readonly times: ReadonlyMap<string, Timestamp> };
+
+export const NOTHING_MANAGED: Managed = { owners: new Map(), times: new Map() };
+
+/** Managed fields that cannot be read. */
+export class ManagedFieldsError extends Error {
+  override readonly name = "ManagedFieldsError";
+}
+
+/**
+ * Reads what the server itself has written, which is canonical.
+ * @throws ManagedFieldsError or PathElementError when it is no list of valid entries.
+ */
+export function decodeStoredManagedFields(managedFields: JsonValue | undefined): Managed {
+  return decodeEntries(managedFields, true);
+}
+
+/** Reads what a client has sent; undefined when any of it is invalid. */
+export function decodeSentManagedFields(managedFields: JsonValue | undefined): Managed | undefined {
+  try {
+    return decodeEntries(managedFields, false);
+  } catch (error) {
+    if (isManagedFieldsFault(error)) return undefined;
+    throw error;
+  }
+}
+
+export const isManagedFieldsFault = (error: unknown): error is Error =>
+  error instanceof ManagedFieldsError || error instanceof PathElementError;
+
+function decodeEntries(managedFields: JsonValue | undefined, isCanonical: boolean): Managed {
+  if (managedFields === undefined || managedFields === null) return NOTHING_MANAGED;
+  if (!isJsonArray(managedFields)) throw new ManagedFieldsError("managedFields must be a list");
+  const owners = new Map<string, VersionedSet>();
+  const times = new Map<string, Timestamp>();
+  for (const [index, value] of managedFields.entries()) {
+    const entry = checkEntry(value, index);
+    const { apiVersion, fieldsV1, operation, time } = entry;
+    const id = formatOwnerId(entry);
+    const owned = { set: parseFieldsV1(fieldsV1), apiVersion, applied: operation === "Apply" };
+    owners.set(id, isCanonical && isJsonObject(fieldsV1) ? { ...owned, fieldsV1 } : owned);
+    if (time === undefined) times.delete(id);
+    else times.set(id, time);
+  }
+  return { owners, times };
+}
+
+/** The entries in canonical order; undefined when nobody owns anything. */
+export function encodeManagedFields({ owners, times }: Managed): readonly ManagedFieldsEntry[] | undefined {
+  if (owners.size === 0) return undefined;
+  const entries: ManagedFieldsEntry[] = [];
+  for (const [id, owned] of owners) entries.push(encodeEntry(id, owned, times.get(id)));
+  return entries.sort(compareEntries);
+}
+
+function encodeEntry(id: string, owned: VersionedSet, time: Timestamp | undefined): ManagedFieldsEntry {
+  const { manager, subresource } = parseOwnerId(id);
+  return {
+    apiVersion: owned.apiVersion,
+    fieldsType: "FieldsV1",
+    fieldsV1: owned.fieldsV1 ?? toFieldsV1(owned.set),
+    manager,
+    operation: owned.applied ? "Apply" : "Update",
+    ...(subresource === "" ? {} : { subresource }),
+    ...(time === undefined ? {} : { time }),
+  };
+}
+
+type CheckedEntry = {
+  readonly manager: string;
+  readonly operation: "Apply" | "Update";
+  readonly apiVersion: string;
+  readonly subresource?: string;
+  readonly time?: Timestamp;
+  readonly fieldsV1: JsonValue | undefined;
+};
+
+function checkEntry(entry: JsonValue, index: number): CheckedEntry {
+  if (!isJsonObject(entry)) throw new ManagedFieldsError(`entry ${index} must be an object`);
+  const { operation, fieldsType } = entry;
+  const apiVersion = textOf(entry, "apiVersion");
+  if (operation !== "Apply" && operation !== "Update") {
+    throw new ManagedFieldsError("operation must be `Apply` or `Update`");
+  }
+  if (apiVersion === "") throw new ManagedFieldsError("apiVersion must not be empty");
+  if (fieldsType === undefined || fieldsType === "") {
+    throw new ManagedFieldsError(`missing fieldsType in managed fields entry ${index}`);
+  }
+  if (fieldsType !== "FieldsV1") {
+    throw new ManagedFieldsError(`invalid fieldsType ${quoteGo(String(fieldsType))} in managed fields entry ${index}`);
+  }
+  const time = checkTime(entry["time"]);
+  return {
+    manager: textOf(entry, "manager"),
+    operation,
+    apiVersion,
+    subresource: textOf(entry, "subresource"),
+    fieldsV1: entry["fieldsV1"],
+    ...(time === undefined ? {} : { time }),
+  };
+}
+
+function textOf(entry: JsonObject, member: string): string {
+  const value = entry[member] ?? "";
+  if (typeof value !== "string" || !isOwnerName(value)) throw new ManagedFieldsError(`${member} must be a name`);
+  return value;
+}
+
+const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+function checkTime(time: JsonValue | undefined): Timestamp | undefined {
+  if (time === undefined || time === null) return undefined;
+  if (typeof time === "string") {
+    if (CANONICAL_TIME.test(time)) return time;
+    const millis = /^\d{4}-\d\d-\d\dT/.test(time) ? Date.parse(time) : Number.NaN;
+    if (!Number.isNaN(millis)) return new Date(millis).toISOString().replace(/\.\d+Z$/, "Z");
+  }
+  throw new ManagedFieldsError("time must be an RFC 3339 time");
+}
+
+/** Appliers first, then by time; who has no time was there before all others. */
+export function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
+  return (
+    compareText(a.operation, b.operation) ||
+    compareText(a.time, b.time) ||
+    compareText(a.manager, b.manager) ||
+    compareText(a.apiVersion, b.apiVersion) ||
+    compareText(a.subresource, b.subresource)
+  );
+}
+
+function compareText(a = "", b = ""): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

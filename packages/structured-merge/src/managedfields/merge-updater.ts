@@ -1,0 +1,239 @@
+// Keeps up who owns which field when an object is written, and merges what is applied.
+// Source: sigs.k8s.io/structured-merge-diff/merge/update.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import {
+  difference,
+  EMPTY_FIELD_SET,
+  type FieldSet,
+  intersection,
+  isEmptyFieldSet,
+  pathsOf,
+  union,
+} from "../fieldpath/field-set.ts";
+import { fieldNameOf, type PathElement } from "../fieldpath/path-element.ts";
+import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
+import { mergeValues } from "../typed/merge-values.ts";
+import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
+import { removeItems } from "../typed/remove-items.ts";
+import { toFieldSet } from "../typed/to-field-set.ts";
+import { memberSchema, type TypedSchema } from "../typed/typed-schema.ts";
+import { type MergeConflict, MergeConflictError } from "./merge-conflict.ts";
+
+/** What one manager owns, as of which version of the API, and whether it got it by applying. */
+export type VersionedSet = {
+  readonly set: FieldSet;
+  readonly apiVersion: string;
+  readonly applied: boolean;
+  /** The set as it is written, where that is known already: most writes leave most owners as they are. */
+  readonly fieldsV1?: JsonObject;
+};
+
+/** The owners by their identifiers. */
+export type Owners = ReadonlyMap<string, VersionedSet>;
+
+export type MergeUpdaterOptions = {
+  readonly schema: TypedSchema;
+  /** Takes the fields that nobody may own out of a set. Default: every field is tracked. */
+  readonly track?: (set: FieldSet) => FieldSet;
+  /** Owners of versions that are no longer served are dropped. Default: every version is served. */
+  readonly isServed?: (apiVersion: string) => boolean;
+};
+
+type WriteInput = {
+  readonly live: JsonValue;
+  readonly owners: Owners;
+  /** Identifier of the one who writes. */
+  readonly manager: string;
+  readonly apiVersion: string;
+};
+
+export type UpdateInput = WriteInput & { readonly next: JsonValue };
+
+export type ApplyInput = WriteInput & {
+  readonly applied: JsonValue;
+  /** Takes fields from those who own them, where it is a conflict otherwise. */
+  readonly force: boolean;
+};
+
+export type ApplyResult = {
+  /** Undefined when the apply leaves the live object as it is. */
+  readonly object: JsonValue | undefined;
+  readonly owners: Owners;
+};
+
+export type MergeUpdater = {
+  /**
+   * The owners after a write that is no apply: `manager` owns what it added or changed, beside what it had.
+   * @throws TypedValueError when the values cannot be compared under the schema.
+   */
+  update(input: UpdateInput): Owners;
+  updateInSteps(input: UpdateInput): Steps<Owners>;
+  /**
+   * Lays `applied` over `live`. `manager` owns what it applied, and nothing else any more: what it gave up is removed
+   * unless others own it.
+   * @throws MergeConflictError when others own what changes; TypedValueError when the schema does not allow the merge.
+   */
+  apply(input: ApplyInput): ApplyResult;
+  applyInSteps(input: ApplyInput): Steps<ApplyResult>;
+};
+
+export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
+  const { schema, track = (set) => set, isServed = () => true } = options;
+
+  const reconcileOwners = (owners: Owners): Map<string, VersionedSet> => {
+    const reconciled = new Map<string, VersionedSet>();
+    for (const [id, owned] of owners) {
+      if (isServed(owned.apiVersion)) reconciled.set(id, withSet(owned, reconcileFieldSet(owned.set, schema)));
+    }
+    return reconciled;
+  };
+
+  const compare = (live: JsonValue, next: JsonValue): Comparison => {
+    const { added, removed, modified } = compareValues(live, next, schema);
+    return { added: track(added), removed: track(removed), modified: track(modified) };
+  };
+
+  const updater: Pick<MergeUpdater, "updateInSteps" | "applyInSteps"> = {
+    *updateInSteps({ live, next, owners, manager, apiVersion }) {
+      const comparison = compare(live, next);
+      yield;
+      const settled = settle(reconcileOwners(owners), comparison, manager);
+      yield;
+      const before = settled.get(manager)?.set ?? EMPTY_FIELD_SET;
+      const changed = union(comparison.modified, comparison.added);
+      return withOwner(settled, manager, {
+        set: track(union(difference(before, comparison.removed), changed)),
+        apiVersion,
+        applied: false,
+      });
+    },
+
+    *applyInSteps({ live, applied, owners, manager, apiVersion, force }) {
+      const reconciled = reconcileOwners(owners);
+      yield;
+      const last = reconciled.get(manager);
+      const merged = mergeValues(live, applied, schema);
+      yield;
+      reconciled.set(manager, { set: track(toFieldSet(applied, schema)), apiVersion, applied: true });
+      yield;
+      const next = last === undefined ? merged : yield* pruneGivenUp(merged, last.set, reconciled, manager, schema);
+
+      yield;
+      const comparison = compare(live, next);
+      yield;
+      if (!force) throwOnConflict(reconciled, comparison, manager);
+      const object = equalJson(live, next) ? undefined : next;
+      yield;
+      return { object, owners: settle(reconciled, comparison, manager) };
+    },
+  };
+  return {
+    ...updater,
+    update: (input) => atOnce(updater.updateInSteps(input)),
+    apply: (input) => atOnce(updater.applyInSteps(input)),
+  };
+}
+
+/** Drops the written form along with the set that it was of. */
+export const withSet = (owned: VersionedSet, set: FieldSet): VersionedSet =>
+  set === owned.set ? owned : { set, apiVersion: owned.apiVersion, applied: owned.applied };
+
+function withOwner(owners: Owners, id: string, owned: VersionedSet): Owners {
+  const next = new Map(owners);
+  if (isEmptyFieldSet(owned.set)) next.delete(id);
+  else next.set(id, owned);
+  return next;
+}
+
+/** What the others have left after `manager` changed and removed fields. Who owns nothing any more is dropped. */
+function settle(owners: Owners, comparison: Comparison, manager: string): Owners {
+  const settled = new Map<string, VersionedSet>();
+  const untouched = isUnchanged(comparison);
+  for (const [id, owned] of owners) {
+    const set = id === manager || untouched ? owned.set : withoutChanged(owned.set, comparison);
+    if (!isEmptyFieldSet(set)) settled.set(id, withSet(owned, set));
+  }
+  return settled;
+}
+
+const withoutChanged = (set: FieldSet, { added, removed, modified }: Comparison): FieldSet =>
+  difference(difference(difference(set, modified), added), removed);
+
+function throwOnConflict(owners: Owners, { added, modified }: Comparison, manager: string): void {
+  const changed = union(modified, added);
+  if (isEmptyFieldSet(changed)) return;
+  const conflicts: MergeConflict[] = [];
+  for (const id of [...owners.keys()].sort()) {
+    const owned = owners.get(id);
+    if (id === manager || owned === undefined) continue;
+    for (const path of pathsOf(intersection(owned.set, changed))) conflicts.push({ manager: id, path });
+  }
+  if (conflicts.length > 0) throw new MergeConflictError(conflicts);
+}
+
+// Removes from a merged object what an applier applied before and does not apply any more.
+// Source: sigs.k8s.io/structured-merge-diff/merge/update.go (prune)
+
+/**
+ * Removes a field only when the applier owned it and nobody owns it now. Fields below a removed one go with it, unless
+ * the applier did not own them.
+ * @param lastSet what the applier owned before
+ * @param owners everybody's fields, with what the applier owns now
+ */
+function* pruneGivenUp(
+  merged: JsonValue,
+  lastSet: FieldSet,
+  owners: Owners,
+  manager: string,
+  schema: TypedSchema,
+): Steps<JsonValue> {
+  const ownSet = owners.get(manager)?.set;
+  // Nothing was given up: the common case of an apply that is repeated.
+  if (ownSet !== undefined && isEmptyFieldSet(difference(lastSet, ownSet))) return merged;
+
+  const named = (set: FieldSet): FieldSet => withNamedFields(set, schema);
+  const fieldsOf = (value: JsonValue): FieldSet => named(toFieldSet(value, schema));
+  yield;
+  const mergedSet = fieldsOf(merged);
+  yield;
+
+  const withoutLast = removeItems(merged, named(lastSet), schema);
+  yield;
+  const rest = fieldsOf(withoutLast);
+  yield;
+  const owned = [...owners.values()].reduce((all, { set }) => union(all, named(set)), rest);
+  yield;
+  const withOwned = removeItems(merged, difference(mergedSet, owned), schema);
+
+  yield;
+  const gone = difference(mergedSet, fieldsOf(withOwned));
+  yield;
+  return removeItems(merged, intersection(gone, named(lastSet)), schema);
+}
+
+// Source: sigs.k8s.io/structured-merge-diff/fieldpath/set.go (EnsureNamedFieldsAreMembers)
+/** `set` with every declared field that has members below it as a member itself; keys of maps are left as they are. */
+function withNamedFields(set: FieldSet, schema: TypedSchema): FieldSet {
+  if (set.children.size === 0) return set;
+  const members = new Set(set.members);
+  const children = new Map<PathElement, FieldSet>();
+  for (const [element, child] of set.children) {
+    const name = fieldNameOf(element);
+    if (name !== undefined && schema.map?.fields.has(name)) members.add(element);
+    children.set(element, withNamedFields(child, schemaBelow(schema, element)));
+  }
+  return { members, children };
+}
+
+/** Forgets everything below a step that the schema does not know. */
+const NOTHING: TypedSchema = {};
+
+function schemaBelow(schema: TypedSchema, element: PathElement): TypedSchema {
+  const name = fieldNameOf(element);
+  if (name !== undefined) return (schema.map && memberSchema(schema.map, name)) ?? NOTHING;
+  if (element.startsWith("k:")) return schema.list?.element ?? NOTHING;
+  return NOTHING;
+}

@@ -1,0 +1,37 @@
+// Takes single fields out of an apply configuration: for who leaves to others what a conflict says is theirs.
+
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { type MutableJsonObject, setMember } from "@postern/apimachinery/json/set-member";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { formatFieldPath } from "../fieldpath/field-path.ts";
+import { fieldSetOf, isEmptyFieldSet, pathsOf } from "../fieldpath/field-set.ts";
+import { removeItems } from "../typed/remove-items.ts";
+import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
+import { toFieldSet } from "../typed/to-field-set.ts";
+import { jsonOf } from "./object-managed-fields.ts";
+
+/** `fields` are paths as a conflict prints them, such as `.spec.members[kind="User",name="jane"].clusterRole`. The object itself where none is in it. */
+export function withoutFields(
+  applied: KubeObject,
+  fields: ReadonlySet<string>,
+  structural: StructuralSchema,
+): KubeObject {
+  const schema = objectSchemaFrom(structural);
+  const value = jsonOf(applied);
+  const taken = fieldSetOf(...pathsOf(toFieldSet(value, schema)).filter((path) => fields.has(formatFieldPath(path))));
+  if (isEmptyFieldSet(taken)) return applied;
+  // apiVersion, kind and metadata.name are nobody's fields: it stays an object of its kind.
+  return withoutNulls(removeItems(value, taken, schema)) as KubeObject;
+}
+
+/** What lost its last field came out as null, and would ask for its removal. */
+function withoutNulls(value: JsonValue): JsonValue {
+  if (isJsonArray(value)) return value.map(withoutNulls);
+  if (!isJsonObject(value)) return value;
+  const kept: MutableJsonObject = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined && member !== null) setMember(kept, name, withoutNulls(member));
+  }
+  return kept;
+}
