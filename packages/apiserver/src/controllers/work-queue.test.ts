@@ -225,6 +225,28 @@ describe("WorkQueue", () => {
     });
   });
 
+  it("leaves nothing planned once disposed, also in the middle of much work", async () => {
+    let elapsed = 0;
+    const scheduler = manualScheduler();
+    const runtime = { clock: { now: () => 0, elapsed: () => elapsed }, scheduler };
+    const done: string[] = [];
+    const queue = new WorkQueue(portWith(scheduler, { runtime }), {
+      name: "test",
+      concurrency: 1,
+      process: (key) => {
+        done.push(key);
+        elapsed += 1_000;
+        return Promise.resolve();
+      },
+    });
+    for (const key of ["a", "b"]) queue.add(key);
+    queue.addAfter("c", 10);
+    await expect.poll(() => scheduler.delays).toEqual([10, 0]);
+    queue[Symbol.dispose]();
+    expect(scheduler.delays).toEqual([]);
+    expect(done).toEqual(["a"]);
+  });
+
   it("is counted together with others of its name, and is at nothing once disposed", async () => {
     const registry = new Registry();
     const port = { ...portWith(manualScheduler()), queueMetrics: createWorkQueueMetrics(registry) };

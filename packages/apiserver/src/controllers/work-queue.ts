@@ -49,6 +49,7 @@ export class WorkQueue implements Disposable {
   /** How often each key was worked on in the second that began then. */
   #counted = { since: 0, runs: new Map<string, number>() };
   #turnBegan = 0;
+  #nextTurn: Disposable | undefined;
   #idlers: (() => void)[] = [];
   #pumping = false;
 
@@ -108,6 +109,7 @@ export class WorkQueue implements Disposable {
     this.#waiting.clear();
     for (const handle of this.#delayed.values()) handle[Symbol.dispose]();
     this.#delayed.clear();
+    this.#nextTurn?.[Symbol.dispose]();
     this.#metrics?.[Symbol.dispose]();
     this.#tellIdlers();
   }
@@ -142,7 +144,8 @@ export class WorkQueue implements Disposable {
     }
     if (this.#pumping) return;
     this.#pumping = true;
-    this.#port.runtime.scheduler.schedule(0, () => {
+    this.#nextTurn = this.#port.runtime.scheduler.schedule(0, () => {
+      this.#nextTurn = undefined;
       this.#pumping = false;
       this.#turnBegan = this.#clock.elapsed();
       this.#pump();

@@ -1,11 +1,19 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
 import { virtualClusterComposition } from "../../encryption/internal-records.ts";
-import { createEmbeddedHost, root, signal } from "./testing/embedded-host.ts";
+import { createEmbeddedHost, type EmbeddedHost, root, signal } from "./testing/embedded-host.ts";
 
 const configMap = (name: string) => ({ metadata: { name }, data: { a: "b" } });
 const MAPS = "/api/v1/namespaces/default/configmaps";
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFINITION = definitionManifest(
+  { group: "example.com", kind: "Widget", plural: "widgets" },
+  definitionVersion("v1", { type: "object" }),
+);
 
 describe("the life of embedded virtual clusters", () => {
   it("begins with provisioning, and is found again by the next process, which starts it only when it is used", async () => {
@@ -140,6 +148,55 @@ describe("the life of embedded virtual clusters", () => {
     await over;
     expect(host.clusters.running).toBe(0);
     expect(host.errors).toEqual([]);
+  });
+});
+
+describe("what is left in memory of a cluster that is gone", () => {
+  async function expectCollected(kept: readonly WeakRef<object>[]): Promise<void> {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    // What was asked for in a turn of the event loop stays until its end.
+    const left = async (): Promise<number> => {
+      await new Promise((resolve) => setImmediate(resolve));
+      collect();
+      return kept.filter((each) => each.deref() !== undefined).length;
+    };
+    await expect.poll(left).toBe(0);
+  }
+
+  const referenceTo = async (host: EmbeddedHost, uid: string) => new WeakRef<object>(await host.clusters.open(uid));
+
+  it("is nothing, whether it was stopped, or woken and removed in the middle of its work", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("other");
+    await host.clusters.stop("other");
+    const kept: WeakRef<object>[] = [];
+    for (const uid of ["one", "two"]) {
+      await host.setUp(uid);
+      await host.request(uid, { method: "POST", url: DEFINITIONS, body: DEFINITION });
+      await host.settled(uid);
+      expect((await host.request(uid, { url: "/apis/example.com/v1/widgets" })).status).toBe(200);
+      kept.push(await referenceTo(host, uid));
+      await host.clusters.stop(uid);
+      kept.push(await referenceTo(host, uid));
+    }
+    await host.clusters.stop("one");
+    await host.clusters.remove("two", signal);
+    await expectCollected(kept);
+  });
+
+  it("is no task and nobody who follows it", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("other");
+    const before = host.waiting();
+    await host.clusters.provision("one", signal);
+    expect(host.waiting()).toBeGreaterThan(before);
+    const prefixes = new Set((await host.keysOf("/registry/vc-one/")).map((key) => key.split("/", 5).join("/")));
+    const views = [...prefixes].map((prefix) => [prefix, host.cache.view(`${prefix}/`)] as const);
+    expect(views.length).toBeGreaterThan(3);
+    await host.clusters.remove("one", signal);
+    expect(host.waiting()).toBe(before);
+    for (const [prefix, view] of views) expect(host.cache.view(`${prefix}/`), prefix).not.toBe(view);
   });
 });
 

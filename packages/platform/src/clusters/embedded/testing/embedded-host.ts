@@ -26,14 +26,29 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
   let skipped = 0;
   const clock = { now: () => Date.now() + skipped, elapsed: () => performance.now() + skipped };
   const planned = new Set<() => void>();
+  const soon = new Set<Disposable>();
   /** Real timers for what is soon; what is a minute away or more happens when the test says so. */
   const scheduler: Scheduler = {
     schedule(delayMs, task) {
-      if (delayMs < 60_000) return systemRuntime.scheduler.schedule(delayMs, task);
+      if (delayMs < 60_000) return planSoon(delayMs, task);
       planned.add(task);
       return { [Symbol.dispose]: () => void planned.delete(task) };
     },
   };
+  function planSoon(delayMs: number, task: () => void): Disposable {
+    const timer = systemRuntime.scheduler.schedule(delayMs, () => {
+      soon.delete(handle);
+      task();
+    });
+    const handle = {
+      [Symbol.dispose]() {
+        soon.delete(handle);
+        timer[Symbol.dispose]();
+      },
+    };
+    soon.add(handle);
+    return handle;
+  }
   const runtime = { ...systemRuntime, clock, scheduler };
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
@@ -100,6 +115,8 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     moveTime(ms: number) {
       skipped += ms;
     },
+    /** How many tasks of the clusters wait for their time. */
+    waiting: () => planned.size + soon.size,
     /** Runs everything that was planned for a minute from now or later. */
     runPlanned() {
       for (const task of [...planned]) {
