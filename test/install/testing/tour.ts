@@ -77,7 +77,7 @@ export async function takeTour({ url, directory, at = directory, command, run = 
   const [program = "bash", ...args] = [...run, "bash", "-euo", "pipefail", join(at, "tour.sh")];
   const { code, stdout, stderr } = await tool(program, args);
   expect(code, `${stderr}${stdout}`).toBe(0);
-  await expectConsole(url, join(directory, "data/ca.crt"), run);
+  await expectConsole(url, join(at, "data/ca.crt"), run);
   // What the reader sees in the virtual cluster.
   expect(stdout).toMatch(/^default +Active /m);
   expect(stdout).toContain("configmap/hello created");
