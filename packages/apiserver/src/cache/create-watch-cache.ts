@@ -117,7 +117,9 @@ class StoreWatchCache implements WatchCache {
 
   forget(prefix: string): void {
     for (const [viewPrefix, view] of this.#views) {
-      if (viewPrefix.startsWith(prefix) && view.retire()) this.#views.delete(viewPrefix);
+      if (!viewPrefix.startsWith(prefix)) continue;
+      if (view.retire()) this.#views.delete(viewPrefix);
+      else view.forgetHistory();
     }
   }
 

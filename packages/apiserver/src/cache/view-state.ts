@@ -117,6 +117,11 @@ export class ViewState implements CacheView {
     return this.#isRetired;
   }
 
+  /** Where nobody follows it. */
+  forgetHistory(): void {
+    if (this.#subscriptions.isEmpty) this.#history.reset(this.#changedRevision);
+  }
+
   #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
     const object = CachedObject.fromEntry(entry);
     const previous = this.#objects.set(object);

@@ -78,6 +78,32 @@ describe("content", () => {
     expect(await failed).toBeInstanceOf(StorageUnavailableError);
   });
 
+  test("forgets the past of views that hold something and that nobody follows; the store tells it", async () => {
+    const { storage, cache, view } = await start();
+    for (const name of ["a", "b"]) await storage.create(`${VIEW}${name}`, value(name));
+    const asked: number[] = [];
+    const { watch } = storage;
+    storage.watch = (prefix, from, observer) => {
+      asked.push(from);
+      return watch.call(storage, prefix, from, observer);
+    };
+    cache.forget("/registry/");
+    expect(cache.view(VIEW)).toBe(view);
+    expect(names(view, VIEW)).toEqual(["a", "b"]);
+    using newer = new Subscriber(view, VIEW, view.revision);
+    expect(asked).toEqual([]);
+    using older = new Subscriber(view, VIEW, 1);
+    expect(asked).toEqual([1]);
+    await storage.create(`${VIEW}c`, value("c"));
+    await expect.poll(() => older.log).toHaveLength(3);
+    expect(newer.log).toEqual(["put c@4"]);
+    // Whoever follows it is told all, and what comes meanwhile is remembered.
+    cache.forget("/registry/");
+    using last = new Subscriber(view, VIEW, 3);
+    await expect.poll(() => last.log).toEqual(["put c@4"]);
+    expect(asked).toEqual([1]);
+  });
+
   test("a view is the same for the same prefix, and only for prefixes of a resource", async () => {
     const { cache, view } = await start();
     expect(cache.view(VIEW)).toBe(view);

@@ -67,7 +67,8 @@ export interface WatchCache extends AsyncDisposable {
   view(prefix: string): CacheView;
   /**
    * Lets go of the views below `prefix` that hold no object and have no subscription, with what they remember of the past. A view that
-   * is asked for again is a new one; whoever keeps one from before sees it empty, and cannot subscribe to it.
+   * is asked for again is a new one; whoever keeps one from before sees it empty, and cannot subscribe to it. Views that hold objects and
+   * have no subscription keep those alone: a watch from before gets its past from the store.
    */
   forget(prefix: string): void;
 }

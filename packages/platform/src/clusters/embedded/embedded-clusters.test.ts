@@ -200,6 +200,24 @@ describe("what is left in memory of a cluster that is gone", () => {
   });
 });
 
+describe("what is kept in memory of a cluster that is stopped", () => {
+  it("is its objects, without resources that have none; a start that came first loses nothing", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const empty = host.cache.view("/registry/vc-one/batch/jobs/");
+    const filled = host.cache.view("/registry/vc-one/core/namespaces/");
+    const stopping = host.clusters.stop("one");
+    await host.clusters.open("one");
+    await stopping;
+    expect(host.cache.view("/registry/vc-one/batch/jobs/")).toBe(empty);
+    expect((await host.request("one", { method: "POST", url: MAPS, body: configMap("first") })).status).toBe(201);
+    await host.clusters.stop("one");
+    expect(host.cache.view("/registry/vc-one/batch/jobs/")).not.toBe(empty);
+    expect(host.cache.view("/registry/vc-one/core/namespaces/")).toBe(filled);
+    expect((await host.request("one", { url: `${MAPS}/first` })).status).toBe(200);
+  });
+});
+
 describe("a cluster that nobody uses", () => {
   const TEN_MINUTES = 10 * 60_000;
 

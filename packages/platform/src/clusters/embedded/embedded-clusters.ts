@@ -83,7 +83,9 @@ export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClus
   const recordsOf = (uid: string): InternalRecords =>
     createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
 
-  const clusters = createRunningClusters(async (uid, signal) => {
+  const forget = (uid: string): void => cache.forget(compositionPrefix(virtualClusterComposition(uid)));
+
+  const start = async (uid: string, signal: AbortSignal): Promise<EmbeddedCluster> => {
     const records = recordsOf(uid);
     const authority = await loadClusterAuthority(records);
     if (authority === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
@@ -101,7 +103,8 @@ export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClus
       },
       signal,
     );
-  }, runtime);
+  };
+  const clusters = createRunningClusters(start, forget, runtime);
 
   return {
     open: clusters.open,
@@ -120,10 +123,9 @@ export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClus
       followView(viewAt(uid, location), runtime.scheduler, { replace: listener, put: listener, delete: listener }),
     async remove(uid, signal) {
       await clusters.stop(uid);
-      const composition = virtualClusterComposition(uid);
-      await eraseComposition(storage, composition, signal);
+      await eraseComposition(storage, virtualClusterComposition(uid), signal);
       await cache.refresh(signal);
-      cache.forget(compositionPrefix(composition));
+      forget(uid);
     },
     get running() {
       return clusters.count;

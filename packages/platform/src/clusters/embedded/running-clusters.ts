@@ -17,9 +17,13 @@ type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
 const IDLE_MS = 10 * 60_000;
 const IDLE_CHECK_MS = 60_000;
 
-/** The `signal` of a start is aborted when all of them are stopped for good. */
+/**
+ * The `signal` of a start is aborted when all of them are stopped for good. `onStopped` is called where one has been stopped, and has not
+ * been started again meanwhile.
+ */
 export function createRunningClusters(
   start: (uid: string, signal: AbortSignal) => Promise<EmbeddedCluster>,
+  onStopped: (uid: string) => void,
   { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">,
 ): RunningClusters {
   const started = new Map<string, Started>();
@@ -49,6 +53,7 @@ export function createRunningClusters(
     } catch {
       // It never started, which its opener has been told.
     }
+    if (!started.has(uid)) onStopped(uid);
   }
 
   let nextCheck: Disposable | undefined;
