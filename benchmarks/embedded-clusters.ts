@@ -119,7 +119,7 @@ for (let index = 0; index < count; index++) await settled(index);
 const defined = definitions === 0 ? [] : await timesOf(define);
 const running = await residentMegabytes();
 const idle = await idleShare(5);
-const { entries } = await storage.list("/registry/");
+const stored = (await storage.list("/registry/")).entries.length;
 const stopped = await timesOf((index) => clusters.stop(uidOf(index)));
 const atRest = await residentMegabytes();
 const started = await timesOf(wake);
@@ -131,7 +131,7 @@ const row = (what: string, times: readonly number[]): string =>
   `| ${what} | ${percentile(times, 0.5).toFixed(2)} | ${percentile(times, 0.99).toFixed(2)} |`;
 process.stdout.write(
   [
-    `${count} embedded clusters, ${(entries.length / count).toFixed(0)} objects each, store in memory`,
+    `${count} embedded clusters, ${(stored / count).toFixed(0)} objects each, store in memory`,
     "",
     "| ms | median | p99 |",
     "| --- | --- | --- |",
