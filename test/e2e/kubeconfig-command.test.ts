@@ -156,6 +156,15 @@ describe("the credential plugin", () => {
     expect((await kubectl("kubectl", "get", "ns", "default")).stderr).toContain("(401)");
   });
 
+  it("warns of an early expiry by hand, and keeps it out of kubectl's output", async () => {
+    await login((await succeed(admin("key", "create", "brief", "--ttl", "30m"))).trim());
+    const byHand = await run("postern", ["credential", "demo", "--ttl", "2h"]);
+    expect(byHand).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Warning: the token .*\n$/) });
+    await succeed(exec());
+    expect(await kubectl("kubectl", "get", "ns", "default", "-o", "name")).toMatchObject({ code: 0, stderr: "" });
+    expect(await keptCredentials()).toHaveLength(2);
+  });
+
   it("forgets what it kept with the login", async () => {
     await login();
     await succeed(exec());

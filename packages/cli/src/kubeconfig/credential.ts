@@ -31,6 +31,7 @@ type CredentialFlags = ConnectionFlags & {
 };
 
 const API_VERSION = "client.authentication.k8s.io/v1";
+const EXEC_INFO = "KUBERNETES_EXEC_INFO";
 const HOUR_SECONDS = 3600;
 /** A credential is replaced so long before it expires, or when a tenth of its life is left, if that is shorter. */
 const MARGIN_MS = 60_000;
@@ -52,10 +53,19 @@ export const createCredentialCommand = (context: CommandContext): Command =>
         .option("--cluster-server <url>", "address of the virtual cluster, if it is not the usual one"),
     ),
   ).action(async (name: string, flags: CredentialFlags) => {
-    checkExecInfo(context.environment["KUBERNETES_EXEC_INFO"]);
+    checkExecInfo(context.environment[EXEC_INFO]);
     const { user, expires } = await credentialOf(name, flags, context);
     context.stdout.write(`${JSON.stringify(execCredential(user, expires))}\n`);
   });
+
+/**
+ * kubectl passes the plugin's stderr on as its own. A credential that expires with its access key warns on every renewal, and
+ * kubectl reads the expiry from the answer anyway.
+ */
+const quietFor = (context: CommandContext): CommandContext =>
+  isRunByKubectl(context) ? { ...context, stderr: { write: () => true } } : context;
+
+const isRunByKubectl = ({ environment }: CommandContext): boolean => (environment[EXEC_INFO] ?? "") !== "";
 
 /** kubectl says which version of the answer it reads. Absent when a person runs the command. */
 function checkExecInfo(text: string | undefined): void {
@@ -93,7 +103,7 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
   return await underLock(`${file}.lock`, async () => {
     const kept = await readKept(file);
     if (kept !== undefined && isFresh(kept) && (await isAccepted(kept))) return kept;
-    const issued = await withConnection(connection, context, (client, group) =>
+    const issued = await withConnection(connection, quietFor(context), (client, group) =>
       issueKubeconfig(client, { group, namespacePrefix, project, virtualCluster: name }, wishes),
     );
     const { cluster, user } = issued.entry;

@@ -137,7 +137,7 @@ function warnOfEarlierEnd(
 ): void {
   if (ttlSeconds === undefined || notAfter === undefined) return;
   if (notAfter >= receivedAt + ttlSeconds * 1000 - CLOCK_TOLERANCE_MS) return;
-  warnings.add(`the ${what} ends earlier than was asked for: see status.expirationTimestamp`);
+  warnings.add(`the ${what} expires earlier than requested: see status.expirationTimestamp`);
 }
 
 const BEYOND_THE_KEY =
