@@ -1,6 +1,7 @@
 // What `npm test` runs: unit tests beside the source, and the suites under test/ that start real servers.
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { failedFiles } from "./tools/test-cost/failed-files.ts";
 import { mostExpensiveFiles } from "./tools/test-cost/most-expensive-files.ts";
 
 const conditions = ["@postern/source"];
@@ -59,7 +60,7 @@ export default defineConfig({
   test: {
     // Half of the time of those that start servers is waiting, so that there is one more than there are cores.
     maxWorkers: availableParallelism() + 1,
-    reporters: ["default", mostExpensiveFiles],
+    reporters: ["default", mostExpensiveFiles, failedFiles],
     // Workers end while the scan for secrets keeps whoever waits for them busy.
     teardownTimeout: 120_000,
     // A module is transformed once for all projects, and not again while it stays as it is: node_modules/.experimental-vitest-cache.

@@ -25,6 +25,8 @@ export function setup(project: TestProject): () => void {
         console.error(leakText(report));
         // Vitest takes no notice of an error that is thrown here.
         process.exitCode = 1;
+        // Nor may `npm test` take the run for one whose failed files are all of it.
+        rmSync(process.env["FAILED_FILES"] ?? "", { force: true });
       }
     } finally {
       if (process.env["KEEP_RUN_RECORD"] === undefined) rmSync(folder, { recursive: true, force: true });

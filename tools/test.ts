@@ -1,0 +1,41 @@
+// `npm test`: all tests, and then, by themselves, the few files that failed while they shared the machine with others. Those that drive foreign
+// programs are tried once more; attacks, crashes, conformance and units are not, for there a failure that happens once is a fault (ADR 105).
+
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type FailedFile, filesToRetry } from "./test-cost/failed-files.ts";
+
+const vitest = (args: readonly string[], failedFiles: string): number =>
+  spawnSync("npx", ["--no-install", "vitest", "run", ...args], {
+    stdio: "inherit",
+    env: { ...process.env, FAILED_FILES: failedFiles },
+  }).status ?? 1;
+
+/** Undefined: the run did not come to its end, so that nothing is known of its tests. */
+function readFailedFiles(file: string): readonly FailedFile[] | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as readonly FailedFile[];
+  } catch {
+    return undefined;
+  }
+}
+
+const folder = await mkdtemp(join(tmpdir(), "postern-tests-"));
+const first = join(folder, "first.json");
+let status = vitest(["--project=!long", ...process.argv.slice(2)], first);
+const retried = status === 0 ? undefined : filesToRetry(readFailedFiles(first));
+if (retried !== undefined) {
+  const names = retried.map(
+    ({ project, path, tests }) => `  ${project}: ${path}\n${tests.map((test) => `    ${test}\n`).join("")}`,
+  );
+  console.log(`\nFailed beside others, and tried once more alone:\n${names.join("")}`);
+  const projects = [...new Set(retried.map(({ project }) => `--project=${project}`))];
+  const paths = [...new Set(retried.map(({ path }) => path))];
+  status = vitest([...projects, "--maxWorkers=1", ...paths], join(folder, "second.json"));
+  console.log(status === 0 ? `UNSTABLE, passed alone:\n${names.join("")}` : "failed alone as well");
+}
+await rm(folder, { recursive: true, force: true });
+process.exitCode = status;
