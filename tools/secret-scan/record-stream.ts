@@ -37,7 +37,8 @@ export function recordStream(recorder: RunRecorder, stream: Readable, { place, i
       size += chunk.length;
       if (size > PIECE_BYTES) flush(false);
     }
-    if (chunk === null) flush(true);
+    // An answer that comes whole in one read is over before its headers are told (HTTP/2), and they say what it is.
+    if (chunk === null) process.nextTick(flush, true);
     return push.call(this, chunk, encoding);
   };
   stream.once("close", () => flush(true));

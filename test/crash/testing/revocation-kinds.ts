@@ -31,6 +31,8 @@ export type Victim = {
   /** The status of an answer; undefined where there is none. Success is what must not be any more. */
   readonly ask: (server: Asked, timeoutMs?: number) => Promise<number | undefined>;
   readonly end: (admin: Administrator) => Promise<unknown>;
+  /** Closes the connections that are its own. */
+  readonly close?: () => void;
 };
 
 export type RevocationKind = {
@@ -160,16 +162,13 @@ const certificateKind = (
     const { body } = await send({ ...admin, key }, `${DEMO}/kubeconfig`, { body: { spec: { clientCert: true } } });
     const data = (member: string): string =>
       Buffer.from(new RegExp(`${member}: (\\S+)`).exec(body.status.kubeConfig)?.[1] ?? "", "base64").toString();
-    return {
-      name,
-      ask: byCertificate(data("client-certificate-data"), data("client-key-data")),
-      end: (by) => end(by, name),
-    };
+    const asked = byCertificate(data("client-certificate-data"), data("client-key-data"));
+    return { name, ...asked, end: (by) => end(by, name) };
   },
 });
-function byCertificate(cert: string, key: string): Victim["ask"] {
+function byCertificate(cert: string, key: string): Required<Pick<Victim, "ask" | "close">> {
   const agents = new Map<string, Agent>();
-  return ({ url, ca }, timeoutMs = 60_000) =>
+  const ask: Victim["ask"] = ({ url, ca }, timeoutMs = 60_000) =>
     new Promise((resolve) => {
       const agent = agents.get(url) ?? new Agent({ keepAlive: true, maxSockets: 1, ca, cert, key });
       agents.set(url, agent);
@@ -184,6 +183,10 @@ function byCertificate(cert: string, key: string): Victim["ask"] {
       });
       sent.end();
     });
+  const close = (): void => {
+    for (const agent of agents.values()) agent.destroy();
+  };
+  return { ask, close };
 }
 
 async function revokeCertificatesOf(admin: Administrator, name: string): Promise<void> {
