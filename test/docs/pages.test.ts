@@ -16,7 +16,7 @@ const FEWER_TENANTS: readonly [string, string] = ["$(seq -w 1 50)", "07 08 50"];
 /** What a reader sees at the end of a page. */
 const EXPECTED: { readonly [page: string]: readonly RegExp[] } = {
   "docs/guides/tenants.md": [/^nothing changed$/m, /^default +Active/m, /"tenant-50" deleted/],
-  "docs/guides/projects.md": [/^yes$/m, /^Ben only looks$/m, /^Ben is out$/m],
+  "docs/guides/projects.md": [/^yes$/m, /^Ben may only view$/m, /^Ben has no access$/m],
   "docs/guides/gitops.md": [/^0$/m, /^[4-9]\d$/m],
 };
 
