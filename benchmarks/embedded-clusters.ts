@@ -1,7 +1,11 @@
 // What embedded virtual clusters cost: to make, to start again, in memory while they run and while they are stopped, and when nobody
 // uses them. With definitions: the same once each has so many CustomResourceDefinitions, alike in all of them, and the time to the first answer.
-// Usage: npx tsx --conditions=@postern/source --expose-gc benchmarks/embedded-clusters.ts [clusters] [definitions in each]
+// Usage: tools/nodes/node_modules/node-24/bin/node --conditions=@postern/source --expose-gc benchmarks/embedded-clusters.ts [clusters] [definitions in each]
+// With tsx every closure has a name of its own, which takes more memory than what it names.
 
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
@@ -9,12 +13,12 @@ import { createControlled } from "@postern/apiserver/controllers/controlled-obje
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createEmbeddedClusters } from "@postern/platform/clusters/embedded/embedded-clusters";
 import { createInternalValues } from "@postern/platform/encryption/internal-records";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";
 import { createAddressRules } from "@postern/platform/proxy/address-rules";
 import { SERVED_VERSION } from "@postern/platform/served-version";
+import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 
 const { signal } = new AbortController();
 const count = Number(process.argv[2] ?? 1000);
@@ -58,10 +62,11 @@ async function idleShare(seconds: number): Promise<number> {
 
 // Timers of the server keep no process alive.
 const alive = setInterval(() => {}, 60_000);
-const storage = createMemoryStorage();
+const folder = await mkdtemp(join(tmpdir(), "embedded-clusters-"));
+const storage = await openSqliteStorage({ path: join(folder, "store.db") });
 const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
 await cache.ready();
-using clusters = createEmbeddedClusters({
+const clusters = createEmbeddedClusters({
   storage,
   cache,
   runtime: systemRuntime,
@@ -131,7 +136,7 @@ const row = (what: string, times: readonly number[]): string =>
   `| ${what} | ${percentile(times, 0.5).toFixed(2)} | ${percentile(times, 0.99).toFixed(2)} |`;
 process.stdout.write(
   [
-    `${count} embedded clusters, ${(stored / count).toFixed(0)} objects each, store in memory`,
+    `${count} embedded clusters, ${(stored / count).toFixed(0)} objects each, store in SQLite`,
     "",
     "| ms | median | p99 |",
     "| --- | --- | --- |",
@@ -151,5 +156,8 @@ process.stdout.write(
     "",
   ].join("\n"),
 );
+clusters[Symbol.dispose]();
 await cache[Symbol.asyncDispose]();
+await storage[Symbol.asyncDispose]();
+await rm(folder, { recursive: true });
 clearInterval(alive);

@@ -37,12 +37,6 @@ export class LabelIndex {
     }
   }
 
-  clear(): void {
-    this.#labels.clear();
-    this.#asked.clear();
-    this.#entries = 0;
-  }
-
   #make(label: string, all: OrderedEntries<CachedObject>): Map<string, OrderedEntries<CachedObject>> | undefined {
     if (all.size < MIN_OBJECTS || this.#labels.size >= MAX_LABELS || this.#entries + all.size > MAX_ENTRIES) {
       return undefined;

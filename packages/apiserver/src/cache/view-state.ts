@@ -23,7 +23,8 @@ export class ViewState implements CacheView {
   readonly #deps: ViewDeps;
   readonly #history: EventRing;
   readonly #subscriptions = new SubscriptionSet();
-  readonly #labels = new LabelIndex();
+  /** Made when somebody asks for a label: most views are small, or never asked. */
+  #labels: LabelIndex | undefined;
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
   #isRetired = false;
@@ -57,6 +58,7 @@ export class ViewState implements CacheView {
   }
 
   labelled(label: string, value: string): LabelledObjects | undefined {
+    this.#labels ??= new LabelIndex();
     return this.#labels.find(label, value, this.#objects);
   }
 
@@ -101,7 +103,7 @@ export class ViewState implements CacheView {
   /** Replaces everything by the state at `revision`; how it came about is not known, so that every subscription has to `fail`. */
   replace(objects: OrderedEntries<CachedObject>, revision: Revision): void {
     this.#objects = objects;
-    this.#labels.clear();
+    this.#labels = undefined;
     this.#changedRevision = revision;
     this.#history.reset(revision);
   }
@@ -125,13 +127,13 @@ export class ViewState implements CacheView {
   #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
     const object = CachedObject.fromEntry(entry);
     const previous = this.#objects.set(object);
-    this.#labels.change(previous, object);
+    this.#labels?.change(previous, object);
     return { type: "put", object, previous };
   }
 
   #delete({ key, revision }: StorageEvent & { type: "delete" }): CacheEvent | undefined {
     const previous = this.#objects.delete(key);
-    this.#labels.change(previous, undefined);
+    this.#labels?.change(previous, undefined);
     return previous && { type: "delete", object: previous.atRevision(revision), previous };
   }
 

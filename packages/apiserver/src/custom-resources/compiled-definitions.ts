@@ -27,8 +27,11 @@ export type CompiledDefinitions = {
 /** A definition is compiled when it is checked, and taken a moment later: so many are kept in between. */
 const MAX_RECENT = 8;
 
+/** The text is that of the first one: a thousand clusters hold one of it. */
+type Taken = Pick<CompiledDefinition, "text" | "definitions"> & { users: number };
+
 export function createCompiledDefinitions(): CompiledDefinitions {
-  const taken = new Map<string, { readonly definitions: readonly ResourceDefinition[]; users: number }>();
+  const taken = new Map<string, Taken>();
   const recent = new Map<string, CompiledCrd>();
 
   function* compile(definition: CustomResourceDefinition, text: string): Steps<CompiledCrd> {
@@ -57,13 +60,13 @@ export function createCompiledDefinitions(): CompiledDefinitions {
         const kind = { group: APIEXTENSIONS_GROUP, kind: definition.kind };
         throw invalidObjectError(kind, definition.metadata.name ?? "", faults);
       }
-      const entry = taken.get(text) ?? { definitions, users: 0 };
+      const entry = taken.get(text) ?? { text, definitions, users: 0 };
       taken.set(text, entry);
       recent.delete(text);
       entry.users++;
       let isTaken = true;
       return {
-        text,
+        text: entry.text,
         definitions: entry.definitions,
         [Symbol.dispose]() {
           if (!isTaken) return;

@@ -14,7 +14,7 @@ import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
-import { codecOf, presentView } from "./store/object-codec.ts";
+import { codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { createWriteTurns } from "./store/write-turns.ts";
@@ -63,7 +63,7 @@ export type ResourceRegistry = {
 
 export function createResourceRegistry(options: ResourceRegistryOptions): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
-  const retirements = new Map<string, AbortController>();
+  const retirements = new Map<string, Retirement>();
   const shared = { limitTurns: createWriteTurns(), parsed: new ParsedObjects() };
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
@@ -79,8 +79,8 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
     install(definition, { keepWatches = false } = {}) {
       const id = resourceId(definition.group, definition.version, definition.plural);
       const before = retirements.get(id);
-      const retirement = keepWatches && before !== undefined ? before : createSharedAbortController();
-      const resource = installResource(definition, options, shared, retirement.signal);
+      const retirement = keepWatches && before !== undefined ? before : new Retirement();
+      const resource = new LazyResource(definition, options, shared, retirement);
       installed.set(id, resource);
       retirements.set(id, retirement);
       refresh();
@@ -111,44 +111,101 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
 
 const resourceId = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
 
-function installResource(
-  definition: ResourceDefinition,
-  options: ResourceRegistryOptions,
-  shared: Pick<StoreContext, "limitTurns" | "parsed">,
-  retired: AbortSignal,
-): InstalledResource {
-  const { composition, storage, cache, admission, continueTokens, runtime, onHookError } = options;
-  const { group, plural } = definition.storedAs ?? definition;
-  const keys = createResourceKeys(composition, { group, resource: plural, namespaced: definition.namespaced });
-  const { validator, fieldManager } = compiledSchemaOf(definition);
-  const records = cache.view(keys.prefix);
-  const codec = codecOf(definition);
-  const view = codec.show === undefined ? records : presentView(records, codec.show);
-  const storeContext: StoreContext = {
-    definition,
-    strategy: definition.strategy ?? {},
-    keys,
-    validator,
-    storage,
-    cache,
-    view,
-    codec,
-    admission,
-    continueTokens,
-    ...shared,
-    writeTurns: createWriteTurns(),
-    runtime,
-    onHookError,
-  };
-  const store = createGenericStore(storeContext);
-  return {
-    definition,
-    keys,
-    store,
-    storage: definition.submit === undefined ? createServedStore(store, storeContext) : {},
-    view,
-    deprecationsOf,
-    fieldManager,
-    retired,
-  };
+type Shared = Pick<StoreContext, "limitTurns" | "parsed">;
+
+/**
+ * Most resources of most clusters are never asked for, and there may be a thousand clusters with a hundred resources each: what serves one is
+ * made when it is first used.
+ */
+class LazyResource implements InstalledResource {
+  readonly definition: ResourceDefinition;
+  readonly keys: ResourceKeys;
+  readonly view: CacheView;
+  readonly #options: ResourceRegistryOptions;
+  readonly #shared: Shared;
+  readonly #codec: ObjectCodec;
+  readonly #retirement: Retirement;
+  #served: Pick<InstalledResource, "store" | "storage"> | undefined;
+
+  constructor(
+    definition: ResourceDefinition,
+    options: ResourceRegistryOptions,
+    shared: Shared,
+    retirement: Retirement,
+  ) {
+    const { group, plural } = definition.storedAs ?? definition;
+    this.definition = definition;
+    this.keys = createResourceKeys(options.composition, { group, resource: plural, namespaced: definition.namespaced });
+    this.#options = options;
+    this.#shared = shared;
+    this.#retirement = retirement;
+    this.#codec = codecOf(definition);
+    const records = options.cache.view(this.keys.prefix);
+    this.view = this.#codec.show === undefined ? records : new PresentedView(records, this.#codec.show);
+  }
+
+  get store(): Required<ResourceStorage> {
+    return this.#serving.store;
+  }
+
+  get storage(): ResourceStorage {
+    return this.#serving.storage;
+  }
+
+  get fieldManager(): FieldManager {
+    return compiledSchemaOf(this.definition).fieldManager;
+  }
+
+  get retired(): AbortSignal {
+    return this.#retirement.signal;
+  }
+
+  deprecationsOf(schema: StructuralSchema): readonly Deprecation[] {
+    return deprecationsOf(schema);
+  }
+
+  get #serving(): Pick<InstalledResource, "store" | "storage"> {
+    this.#served ??= this.#serve();
+    return this.#served;
+  }
+
+  #serve(): Pick<InstalledResource, "store" | "storage"> {
+    const { definition, keys, view } = this;
+    const { storage, cache, admission, continueTokens, runtime, onHookError } = this.#options;
+    const storeContext: StoreContext = {
+      definition,
+      strategy: definition.strategy ?? {},
+      keys,
+      validator: compiledSchemaOf(definition).validator,
+      storage,
+      cache,
+      view,
+      codec: this.#codec,
+      admission,
+      continueTokens,
+      ...this.#shared,
+      writeTurns: createWriteTurns(),
+      runtime,
+      onHookError,
+    };
+    const store = createGenericStore(storeContext);
+    return { store, storage: definition.submit === undefined ? createServedStore(store, storeContext) : {} };
+  }
+}
+
+/** The end of a resource; its signal is made when somebody waits for it. */
+class Retirement {
+  #controller: AbortController | undefined;
+  #isOver = false;
+
+  get signal(): AbortSignal {
+    this.#controller ??= createSharedAbortController();
+    if (this.#isOver) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#isOver = true;
+    this.#controller?.abort();
+  }
 }

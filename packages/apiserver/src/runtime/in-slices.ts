@@ -16,11 +16,11 @@ const SLICE = 1_000;
 export async function inSlices<Item>(
   items: Iterable<Item>,
   visit: (item: Item) => void | Promise<void>,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   let visited = 0;
   for (const item of items) {
-    if (signal.aborted) return;
+    if (signal?.aborted === true) return;
     const visiting = visit(item);
     if (visiting !== undefined) await visiting;
     if (++visited % SLICE === 0) await nextTurn();

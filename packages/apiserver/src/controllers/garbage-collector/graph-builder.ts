@@ -58,13 +58,15 @@ export class GraphBuilder implements Disposable {
   }
 
   #follow({ view, keys }: ControlledResource): Disposable {
-    const stop = new AbortController();
+    // Many resources of many clusters have no objects, and then there is nothing to stop.
+    let stop: AbortController | undefined;
     const following = followView({ view, prefix: keys.prefix }, this.#port.runtime.scheduler, {
       replace: (objects) => {
         for (const key of [...this.#graph.allDependents]) {
           if (key.startsWith(keys.prefix) && view.get(key) === undefined) this.#forget(key, "");
         }
-        const scanning = this.#scan(view, objects, stop.signal).finally(() => this.#scans.delete(scanning));
+        stop ??= objects.length === 0 ? undefined : new AbortController();
+        const scanning = this.#scan(view, objects, stop?.signal).finally(() => this.#scans.delete(scanning));
         this.#scans.add(scanning);
       },
       put: (object, previous) => {
@@ -74,13 +76,13 @@ export class GraphBuilder implements Disposable {
     });
     return {
       [Symbol.dispose]() {
-        stop.abort();
+        stop?.abort();
         following[Symbol.dispose]();
       },
     };
   }
 
-  async #scan(view: CacheView, objects: readonly CachedObject[], signal: AbortSignal): Promise<void> {
+  async #scan(view: CacheView, objects: readonly CachedObject[], signal: AbortSignal | undefined): Promise<void> {
     const look = (object: CachedObject): void => {
       // What has changed since then was told as a change.
       if (view.get(object.key) !== object) return;

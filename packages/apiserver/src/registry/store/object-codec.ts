@@ -9,8 +9,8 @@ import { applyDefaults, pruneNulls } from "@postern/apimachinery/schema/default"
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
-import type { CacheEvent, CacheView } from "../../cache/watch-cache.ts";
-import type { StoredEntry } from "../../storage/storage.ts";
+import type { CacheEvent, CacheObserver, CacheView } from "../../cache/watch-cache.ts";
+import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import type { KindConversion, ResourceDefinition } from "../resource-definition.ts";
 
 export type ObjectCodec = {
@@ -24,7 +24,16 @@ export type ObjectCodec = {
   isStored(object: KubeObject, old: KubeObject, current: CachedObject): boolean;
 };
 
+/** API surfaces that serve the same definition share its codec. Definitions never change. */
+const codecs = new WeakMap<ResourceDefinition, ObjectCodec>();
+
 export function codecOf(definition: ResourceDefinition): ObjectCodec {
+  const known = codecs.get(definition) ?? createCodec(definition);
+  codecs.set(definition, known);
+  return known;
+}
+
+function createCodec(definition: ResourceDefinition): ObjectCodec {
   const { storedAs, storedSchemas, conversion } = definition;
   if (conversion !== undefined) return shapingCodec(conversion);
   if (storedSchemas !== undefined) return convertingCodec(definition, storedAs ?? definition, storedSchemas);
@@ -138,34 +147,55 @@ function equalButForVersion(a: KubeObject, b: KubeObject): boolean {
 }
 
 /** The records of a view as a codec shows them. */
-export function presentView(view: CacheView, show: (record: CachedObject) => CachedObject): CacheView {
-  const present = (event: CacheEvent): CacheEvent =>
-    event.type === "put"
-      ? {
-          type: "put",
-          object: show(event.object),
-          previous: event.previous === undefined ? undefined : show(event.previous),
-        }
-      : { type: "delete", object: show(event.object), previous: show(event.previous) };
-  return {
-    get revision() {
-      return view.revision;
-    },
-    get changedRevision() {
-      return view.changedRevision;
-    },
-    get size() {
-      return view.size;
-    },
-    count: (prefix, startAfter) => view.count(prefix, startAfter),
-    get(key) {
-      const object = view.get(key);
-      return object === undefined ? undefined : show(object);
-    },
-    list: (prefix, options) => view.list(prefix, options).map(show),
-    subscribe: (prefix, fromRevision, observer) =>
-      view.subscribe(prefix, fromRevision, { ...observer, events: (events) => observer.events(events.map(present)) }),
-  };
+export class PresentedView implements CacheView {
+  readonly #view: CacheView;
+  readonly #show: (record: CachedObject) => CachedObject;
+
+  constructor(view: CacheView, show: (record: CachedObject) => CachedObject) {
+    this.#view = view;
+    this.#show = show;
+  }
+
+  get revision(): Revision {
+    return this.#view.revision;
+  }
+
+  get changedRevision(): Revision {
+    return this.#view.changedRevision;
+  }
+
+  get size(): number {
+    return this.#view.size;
+  }
+
+  count(...call: Parameters<CacheView["count"]>): number {
+    return this.#view.count(...call);
+  }
+
+  get(key: string): CachedObject | undefined {
+    const object = this.#view.get(key);
+    return object === undefined ? undefined : this.#show(object);
+  }
+
+  list(...call: Parameters<CacheView["list"]>): readonly CachedObject[] {
+    return this.#view.list(...call).map(this.#show);
+  }
+
+  subscribe(prefix: string, fromRevision: Revision, observer: CacheObserver): Disposable {
+    const show = this.#show;
+    const present = (event: CacheEvent): CacheEvent =>
+      event.type === "put"
+        ? {
+            type: "put",
+            object: show(event.object),
+            previous: event.previous === undefined ? undefined : show(event.previous),
+          }
+        : { type: "delete", object: show(event.object), previous: show(event.previous) };
+    return this.#view.subscribe(prefix, fromRevision, {
+      ...observer,
+      events: (events) => observer.events(events.map(present)),
+    });
+  }
 }
 
 const headOf = (kind: GroupVersionKind): string =>
