@@ -65,21 +65,23 @@ const MOST_PLAIN_STEPS = 200_000;
 
 /** Compiles the schema: make one validator per schema and keep it. Patterns that are invalid fail every value. */
 export function createSchemaValidator(schema: StructuralSchema): SchemaValidator {
-  const compiled = compileSchema(schema);
+  // Not before the first value comes: of most kinds that a server serves nobody ever writes an object.
+  let compiledOnce: CompiledSchema | undefined;
+  const compiled = (): CompiledSchema => (compiledOnce ??= compileSchema(schema));
   const run = (
     value: JsonValue,
     oldValue: JsonValue | undefined,
     { path = "", most = Number.POSITIVE_INFINITY }: CheckOptions,
   ): readonly FieldError[] => {
     const walk = startWalk(path === "" ? [] : [path], spendUpTo(most));
-    check(compiled, value, oldValue, walk);
+    check(compiled(), value, oldValue, walk);
     return walk.errors;
   };
   let plain: PlainSchema | undefined;
   /** What patterns may take in one look, some milliseconds. */
   const steps = { left: 0 };
   const isPlain = (value: JsonValue): boolean => {
-    plain ??= plainSchemaOf(compiled, steps);
+    plain ??= plainSchemaOf(compiled(), steps);
     steps.left = MOST_PLAIN_STEPS;
     try {
       return isPlainlyValid(plain, value);

@@ -20,19 +20,22 @@ export const withTextLimits = (definition: ResourceDefinition): ResourceDefiniti
       }),
 });
 
+/** Of thousands of fields at each start: copied once, without a spread for each member. */
 function limited(schema: StructuralSchema): StructuralSchema {
-  const { properties, items, additionalProperties } = schema;
-  return {
-    ...schema,
-    ...(schema.type === "string" && schema.enum === undefined && schema.format !== "byte"
-      ? { maxLength: Math.min(schema.maxLength ?? MAX_TEXT_LENGTH, MAX_TEXT_LENGTH) }
-      : {}),
-    ...(properties === undefined
-      ? {}
-      : {
-          properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, limited(member)])),
-        }),
-    ...(items === undefined ? {} : { items: limited(items) }),
-    ...(typeof additionalProperties === "object" ? { additionalProperties: limited(additionalProperties) } : {}),
-  };
+  const { type, properties, items, additionalProperties } = schema;
+  const copy: { -readonly [Member in keyof StructuralSchema]: StructuralSchema[Member] } = { ...schema };
+  if (type === "string" && schema.enum === undefined && schema.format !== "byte") {
+    copy.maxLength = Math.min(schema.maxLength ?? MAX_TEXT_LENGTH, MAX_TEXT_LENGTH);
+  }
+  if (properties !== undefined) {
+    const members: Record<string, StructuralSchema> = {};
+    for (const name of Object.keys(properties)) {
+      const member = properties[name];
+      if (member !== undefined) members[name] = limited(member);
+    }
+    copy.properties = members;
+  }
+  if (items !== undefined) copy.items = limited(items);
+  if (typeof additionalProperties === "object") copy.additionalProperties = limited(additionalProperties);
+  return copy;
 }

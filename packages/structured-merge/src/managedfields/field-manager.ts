@@ -47,6 +47,18 @@ export type FieldManager = {
 };
 
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
+  // Not before the first write: of most kinds that a server serves there is none.
+  let coreOnce: FieldManagerCore | undefined;
+  const core = (): FieldManagerCore => (coreOnce ??= createCore(options));
+  return {
+    update: (input) => atOnce(updateManagedFields(core(), input)),
+    updateInSteps: (input) => updateManagedFields(core(), input),
+    apply: (input) => atOnce(applyConfiguration(core(), input)),
+    applyInSteps: (input) => applyConfiguration(core(), input),
+  };
+}
+
+function createCore(options: FieldManagerOptions): FieldManagerCore {
   const { groupVersion, hasStatus = false } = options;
   const schema = objectSchemaFrom(options.schema);
   const apiVersion = formatApiVersion(groupVersion);
@@ -64,17 +76,11 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     return updater;
   };
 
-  const core: FieldManagerCore = {
+  return {
     schema,
     apiVersion,
     updaterFor,
     untracked: fieldSetOf(...untracked),
     structs: Object.fromEntries((options.structs ?? []).map((name) => [name, {}])),
-  };
-  return {
-    update: (input) => atOnce(updateManagedFields(core, input)),
-    updateInSteps: (input) => updateManagedFields(core, input),
-    apply: (input) => atOnce(applyConfiguration(core, input)),
-    applyInSteps: (input) => applyConfiguration(core, input),
   };
 }
