@@ -97,7 +97,9 @@ function release({ body, place }: Call): void {
 
 /** Requests without a credential are distinguished by where they come from. */
 function claimantOf({ request, caller, credential }: Call): Claimant {
-  if (credential === undefined) return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress };
+  if (credential === undefined) {
+    return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress, isStranger: true };
+  }
   // Service accounts of different clusters have the same names.
   return { user: caller.uid === undefined ? caller.name : `${caller.name} ${caller.uid}`, key: credential.id };
 }

@@ -53,6 +53,15 @@ describe("places", () => {
     expect(given.slice(4)).toEqual(["b"]);
   });
 
+  it("go to those with a credential and to strangers in turns, from however many addresses these come", async () => {
+    const { given, take, giveBack } = takers(shared(1));
+    await take(of("first"));
+    const strangers = Array.from({ length: 20 }, (_, number) => ({ ...of(`s${number}`), isStranger: true }));
+    await take(...strangers, of("a"), of("b"), of("c"));
+    for (let times = 0; times < 8; times++) await giveBack();
+    expect(given.join(" ")).toBe("first a s0 b s1 c s2 s3 s4");
+  });
+
   it("go to whoever holds least when one is free again, and else in turns", async () => {
     const { given, take, giveBack } = takers(shared(4, { userShare: 1, keyShare: 1 }));
     await take(of("greedy"), of("greedy"), of("greedy"), of("greedy"));

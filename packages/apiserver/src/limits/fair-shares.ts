@@ -17,6 +17,8 @@ export type Claimant = {
   /** The user who proved to be there, not one who is impersonated; for requests without a credential their source. */
   readonly user: string;
   readonly key: string;
+  /** Without a credential. Strangers have every second place that becomes free between them, from however many addresses they come. */
+  readonly isStranger?: boolean;
 };
 
 export type FairShareLimits = {
@@ -80,7 +82,12 @@ export type BodyAccount = Disposable & {
 const WAITING_PER_PLACE = 10;
 
 type Waiter = { readonly key: string; readonly grant: () => void };
-type UserState = { taken: number; readonly keys: Map<string, number>; readonly waiting: Waiter[] };
+type UserState = {
+  taken: number;
+  readonly isStranger: boolean;
+  readonly keys: Map<string, number>;
+  readonly waiting: Waiter[];
+};
 
 export type FairSharesDeps = {
   readonly clock: Pick<Clock, "elapsed">;
@@ -104,7 +111,7 @@ export function createFairShares(
 
   const step = (): void => {
     if (turn.isOver()) {
-      setImmediate(step);
+      setImmediate(stepAnew);
       return;
     }
     for (let tried = 0; tried < LANES.length; tried++) {
@@ -116,6 +123,11 @@ export function createFairShares(
       return;
     }
     isStepping = false;
+  };
+  // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
+  const stepAnew = (): void => {
+    turn.beginAnew();
+    step();
   };
   const stepSoon = (): void => {
     if (isStepping) return;
@@ -196,13 +208,20 @@ class HeldPlace implements Disposable {
   }
 }
 
-/** The places of one lane. Among those who wait, whoever holds least comes first, and of these whoever came first. */
+/** Who may have the next place, and which of what waits it is. */
+type Next = { readonly user: string; readonly state: UserState; readonly at: number };
+
+/**
+ * The places of one lane. Those with a credential and those without take turns; among them whoever holds least comes first, and of these
+ * whoever came first.
+ */
 class LaneState {
   readonly #places: number;
   readonly #perUser: number;
   readonly #perKey: number;
   /** Those who hold or wait for something; whoever was served last stands last. */
   readonly #users = new Map<string, UserState>();
+  #isStrangersTurn = false;
   taken = 0;
   waiting = 0;
 
@@ -227,15 +246,17 @@ class LaneState {
     return waiting.length >= ofUser || waiting.filter((waiter) => waiter.key === key).length >= ofKey;
   }
 
-  hold({ user, key }: Claimant): void {
-    const state = this.#stateOf(user);
+  hold(claimant: Claimant): void {
+    const { key } = claimant;
+    const state = this.#stateOf(claimant);
     state.taken += 1;
     state.keys.set(key, (state.keys.get(key) ?? 0) + 1);
     this.taken += 1;
   }
 
-  giveBack({ user, key }: Claimant): void {
-    const state = this.#stateOf(user);
+  giveBack(claimant: Claimant): void {
+    const { user, key } = claimant;
+    const state = this.#stateOf(claimant);
     state.taken -= 1;
     const left = (state.keys.get(key) ?? 0) - 1;
     if (left > 0) state.keys.set(key, left);
@@ -244,13 +265,14 @@ class LaneState {
     this.#forget(user, state);
   }
 
-  enqueue({ user }: Claimant, waiter: Waiter): void {
-    this.#stateOf(user).waiting.push(waiter);
+  enqueue(claimant: Claimant, waiter: Waiter): void {
+    this.#stateOf(claimant).waiting.push(waiter);
     this.waiting += 1;
   }
 
-  leave({ user }: Claimant, waiter: Waiter): void {
-    const state = this.#stateOf(user);
+  leave(claimant: Claimant, waiter: Waiter): void {
+    const { user } = claimant;
+    const state = this.#stateOf(claimant);
     const at = state.waiting.indexOf(waiter);
     if (at >= 0) {
       state.waiting.splice(at, 1);
@@ -262,14 +284,20 @@ class LaneState {
   /** False where nobody waits who may have a place. */
   grantNext(): boolean {
     if (this.waiting === 0 || this.taken >= this.#places) return false;
-    let best: { readonly user: string; readonly state: UserState; readonly at: number } | undefined;
+    let known: Next | undefined;
+    let stranger: Next | undefined;
     for (const [user, state] of this.#users) {
+      const best = state.isStranger ? stranger : known;
       if (state.waiting.length === 0 || (best !== undefined && state.taken >= best.state.taken)) continue;
       const at = state.waiting.findIndex(({ key }) => this.#mayHold(state, key));
-      if (at >= 0) best = { user, state, at };
+      if (at < 0) continue;
+      if (state.isStranger) stranger = { user, state, at };
+      else known = { user, state, at };
     }
-    if (best === undefined) return false;
-    const { user, state, at } = best;
+    const next = this.#isStrangersTurn ? (stranger ?? known) : (known ?? stranger);
+    if (next === undefined) return false;
+    const { user, state, at } = next;
+    this.#isStrangersTurn = !state.isStranger;
     const [waiter] = state.waiting.splice(at, 1);
     this.waiting -= 1;
     this.#users.delete(user);
@@ -282,10 +310,10 @@ class LaneState {
     return state.taken < this.#perUser && (state.keys.get(key) ?? 0) < this.#perKey;
   }
 
-  #stateOf(user: string): UserState {
+  #stateOf({ user, isStranger = false }: Claimant): UserState {
     const known = this.#users.get(user);
     if (known !== undefined) return known;
-    const state = { taken: 0, keys: new Map<string, number>(), waiting: [] };
+    const state: UserState = { taken: 0, isStranger, keys: new Map(), waiting: [] };
     this.#users.set(user, state);
     return state;
   }

@@ -39,51 +39,73 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
 }
 
 // In which order requests are begun that arrive faster than they are worked on: one of each client after the other, and for so long at a
-// time that connections are looked after in between.
+// time that connections are looked after in between. Clients that nobody knows yet have every second turn between them: strangers can come from
+// any number of addresses, and a known client waits for one of them at most.
+
+export type Arriving = {
+  /** Who or where: requests of the same client wait for each other. */
+  readonly client: string;
+  /** Whether the client has shown a valid credential before. */
+  readonly isKnown: boolean;
+};
 
 export type Arrivals = {
   /** Calls `begin` soon: what the client takes back in the same moment need not be begun. */
-  add(client: string, begin: () => void): void;
+  add(arriving: Arriving, begin: () => void): void;
   /** The same, but at once where there is time for it. */
-  addAtOnce(client: string, begin: () => void): void;
+  addAtOnce(arriving: Arriving, begin: () => void): void;
 };
 
+/** What waits of each client; whoever was served last stands last. */
+type Crowd = Map<string, (() => void)[]>;
+
 export function createArrivals(turn: Turn): Arrivals {
-  /** Whoever was served last stands last. */
-  const waiting = new Map<string, (() => void)[]>();
+  const known: Crowd = new Map();
+  const strangers: Crowd = new Map();
+  let isStrangersTurn = false;
+  const isEmpty = (): boolean => known.size === 0 && strangers.size === 0;
 
   const step = (): void => {
-    for (const [client, begins] of waiting) {
-      if (turn.isOver()) {
-        setImmediate(beginTurn);
-        return;
-      }
-      waiting.delete(client);
-      const begin = begins.shift();
-      if (begins.length > 0) waiting.set(client, begins);
-      // What the request does before it first waits runs before the next is begun, so that the time it takes is known.
-      if (waiting.size > 0) queueMicrotask(() => process.nextTick(step));
-      begin?.();
+    if (isEmpty()) return;
+    if (turn.isOver()) {
+      setImmediate(beginTurn);
       return;
     }
+    const crowd = strangers.size > 0 && (isStrangersTurn || known.size === 0) ? strangers : known;
+    isStrangersTurn = crowd === known;
+    const begin = takeFirst(crowd);
+    // What the request does before it first waits runs before the next is begun, so that the time it takes is known.
+    if (!isEmpty()) queueMicrotask(() => process.nextTick(step));
+    begin?.();
   };
   const beginTurn = (): void => {
     turn.beginAnew();
     step();
   };
-  const add: Arrivals["add"] = (client, begin) => {
-    if (waiting.size === 0) setImmediate(beginTurn);
-    const begins = waiting.get(client);
-    if (begins === undefined) waiting.set(client, [begin]);
+  const add: Arrivals["add"] = ({ client, isKnown }, begin) => {
+    if (isEmpty()) setImmediate(beginTurn);
+    const crowd = isKnown ? known : strangers;
+    const begins = crowd.get(client);
+    if (begins === undefined) crowd.set(client, [begin]);
     else begins.push(begin);
   };
   return {
     add,
-    addAtOnce(client, begin) {
-      if (waiting.size === 0 && !turn.isOver()) begin();
-      else add(client, begin);
+    addAtOnce(arriving, begin) {
+      if (isEmpty() && !turn.isOver()) begin();
+      else add(arriving, begin);
     },
   };
+}
+
+function takeFirst(crowd: Crowd): (() => void) | undefined {
+  for (const [client, begins] of crowd) {
+    crowd.delete(client);
+    const begin = begins.shift();
+    if (begins.length > 0) crowd.set(client, begins);
+    return begin;
+  }
+  return undefined;
 }
 
 // In which order long work is gone on with. Work on one large object takes longer than others should wait: it is done in parts, of which one is

@@ -26,6 +26,7 @@ import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
 import { refuseMalformedRequest } from "./malformed-request.ts";
+import { createReadTurns, type ReadConnection } from "./read-turns.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
@@ -73,11 +74,14 @@ type SocketState = Guest & {
   readonly socket: TLSSocket;
   /** Whose turn it is to have a request begun: the user who was last known on it, until then where it comes from. */
   client: string;
+  isKnown: boolean;
   readonly connection: Connection;
   active: number;
   /** Streams that were opened since the event loop last turned. */
   opened: number;
   session: ServerHttp2Session | undefined;
+  /** Where it speaks HTTP/2. */
+  reading: ReadConnection | undefined;
 };
 
 export class HttpTransport {
@@ -95,6 +99,7 @@ export class HttpTransport {
   readonly #byPeer = new Map<string, SocketState>();
   readonly #exchanges = new Set<Exchange>();
   readonly #arrivals: Arrivals;
+  readonly #reading = createReadTurns();
   #closed: Promise<void> | undefined;
 
   constructor(options: HttpTransportOptions) {
@@ -207,21 +212,27 @@ export class HttpTransport {
       if (user === known) return;
       known = user;
       state.client = `user ${user}`;
+      state.isKnown = true;
+      state.reading?.know(user);
       this.#gate.know(state, user);
     };
     const state: SocketState = {
       socket,
       client: sourceOf(socket.remoteAddress),
+      isKnown: false,
       connection: describeConnection(socket, { know, backlog: this.#backlog.connection() }),
       active: 0,
       opened: 0,
       session: undefined,
+      reading: undefined,
       remoteAddress: socket.remoteAddress ?? "",
       remotePort: socket.remotePort ?? 0,
       isBusy: () => state.active > 0,
-      end(reason) {
+      end: (reason) => {
         if (state.session === undefined) socket.destroy();
-        else endSession(state.session, REASONS[reason], scheduler);
+        else endSession(state.session, socket, REASONS[reason], scheduler);
+        // Of a flood all is taken that is in the packet, and the rest is not even read.
+        if (reason === "flood") state.reading?.stop();
       },
     };
     const peer = peerOf(socket);
@@ -232,6 +243,7 @@ export class HttpTransport {
       this.#sockets.delete(socket);
       this.#byPeer.delete(peer);
       this.#gate.leave(state);
+      state.reading?.[Symbol.dispose]();
     });
   }
 
@@ -242,6 +254,7 @@ export class HttpTransport {
       return;
     }
     state.session = session;
+    state.reading = this.#reading.join(state.socket);
     this.#sessions.set(session, state);
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
     session.once("close", () => this.#sessions.delete(session));
@@ -266,7 +279,7 @@ export class HttpTransport {
       state.active -= 1;
     });
     // Once everything has been read that came with it: of requests that were cancelled in the same breath none is worked on.
-    this.#arrivals.add(state.client, () => this.#beginStream(stream, headers, rawHeaders, state.connection));
+    this.#arrivals.add(state, () => this.#beginStream(stream, headers, rawHeaders, state.connection));
   }
 
   /** Before any of them is answered a client can have opened as many as it may have, unless it takes them back at once. */
@@ -277,7 +290,10 @@ export class HttpTransport {
       });
     }
     state.opened += 1;
-    return state.opened > OPENED_IN_A_TURN * this.#limits.maxConcurrentStreams;
+    state.reading?.opened();
+    const { maxConcurrentStreams } = this.#limits;
+    // A new client opens at most as many as it may, and has had no answer yet to take any back for.
+    return state.opened > (state.isKnown ? OPENED_IN_A_TURN * maxConcurrentStreams : maxConcurrentStreams);
   }
 
   #beginStream(
@@ -303,8 +319,8 @@ export class HttpTransport {
   }
 
   /** A client of HTTP/1.1 may close its side behind the request, and takes nothing back. */
-  #beginAtOnce(exchange: Exchange, { client }: SocketState): void {
-    this.#arrivals.addAtOnce(client, () => this.#begin(exchange));
+  #beginAtOnce(exchange: Exchange, state: SocketState): void {
+    this.#arrivals.addAtOnce(state, () => this.#begin(exchange));
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {

@@ -1,0 +1,81 @@
+import { once } from "node:events";
+import type { TLSSocket } from "node:tls";
+import { expect, it, onTestFinished } from "vitest";
+import { createReadTurns } from "./read-turns.ts";
+import { createTlsServer } from "./secure-server.ts";
+import { serverCertificate } from "./testing/serve-handler.ts";
+import { http2, openHttp2 } from "./testing/test-clients.ts";
+import { DEFAULT_TRANSPORT_LIMITS } from "./transport-limits.ts";
+
+/** A real server of HTTP/2 that answers 200, and its side of a new connection. */
+async function connections() {
+  const server = createTlsServer(serverCertificate, DEFAULT_TRANSPORT_LIMITS);
+  const paths: string[] = [];
+  server.on("stream", (stream, headers) => {
+    paths.push(headers[":path"] ?? "");
+    stream.respond({ ":status": 200 }, { endStream: true });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  const connect = async () => {
+    const accepted = once(server, "secureConnection");
+    const session = openHttp2(port);
+    onTestFinished(() => session.destroy());
+    const [socket] = (await accepted) as [TLSSocket];
+    await http2(session, { ":path": "/first" });
+    return { session, socket };
+  };
+  return { paths, connect };
+}
+
+it("security book 48: nothing is read of a connection that is stopped", async () => {
+  const { paths, connect } = await connections();
+  const [flooding, other] = [await connect(), await connect()];
+  createReadTurns().join(flooding.socket).stop();
+  const never = flooding.session.request({ ":path": "/flood" });
+  never.on("error", () => undefined);
+  for (let times = 0; times < 5; times++) await http2(other.session, { ":path": "/other" });
+  expect(paths).not.toContain("/flood");
+});
+
+/** Connections of one crowd, of which each opens `streams` in every turn in which it is read, and which of them are read in each turn. */
+async function readInEachTurn(streams: readonly number[], turns: number) {
+  const { join } = createReadTurns();
+  const isRead = streams.map(() => true);
+  const connections = streams.map((_, number) => {
+    const set = (value: boolean) => () => {
+      isRead[number] = value;
+    };
+    return join({ _handle: { readStop: set(false), readStart: set(true) } } as unknown as TLSSocket);
+  });
+  const seen: string[] = [];
+  for (let turn = 0; turn < turns; turn++) {
+    seen.push(isRead.map((is) => (is ? "x" : "-")).join(""));
+    for (const [number, connection] of connections.entries())
+      for (let each = 0; isRead[number] && each < (streams[number] ?? 0); each++) connection.opened();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return seen;
+}
+
+it("security book 48: of many busy connections one is read in each turn of the event loop", async () => {
+  expect(await readInEachTurn([200, 200, 200], 6)).toEqual(["xxx", "x--", "-x-", "--x", "x--", "-x-"]);
+});
+
+it("security book 48: connections that bring little are soon read again", async () => {
+  expect(await readInEachTurn([1, 1, 129, 1, 1, 1, 1], 4)).toEqual(["xxxxxxx", "x------", "xxx----", "---x---"]);
+  expect(await readInEachTurn([1, 1, 1, 50, 50], 3)).toEqual(["xxxxx", "xxxxx", "xxxxx"]);
+});
+
+it("security book 48: a connection that is held is read on, and by its user's right once that is known", async () => {
+  const { connect } = await connections();
+  const { join } = createReadTurns();
+  const all = [await connect(), await connect(), await connect()];
+  const [first, second] = all.map(({ socket }) => join(socket));
+  for (let each = 0; each < 200; each++) first?.opened();
+  second?.know("good");
+  const answers = await Promise.all(all.map(({ session }) => http2(session, { ":path": "/held" })));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+});

@@ -1,0 +1,123 @@
+// In which order connections of HTTP/2 are read that bring much at once. All that came in a packet is taken before anything else is done, so that
+// many busy connections would be read in one turn of the event loop while everybody else waits. Connections of one user, and those of
+// all strangers together, may open so many streams in a turn; then none of them is read any more, until the next turns: first one, and twice as
+// many in each turn that stays below the limit.
+
+import type { TLSSocket } from "node:tls";
+
+/** An open connection. Closing it must be told. */
+export type ReadConnection = Disposable & {
+  /** It has opened a stream. */
+  opened(): void;
+  /** Whose it turned out to be. */
+  know(user: string): void;
+  /** Nothing that comes is wanted any more. */
+  stop(): void;
+};
+
+export type ReadTurns = { join(socket: TLSSocket): ReadConnection };
+
+/** Some milliseconds of work: each costs a tenth of what its request will. */
+const STREAMS_IN_A_TURN = 128;
+
+/** Those who are read together. */
+type Crowd = {
+  readonly sockets: Set<TLSSocket>;
+  /** Those that are not read now, in the order in which they will be. */
+  readonly held: Set<TLSSocket>;
+  /** Streams that were opened since the event loop last turned. */
+  opened: number;
+  /** How many connections were let go on in the last turn. */
+  released: number;
+};
+
+export function createReadTurns(): ReadTurns {
+  const crowds = new Map<string, Crowd>();
+  /** Those with anything to do at the end of the turn. */
+  const busy = new Set<Crowd>();
+
+  const endTurn = (): void => {
+    for (const crowd of busy) {
+      const isWithin = crowd.opened <= STREAMS_IN_A_TURN;
+      crowd.opened = 0;
+      crowd.released = isWithin ? crowd.released * 2 : 1;
+      release(crowd);
+      if (crowd.held.size === 0) busy.delete(crowd);
+    }
+    if (busy.size > 0) setImmediate(endTurn);
+  };
+  const attend = (crowd: Crowd): void => {
+    if (busy.size === 0) setImmediate(endTurn);
+    busy.add(crowd);
+  };
+  const crowdOf = (name: string): Crowd => {
+    const known = crowds.get(name);
+    if (known !== undefined) return known;
+    const crowd = { sockets: new Set<TLSSocket>(), held: new Set<TLSSocket>(), opened: 0, released: 1 };
+    crowds.set(name, crowd);
+    return crowd;
+  };
+  return {
+    join(socket) {
+      let name = "strangers";
+      let crowd = crowdOf(name);
+      crowd.sockets.add(socket);
+      const leave = (): void => {
+        crowd.sockets.delete(socket);
+        if (crowd.held.delete(socket)) readOn(socket);
+        if (crowd.sockets.size === 0 && crowds.get(name) === crowd) crowds.delete(name);
+      };
+      return {
+        opened() {
+          crowd.opened += 1;
+          attend(crowd);
+          if (crowd.opened === STREAMS_IN_A_TURN + 1) holdAll(crowd);
+        },
+        know(user) {
+          leave();
+          name = `user ${user}`;
+          crowd = crowdOf(name);
+          crowd.sockets.add(socket);
+        },
+        stop() {
+          leave();
+          readNoFurther(socket);
+        },
+        [Symbol.dispose]: leave,
+      };
+    },
+  };
+}
+
+function holdAll({ sockets, held }: Crowd): void {
+  for (const socket of sockets) {
+    if (held.has(socket)) continue;
+    held.add(socket);
+    readNoFurther(socket);
+  }
+}
+
+function release({ held, released }: Crowd): void {
+  let left = released;
+  for (const socket of held) {
+    if (left-- === 0) return;
+    held.delete(socket);
+    readOn(socket);
+  }
+}
+
+/**
+ * A session of HTTP/2 has the handle under its socket to itself, and `socket.pause` does not reach it. These two methods do: all streams of Node
+ * have them, and its own sockets use them so.
+ * Source: node/lib/net.js, Socket.prototype.pause; node/src/stream_base.h
+ */
+type Handle = { readStop?(): unknown; readStart?(): unknown };
+
+const readNoFurther = (socket: TLSSocket): unknown => handleOf(socket)?.readStop?.();
+const readOn = (socket: TLSSocket): unknown => handleOf(socket)?.readStart?.();
+
+/** Undefined once the socket is closed. */
+function handleOf(socket: TLSSocket): Handle | undefined {
+  // Not in Node's types.
+  return (socket as { _handle?: Handle | null })._handle ?? undefined;
+}
