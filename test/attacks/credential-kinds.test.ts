@@ -53,6 +53,8 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/users",
     "management/virtualclusterinstances",
     "management/virtualclusterinstances/status",
+    "management/virtualclustertemplates",
+    "management/virtualclustertemplates/status",
     // Lists of credentials by their IDs, which are no secrets; writing to them revokes.
     "management/ownedaccesskeys/credentials",
     "management/teams/accesskeys",

@@ -51,6 +51,7 @@ const BY_KIND: { readonly [kind: string]: object } = {
   },
   Cluster: { spec: { local: true } },
   VirtualClusterInstance: instance,
+  VirtualClusterTemplate: { spec: { parameters: [{ variable: "team" }], template: {} } },
   SpaceInstance: instance,
   Secret: { data: { a: "MQ==" }, type: "Opaque" },
   ConfigMap: { data: { a: "1" } },

@@ -59,12 +59,12 @@ export const projectFields = s
           .describe("Additional access rules for the project. Stored, but has no effect: use spec.members."),
         allowedTemplates: s
           .list(allowedTemplateFields)
-          .describe(
-            "Templates that are allowed in the project. Stored, but has no effect: this release has no templates.",
-          ),
+          .describe("Templates of virtual clusters that instances of the project may refer to. Defaults to all."),
         requireTemplate: s
           .object({ disabled: s.boolean().describe("Whether instances can be created without a template.") })
-          .describe("Whether instances require a template. Stored, but has no effect: this release has no templates."),
+          .describe(
+            "disabled: false requires a templateRef of new virtual clusters, but for those with the verb restrict on the project. Defaults to no requirement.",
+          ),
         requirePreset: s
           .object({ disabled: s.boolean().describe("Whether instances can be created without a preset.") })
           .describe("Whether instances require a preset. Stored, but has no effect."),

@@ -12,7 +12,7 @@ export type Phase = (typeof PHASES)[number];
 const templateRefFields = s.object({
   name: s.string().describe("Name of the template."),
   version: s.string().describe("Version of the template, such as 1.2.x. Defaults to the newest."),
-  syncOnce: s.boolean().describe("Whether the template is applied only once."),
+  syncOnce: s.boolean().describe("Whether later changes of the template are ignored."),
 });
 
 const clusterRefFields = s.object({
@@ -28,13 +28,13 @@ const specFields = s.object({
     "User or team that owns the virtual cluster, with all permissions in it. Defaults to the caller.",
   ),
   templateRef: templateRefFields.describe(
-    "Template that the instance was created from. Stored, but has no effect: this release has no templates.",
+    "VirtualClusterTemplate that the virtual cluster is made from. Has no effect beside spec.template.",
   ),
   template: templateFields.describe("Template of the virtual cluster."),
   clusterRef: clusterRefFields.describe(
     "Cluster and namespace of the virtual cluster. The server fills in what is unset at creation, except for the cluster of an external one. Immutable.",
   ),
-  parameters: s.string().describe("Template parameters, as YAML."),
+  parameters: s.string().describe("Parameters of the template that templateRef names, as YAML."),
   extraAccessRules: insideAccessRules.describe("Additional ClusterRoles inside, for users and teams."),
   access: s.list(accessRuleFields).describe("Additional access rules for the instance."),
   networkPeer: s
@@ -79,10 +79,10 @@ export type VirtualClusterInstanceStatus = Infer<typeof statusFields>;
 export const isRunByOthers = ({ spec }: Pick<VirtualClusterInstance, "spec">): boolean =>
   spec?.external === true || spec?.standalone === true;
 
-/** What is made of the template. This release has no templates to draw from: it is what the spec says. */
-export const renderTemplate = ({ spec }: VirtualClusterInstance): VirtualClusterInstanceStatus["virtualCluster"] =>
-  spec?.template;
+/** What the virtual cluster is made from: a template of its own, or the rendered one that it refers to. */
+export const templateOf = ({ spec, status }: Pick<VirtualClusterInstance, "spec" | "status">) =>
+  spec?.template ?? status?.virtualCluster;
 
 /** Whether clients may reach it by themselves, so that kubeconfigs are handed out. */
-export const hasIngressEndpoint = ({ spec, status }: VirtualClusterInstance): boolean =>
-  (spec?.template ?? status?.virtualCluster)?.accessPoint?.ingress?.enabled === true;
+export const hasIngressEndpoint = (instance: VirtualClusterInstance): boolean =>
+  templateOf(instance)?.accessPoint?.ingress?.enabled === true;

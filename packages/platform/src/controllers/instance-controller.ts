@@ -43,7 +43,7 @@ type Instance = KubeObject & { readonly status?: { readonly ignoreReconciliation
 
 export function createInstanceController<T extends Instance>(
   port: Omit<ControllerPort, "resources">,
-  { instances, clusters }: InstancesAndClusters,
+  { instances, clusters, templates }: InstancesAndClusters,
   work: InstanceWork<T>,
 ): Controller {
   const { clock, scheduler } = port.runtime;
@@ -89,16 +89,21 @@ export function createInstanceController<T extends Instance>(
     return updateControlled(port, instances, instance, { subresource: "status", transform }, signal);
   };
 
-  const following = followInstances({ instances, clusters }, scheduler, queue);
+  const following = followInstances({ instances, clusters, ...(templates && { templates }) }, scheduler, queue);
   return createQueueController(queue, [following]);
 }
 
 // Brings instances to their controller when they change, and when a cluster does in which they may live.
 
-type InstancesAndClusters = { readonly instances: ControlledResource; readonly clusters: ControlledResource };
+type InstancesAndClusters = {
+  readonly instances: ControlledResource;
+  readonly clusters: ControlledResource;
+  /** What instances are made from. Absent: nothing that could change. */
+  readonly templates?: ControlledResource;
+};
 
 function followInstances(
-  { instances, clusters }: InstancesAndClusters,
+  { instances, clusters, templates }: InstancesAndClusters,
   scheduler: Scheduler,
   queue: Pick<WorkQueue, "add">,
 ): Disposable {
@@ -106,16 +111,14 @@ function followInstances(
   const requeueAll = (): void => {
     for (const { key } of instances.view.list(instances.keys.prefix)) queue.add(key);
   };
-  // Whether an instance can be reached follows from its cluster as well.
-  const ofClusters = followView({ view: clusters.view, prefix: clusters.keys.prefix }, scheduler, {
-    replace: requeueAll,
-    put: requeueAll,
-    delete: requeueAll,
-  });
+  // Whether an instance can be reached follows from its cluster as well, and what it is made of from its template.
+  const others = [clusters, ...(templates === undefined ? [] : [templates])].map(({ view, keys }) =>
+    followView({ view, prefix: keys.prefix }, scheduler, { replace: requeueAll, put: requeueAll, delete: requeueAll }),
+  );
   return {
     [Symbol.dispose]() {
       ofInstances[Symbol.dispose]();
-      ofClusters[Symbol.dispose]();
+      for (const each of others) each[Symbol.dispose]();
     },
   };
 }

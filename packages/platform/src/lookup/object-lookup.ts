@@ -7,6 +7,7 @@ import type { Cluster } from "../api/cluster.ts";
 import type { Project } from "../api/project.ts";
 import type { SpaceInstance } from "../api/space-instance.ts";
 import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
+import type { VirtualClusterTemplate } from "../api/virtual-cluster-template.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
 export type ObjectLookup = {
@@ -15,6 +16,7 @@ export type ObjectLookup = {
   cluster(name: string): Cluster | undefined;
   clusterRole(name: string): KubeObject | undefined;
   virtualClusterInstance(namespace: string, name: string): VirtualClusterInstance | undefined;
+  virtualClusterTemplate(name: string): VirtualClusterTemplate | undefined;
   spaceInstance(namespace: string, name: string): SpaceInstance | undefined;
   /** How many there are in a namespace. */
   countIn(plural: "virtualclusterinstances" | "spaceinstances", namespace: string): number;
@@ -22,6 +24,8 @@ export type ObjectLookup = {
   refresh(signal: AbortSignal): Promise<void>;
   /** By name. */
   clusters(): readonly Cluster[];
+  /** By name. */
+  virtualClusterTemplates(): readonly VirtualClusterTemplate[];
 };
 
 /** The registry is asked when something is looked up, so that the resources may be made before it. */
@@ -35,6 +39,10 @@ export function createObjectLookup(
     const resource = find(plural, group);
     return resource?.view.get(resource.keys.of(namespace, name))?.decode();
   }
+  function all(plural: string): readonly KubeObject[] {
+    const resource = find(plural);
+    return resource?.view.list(resource.keys.prefix).map((object) => object.decode()) ?? [];
+  }
   // What is stored has gone through the schema of its kind.
   return {
     project: (name) => get("projects", "", name) as Project | undefined,
@@ -42,16 +50,14 @@ export function createObjectLookup(
     clusterRole: (name) => get("clusterroles", "", name, RBAC_GROUP),
     virtualClusterInstance: (namespace, name) =>
       get("virtualclusterinstances", namespace, name) as VirtualClusterInstance | undefined,
+    virtualClusterTemplate: (name) => get("virtualclustertemplates", "", name) as VirtualClusterTemplate | undefined,
     spaceInstance: (namespace, name) => get("spaceinstances", namespace, name) as SpaceInstance | undefined,
     countIn(plural, namespace) {
       const resource = find(plural);
       return resource === undefined ? 0 : resource.view.list(resource.keys.inNamespace(namespace)).length;
     },
     refresh: async (signal) => void (await refresh(signal)),
-    clusters() {
-      const resource = find("clusters");
-      if (resource === undefined) return [];
-      return resource.view.list(resource.keys.prefix).map((object) => object.decode() as Cluster);
-    },
+    clusters: () => all("clusters") as readonly Cluster[],
+    virtualClusterTemplates: () => all("virtualclustertemplates") as readonly VirtualClusterTemplate[],
   };
 }

@@ -56,6 +56,7 @@ import { withTextLimits } from "./text-limits.ts";
 import { type TrustRuleResourceDeps, trustRules } from "./trust-rules/index.ts";
 import { users } from "./users/index.ts";
 import { type VirtualClusterInstancesDeps, virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
+import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
 
 export type PlatformResourceDeps = PlatformContext & {
   readonly authorizer: Authorizer;
@@ -122,6 +123,7 @@ export function platformResources(deps: PlatformResourceDeps): readonly Resource
     projects({ ...deps, checkMembership, visibility: visibilityOf("projects") }),
     clusters({ ...deps, keys: controlPlaneKeys, visibility: visibilityOf("clusters") }),
     virtualClusterInstances({ ...deps, proxyFallback, credentials, visibility: visibilityOf("virtualclusterinstances") }),
+    virtualClusterTemplates(deps),
     spaceInstances({ ...deps, visibility: visibilityOf("spaceinstances") }),
     selves({ ...deps, identityOf }),
     ownSelfSubjectAccessReviews(deps),

@@ -1,7 +1,7 @@
 // Nobody hands out more of a virtual cluster or space than they have: the check on its owner, access list and roles inside.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -104,20 +104,26 @@ export async function checkInstanceGrants(
       );
     }
   }
-  const objects = objectsOf(instance);
-  if (objects === "" || objects === objectsOf(old)) return;
+  const applied = appliedBy(instance);
+  if (applied === undefined || equalJson(applied, appliedBy(old) ?? null)) return;
   const opensInside = (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", ""));
   if (!opensInside || !((await holds(everything)) || hasInside("cluster-admin"))) {
-    throw refuse("spec.template.objects is applied with all rights inside, which you do not have");
+    throw refuse(`spec.${applied.by} is applied with all rights inside, which you do not have`);
   }
 }
 
-/** What is applied inside is applied with all rights there are inside. */
-function objectsOf(instance: KubeObject | undefined): string {
+/** What is applied inside is applied with all rights there are inside, whether it stands in the instance or in a template that it names. */
+function appliedBy(instance: KubeObject | undefined): { readonly by: string; readonly what: JsonValue } | undefined {
   const spec = instance?.["spec"];
-  const template = isJsonObject(spec) ? spec["template"] : undefined;
-  const objects = isJsonObject(template) ? template["objects"] : undefined;
-  return typeof objects === "string" ? objects : "";
+  if (!isJsonObject(spec)) return undefined;
+  const { template, templateRef, parameters } = spec;
+  if (isJsonObject(template)) {
+    const { objects } = template;
+    return typeof objects === "string" && objects !== "" ? { by: "template.objects", what: objects } : undefined;
+  }
+  const name = isJsonObject(templateRef) ? templateRef["name"] : undefined;
+  if (typeof name !== "string" || name === "") return undefined;
+  return { by: "templateRef", what: [templateRef ?? null, parameters ?? ""] };
 }
 
 type People = { readonly users: readonly string[]; readonly teams: readonly string[] };

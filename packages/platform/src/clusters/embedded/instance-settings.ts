@@ -4,7 +4,7 @@ import { followView, type ViewFollower, type ViewPrefix } from "@postern/apiserv
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Project } from "../../api/project.ts";
 import { quotaOf } from "../../api/project-quotas.ts";
-import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import { templateOf, type VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { ClusterSettings } from "./embedded-cluster.ts";
 import { DEFAULT_SHARE, type StorageShare } from "./metered-storage.ts";
@@ -27,9 +27,9 @@ export function createInstanceSettings(
   const ofInstances = followView(
     instances,
     scheduler,
-    following<VirtualClusterInstance, Told>(told, ({ metadata, spec }) => [
-      metadata.uid ?? "",
-      { namespace: metadata.namespace ?? "", workloads: spec?.template?.workloads ?? "" },
+    following<VirtualClusterInstance, Told>(told, (instance) => [
+      instance.metadata.uid ?? "",
+      { namespace: instance.metadata.namespace ?? "", workloads: templateOf(instance)?.workloads ?? "" },
     ]),
   );
   const ofProjects = followView(

@@ -3,15 +3,15 @@
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { type Condition, withCondition } from "../../api/conditions.ts";
-import {
-  type Phase,
-  renderTemplate,
-  type VirtualClusterInstance,
-  type VirtualClusterInstanceStatus,
+import type {
+  Phase,
+  VirtualClusterInstance,
+  VirtualClusterInstanceStatus,
 } from "../../api/virtual-cluster-instance.ts";
 import { type BackendRegistry, reasonOf } from "../../clusters/backend-registry.ts";
 import { hashOfObjects, ObjectsError } from "../../clusters/embedded/apply-objects.ts";
 import { insideRoles } from "../../clusters/inside-roles.ts";
+import { type RenderDeps, type RenderedTemplate, renderTemplate } from "../../clusters/render-template.ts";
 import { isAsleep, SLEEPING, SLEEPING_HEALTH } from "../../clusters/sleep.ts";
 import type { VirtualClusterBackend, VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -23,6 +23,8 @@ export type VirtualClusterControllerDeps = {
   readonly names: PlatformNames;
   readonly instances: ControlledResource;
   readonly clusters: ControlledResource;
+  readonly templates: ControlledResource;
+  readonly lookup: RenderDeps["lookup"];
   readonly backends: BackendRegistry;
   /** Removes everything that an instance has beside its object. By uid; may be called again. */
   readonly remove: (uid: string, signal: AbortSignal) => Promise<void>;
@@ -34,21 +36,26 @@ export type VirtualClusterControllerDeps = {
 
 export const createVirtualClusterController = (
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, backends, remove, stop, recheckMs }: VirtualClusterControllerDeps,
+  { names, instances, clusters, templates, lookup, backends, remove, stop, recheckMs }: VirtualClusterControllerDeps,
 ): Controller =>
   createInstanceController<VirtualClusterInstance>(
     port,
-    { instances, clusters },
+    { instances, clusters, templates },
     {
       queueName: "virtual_cluster_instance",
       finalizer: virtualClusterFinalizer(names),
       recheckMs: { unready: recheckMs, remote: recheckMs },
-      statusOf: instanceStatus,
+      statusOf: (instance, health, now, objects) =>
+        instanceStatus(instance, madeFrom(instance, { names, lookup }), { health, now, objects }),
 
       async bringUp(instance, signal) {
         try {
           const backend = backends.backendOf(instance);
           const { isRemote } = backend;
+          const { template, fault } = madeFrom(instance, { names, lookup });
+          if (template === undefined && fault !== undefined) {
+            return { isRemote, health: { ready: false, reason: "TemplateNotApplied", message: fault } };
+          }
           if (!isRemote && isAsleep(instance, names)) {
             await stop(instance.metadata.uid ?? "");
             return { isRemote, health: SLEEPING_HEALTH };
@@ -59,7 +66,7 @@ export const createVirtualClusterController = (
           if (!isRemote && instance.status?.phase !== "Ready")
             await backend.bindRoles(insideRoles(instance, names), signal);
           const health = before.ready ? before : await backend.health(signal);
-          return { isRemote, health, objects: await objectsIn(instance, backend, signal) };
+          return { isRemote, health, objects: await objectsIn(instance, template?.objects ?? "", backend, signal) };
         } catch (error) {
           if (!isRefusal(error)) throw error;
           return { isRemote: true, health: { ready: false, ...reasonOf(error) } };
@@ -75,11 +82,11 @@ export const createVirtualClusterController = (
 
 /** Applies the objects of the template where they are not yet, or no longer, those that were applied. */
 async function objectsIn(
-  { spec, status }: VirtualClusterInstance,
+  { status }: VirtualClusterInstance,
+  text: string,
   backend: VirtualClusterBackend,
   signal: AbortSignal,
 ): Promise<AppliedObjects | undefined> {
-  const text = spec?.template?.objects ?? "";
   if (text.trim() === "" || backend.applyObjects === undefined) return undefined;
   const hash = hashOfObjects(text);
   const isApplied = status?.conditions?.some(({ type, status: holds }) => type === OBJECTS_APPLIED && holds === "True");
@@ -95,6 +102,24 @@ async function objectsIn(
 
 const OBJECTS_APPLIED = "ObjectsApplied";
 
+type MadeFrom = Pick<RenderedTemplate, "template"> & { readonly fault?: string | undefined };
+
+/** Where a template can no longer be rendered, the virtual cluster stays what it was made from. */
+function madeFrom(instance: VirtualClusterInstance, deps: RenderDeps): MadeFrom {
+  const { template, faults, missing } = renderTemplate(instance, deps);
+  const fault =
+    missing ??
+    (faults.length === 0 ? undefined : faults.map(({ field, message }) => `${field}: ${message}`).join("; "));
+  if (fault === undefined) return { ...(template === undefined ? {} : { template }) };
+  const before = instance.status?.virtualCluster;
+  return { fault, ...(before === undefined ? {} : { template: before }) };
+}
+
+const templateCondition = (fault: string | undefined) =>
+  fault === undefined
+    ? { type: "TemplateApplied", holds: true, reason: "Rendered", message: "the template is filled in" }
+    : { type: "TemplateApplied", holds: false, reason: "NotRendered", message: fault };
+
 const objectsCondition = ({ fault }: AppliedObjects) =>
   fault === undefined
     ? { type: OBJECTS_APPLIED, holds: true, reason: "Applied", message: "all objects of the template are applied" }
@@ -108,20 +133,21 @@ const isRefusal = (error: unknown): error is ApiError => isApiError(error, "Serv
 /** `now` in milliseconds. */
 function instanceStatus(
   instance: VirtualClusterInstance,
-  health: VirtualClusterHealth,
-  now: number,
-  objects?: AppliedObjects,
+  { template, fault }: MadeFrom,
+  { health, now, objects }: { health: VirtualClusterHealth; now: number; objects?: AppliedObjects | undefined },
 ): VirtualClusterInstanceStatus {
   const { reason: _reason, message: _message, virtualCluster: _rendered, ...kept } = instance.status ?? {};
-  const rendered = renderTemplate(instance);
+  const refers = (instance.spec?.templateRef?.name ?? "") !== "" && instance.spec?.template === undefined;
+  const ready = withCondition(kept.conditions ?? [], readyCondition(health), now);
+  const conditions = refers ? withCondition(ready, templateCondition(fault), now) : ready;
   return {
     ...kept,
     phase: phaseOf(health),
     ...(health.ready ? { kubernetesVersion: health.version } : { reason: health.reason, message: health.message }),
     serviceUID: instance.metadata.uid ?? "",
-    ...(rendered === undefined ? {} : { virtualCluster: rendered }),
+    ...(template === undefined ? {} : { virtualCluster: template }),
     ...(objects === undefined ? {} : { deployHash: objects.hash }),
-    conditions: withObjects(withCondition(kept.conditions ?? [], readyCondition(health), now), objects, now),
+    conditions: withObjects(conditions, objects, now),
   };
 }
 

@@ -12,7 +12,7 @@ import { projectClusters } from "./subresources/clusters.ts";
 import { projectTemplates } from "./subresources/templates.ts";
 
 export type ProjectsDeps = ProjectStrategyDeps & {
-  readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole">;
+  readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole" | "virtualClusterTemplates">;
   readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
   readonly visibility: ObjectVisibility;
 };

@@ -100,6 +100,10 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
     setup: withProject,
     skip: staysWhile("its controller removes what lives in it first"),
   },
+  virtualclustertemplates: {
+    valid: named({ spec: { parameters: [{ variable: "team" }] } }),
+    change: { spec: { displayName: "changed" } },
+  },
   spaceinstances: {
     valid: named({ spec: { clusterRef: { cluster: "embedded" } } }),
     change: { spec: { displayName: "changed" } },

@@ -43,6 +43,7 @@ import { clusters } from "../clusters/index.ts";
 import { projects } from "../projects/index.ts";
 import { spaceInstances } from "../space-instances/index.ts";
 import { virtualClusterInstances } from "../virtual-cluster-instances/index.ts";
+import { virtualClusterTemplates } from "../virtual-cluster-templates/index.ts";
 
 export const PLATFORM_URL = "https://platform.test:8443";
 export const PLATFORM_CA = "-----BEGIN CERTIFICATE-----\nplatform\n-----END CERTIFICATE-----\n";
@@ -186,6 +187,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
       }),
       clusters({ ...deps, keys: controlPlaneKeys }),
       virtualClusterInstances(deps),
+      virtualClusterTemplates(deps),
       spaceInstances(deps),
     ],
     onHookError: onError,
@@ -206,6 +208,8 @@ export async function createTenancy(options: TenancyOptions = {}) {
       names,
       instances,
       clusters: resource("Cluster"),
+      templates: resource("VirtualClusterTemplate"),
+      lookup,
       backends,
       async remove(uid, signal) {
         await controlPlaneKeys.revokeVirtualCluster(uid, signal);

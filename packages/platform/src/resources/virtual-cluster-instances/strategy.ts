@@ -1,8 +1,18 @@
 // What happens to a virtual cluster instance on its way into the store.
 
-import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import {
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { EMBEDDED_CLUSTER } from "../../api/cluster.ts";
 import { withFinalizer } from "../../api/finalizers.ts";
@@ -11,6 +21,8 @@ import {
   type VirtualClusterInstance,
   type VirtualClusterInstanceSpec,
 } from "../../api/virtual-cluster-instance.ts";
+import { allowsTemplate } from "../../api/virtual-cluster-template.ts";
+import { type RenderDeps, renderTemplate } from "../../clusters/render-template.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { networkPeerWarnings } from "../../proxy/network-peer.ts";
@@ -32,6 +44,7 @@ export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
   NameSources &
   UnknownNamesDeps &
   ProjectLimitsDeps &
+  RenderDeps &
   InstanceGrantsDeps & {
     readonly names: PlatformNames;
     readonly directory: Directory;
@@ -47,11 +60,21 @@ export const virtualClusterInstanceStrategy = (
 ): Strategy<VirtualClusterInstance> =>
   warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
 
-function* namedIn({ spec }: VirtualClusterInstance, deps: NameSources): Generator<NamedObject> {
+function* namedIn({ spec }: VirtualClusterInstance, deps: NameSources & RenderDeps): Generator<NamedObject> {
   yield* namedOwner(spec?.owner, deps);
   yield* namedInRules("spec.access", spec?.access, deps);
   yield* namedInRules("spec.extraAccessRules", spec?.extraAccessRules, deps);
   yield* namedCluster("spec.clusterRef.cluster", spec?.clusterRef?.cluster ?? "", deps);
+  const template = spec?.templateRef?.name ?? "";
+  if (template === "") return;
+  yield {
+    path: "spec.templateRef.name",
+    kind: "VirtualClusterTemplate",
+    resource: "virtualclustertemplates",
+    name: template,
+    exists: deps.lookup.virtualClusterTemplate(template) !== undefined,
+    isPublic: true,
+  };
 }
 
 const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualClusterInstance> => ({
@@ -62,6 +85,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   async prepareForCreate(instance, context) {
     const { user } = context;
     await checkInstanceGrants("virtualclusterinstances", instance, undefined, context, deps);
+    await checkTemplateRequired(instance, undefined, context, deps);
     const owner = instance.spec?.owner ?? callerAsOwner(user, deps);
     const spec = { ...instance.spec, ...(owner === undefined ? {} : { owner }), clusterRef: placed(instance) };
     const created: VirtualClusterInstance = { ...instance, spec, status: { phase: "Pending" } };
@@ -70,6 +94,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   validate: async (instance, { signal }) => [
     ...validateSpec(instance.spec),
     ...(await validatePlaced(instance, deps, signal)),
+    ...validateTemplate(instance, undefined, deps),
   ],
   limit: (instance, old) => (old === undefined ? instanceLimit("virtualclusterinstances", instance, deps) : undefined),
   warningsOnCreate: (instance) => warningsOf(instance, deps),
@@ -78,6 +103,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   async prepareForUpdate(instance, old, context) {
     if (context.info.subresource === "status") return withoutCallersView(instance);
     await checkInstanceGrants("virtualclusterinstances", instance, old, context, deps);
+    await checkTemplateRequired(instance, old, context, deps);
     // A client that sends back less than it was given does not move the virtual cluster.
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     return { ...instance, spec: { ...instance.spec, clusterRef } };
@@ -85,6 +111,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   validateUpdate: async (instance, old, { signal }) => [
     ...validateSpec(instance.spec),
     ...(await validateStaying(instance, old, deps, signal)),
+    ...validateTemplate(instance, old, deps),
   ],
 });
 
@@ -133,6 +160,61 @@ async function validateStaying(
   if (moved.length > 0) return moved;
   const isNewToIt = isPlacedNow || (isRunByOthers(old) && !isRunByOthers(instance));
   return isNewToIt ? await validatePlaced(instance, deps, signal) : [];
+}
+
+const projectOf = ({ metadata }: VirtualClusterInstance, { names, lookup }: VirtualClusterInstanceStrategyDeps) =>
+  lookup.project(names.projectOf(metadata.namespace ?? "") ?? "");
+
+/** Of what a write brings along: a template that has changed since must not get in the way of other changes. */
+function validateTemplate(
+  instance: VirtualClusterInstance,
+  old: VirtualClusterInstance | undefined,
+  deps: VirtualClusterInstanceStrategyDeps,
+): readonly FieldError[] {
+  const refersTo = ({ spec }: VirtualClusterInstance): JsonValue => [spec?.templateRef ?? {}, spec?.parameters ?? ""];
+  const name = instance.spec?.templateRef?.name ?? "";
+  if (name === "" || (old !== undefined && equalJson(refersTo(instance), refersTo(old)))) return [];
+  const project = projectOf(instance, deps);
+  if (project !== undefined && !allowsTemplate(project, name)) {
+    const text = `project ${JSON.stringify(project.metadata.name)} may not use template ${JSON.stringify(name)}: add it to spec.allowedTemplates of the project`;
+    return [forbiddenError("spec.templateRef.name", text)];
+  }
+  return renderTemplate(instance, deps).faults;
+}
+
+/** Throws 403 where the project requires a template, and the caller may not change what it requires. */
+async function checkTemplateRequired(
+  instance: VirtualClusterInstance,
+  old: VirtualClusterInstance | undefined,
+  { user, credential }: RequestContext,
+  deps: VirtualClusterInstanceStrategyDeps,
+): Promise<void> {
+  const isFree = ({ spec }: VirtualClusterInstance): boolean =>
+    (spec?.templateRef?.name ?? "") === "" || spec?.template !== undefined;
+  const own = ({ spec }: VirtualClusterInstance): JsonValue => [spec?.template ?? null, spec?.templateRef ?? null];
+  const project = projectOf(instance, deps);
+  if (project?.spec?.requireTemplate?.disabled !== false || isRunByOthers(instance) || !isFree(instance)) return;
+  if (old !== undefined && equalJson(own(instance), own(old))) return;
+  const { managementGroup } = deps.names;
+  const { verdict } = await deps.authorizer.authorize({
+    user,
+    credential,
+    verb: "restrict",
+    isResourceRequest: true,
+    apiGroup: managementGroup,
+    apiVersion: "v1",
+    resource: "projects",
+    subresource: "",
+    namespace: "",
+    name: project.metadata.name ?? "",
+    path: "",
+  });
+  if (verdict === "allow") return;
+  throw forbiddenRequestError(
+    { group: managementGroup, resource: "virtualclusterinstances" },
+    instance.metadata.name ?? "",
+    `project ${JSON.stringify(project.metadata.name)} requires a template: set spec.templateRef, and no spec.template`,
+  );
 }
 
 const clusterOf = ({ spec }: VirtualClusterInstance): string => spec?.clusterRef?.cluster ?? "";

@@ -1,10 +1,11 @@
-// GET projects/{name}/templates: what instances of the project may be made from. This release has no templates of its own: virtual clusters
-// need none, and clients that make a space of a template find the one that changes nothing.
+// GET projects/{name}/templates: what instances of the project may be made from. Clients that make a space of a template find the one that
+// changes nothing.
 
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import { allowsTemplate, defaultTemplate } from "../../../api/virtual-cluster-template.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
 
@@ -26,14 +27,15 @@ export const projectTemplates = ({
   lookup,
 }: {
   readonly names: Pick<PlatformNames, "managementGroup">;
-  readonly lookup: Pick<ObjectLookup, "project">;
+  readonly lookup: Pick<ObjectLookup, "project" | "virtualClusterTemplates">;
 }): Subresource => ({
   name: "templates",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
   schema: kindSchema(projectTemplatesFields.schema),
   description: "Templates for instances of the project.",
   async get({ info: { name } }) {
-    if (lookup.project(name) === undefined) {
+    const project = lookup.project(name);
+    if (project === undefined) {
       throw notFoundError({ group: names.managementGroup, resource: "projects" }, name);
     }
     const plain = { metadata: { name: PLAIN_SPACE }, spec: { displayName: "Plain namespace", template: {} } };
@@ -41,8 +43,10 @@ export const projectTemplates = ({
       apiVersion: `${names.managementGroup}/v1`,
       kind: KIND,
       metadata: { name },
-      defaultVirtualClusterTemplate: "",
-      virtualClusterTemplates: [],
+      defaultVirtualClusterTemplate: defaultTemplate(project),
+      virtualClusterTemplates: lookup
+        .virtualClusterTemplates()
+        .filter((template) => allowsTemplate(project, template.metadata.name ?? "")),
       defaultSpaceTemplate: PLAIN_SPACE,
       spaceTemplates: [plain],
     };

@@ -1,0 +1,220 @@
+// What a virtual cluster is made of: the template of its instance, or the one that the instance refers to, with the parameters filled in (ADR 119).
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { compilePattern, findPatternFault } from "@postern/apimachinery/schema/pattern/pattern";
+import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+import type { VirtualClusterInstance, VirtualClusterInstanceStatus } from "../api/virtual-cluster-instance.ts";
+import type { TemplateParameter, VirtualClusterTemplate } from "../api/virtual-cluster-template.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
+import type { PlatformNames } from "../platform-names.ts";
+
+type Template = VirtualClusterInstanceStatus["virtualCluster"];
+
+export type RenderDeps = {
+  readonly names: Pick<PlatformNames, "projectOf" | "name">;
+  readonly lookup: Pick<ObjectLookup, "virtualClusterTemplate">;
+};
+
+/** `faults` are those of the instance; `missing` says that there is no such template or version, which may come later. */
+export type RenderedTemplate = {
+  readonly template?: Template;
+  readonly faults: readonly FieldError[];
+  readonly missing?: string;
+};
+
+/** A template of its own comes first. One that is synchronized once stays as it was rendered. */
+export function renderTemplate(instance: VirtualClusterInstance, deps: RenderDeps): RenderedTemplate {
+  const { spec, status } = instance;
+  const name = spec?.templateRef?.name ?? "";
+  if (spec?.template !== undefined) return { template: spec.template, faults: [] };
+  if (name === "") return { faults: [] };
+  if (spec?.templateRef?.syncOnce === true && status?.virtualCluster !== undefined) {
+    return { template: status.virtualCluster, faults: [] };
+  }
+  const found = deps.lookup.virtualClusterTemplate(name);
+  if (found === undefined) return { faults: [], missing: `there is no template ${JSON.stringify(name)}` };
+  const version = spec?.templateRef?.version ?? "";
+  const chosen = versionOf(found, version);
+  if (chosen === undefined) {
+    return { faults: [], missing: `template ${JSON.stringify(name)} has no version ${JSON.stringify(version)}` };
+  }
+  const { values, faults } = readParameters(spec?.parameters ?? "", chosen.parameters ?? []);
+  if (faults.length > 0) return { faults };
+  const project = deps.names.projectOf(instance.metadata.namespace ?? "") ?? "";
+  const own = { name: instance.metadata.name ?? "", namespace: instance.metadata.namespace ?? "", project };
+  const filler = new Filler({ ...values, [deps.names.name]: own });
+  const template = filler.fill(chosen.template ?? {});
+  const ofTemplate = [...filler.unknown].map(
+    (variable) => `refers to .Values.${variable}, which is no parameter of it`,
+  );
+  if (filler.isTooLarge) ofTemplate.push(`has more than ${MAX_RENDERED} characters of parameters`);
+  // Texts alone have been replaced: the shape is that of the template.
+  return ofTemplate.length === 0
+    ? { template: template as Template, faults: [] }
+    : { faults: ofTemplate.map((fault) => invalidError("spec.templateRef.name", name, `the template ${fault}`)) };
+}
+
+type Version = Pick<NonNullable<VirtualClusterTemplate["spec"]>, "template" | "parameters">;
+
+/** `wanted` may leave out the last numbers, or have an x for them; "" is the newest. Undefined where there is none. */
+function versionOf({ spec }: VirtualClusterTemplate, wanted: string): Version | undefined {
+  const versions = spec?.versions ?? [];
+  if (versions.length === 0) return wanted === "" ? (spec ?? {}) : undefined;
+  const parts = wanted === "" ? [] : wanted.split(".");
+  const matching = versions.filter(({ version = "" }) => {
+    const numbers = version.split(".");
+    return parts.every((part, at) => part === "x" || part === numbers[at]);
+  });
+  return matching.reduce<(typeof matching)[number] | undefined>(
+    (newest, each) =>
+      newest === undefined || compareVersions(each.version ?? "", newest.version ?? "") > 0 ? each : newest,
+    undefined,
+  );
+}
+
+function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map((version) => version.split(".").map(Number));
+  for (let at = 0; at < 3; at++) {
+    const difference = (left?.[at] ?? 0) - (right?.[at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+const AT = "spec.parameters";
+/** Characters. */
+const MAX_PARAMETERS = 64 << 10;
+
+/** The values by their paths, as texts in a tree. What the template does not know is passed over, as a later version of it may. */
+function readParameters(
+  text: string,
+  parameters: readonly TemplateParameter[],
+): { readonly values: JsonObject; readonly faults: readonly FieldError[] } {
+  const values: MutableValues = {};
+  let given: JsonValue = {};
+  try {
+    given = text.trim() === "" ? {} : decodeYaml(text, { maxLength: MAX_PARAMETERS }).value;
+  } catch (error) {
+    return { values, faults: [invalidError(AT, text, error instanceof Error ? error.message : String(error))] };
+  }
+  if (!isJsonObject(given)) return { values, faults: [invalidError(AT, text, "must be a YAML mapping")] };
+  const faults: FieldError[] = [];
+  for (const parameter of parameters) {
+    const path = (parameter.variable ?? "").split(".");
+    const found = valueAt(given, path);
+    const isSet = found !== undefined && found !== null && found !== "";
+    if (!isSet && parameter.required === true && (parameter.defaultValue ?? "") === "") {
+      faults.push(requiredError(`${AT}.${parameter.variable}`));
+      continue;
+    }
+    const value = isSet ? found : (parameter.defaultValue ?? "");
+    const fault =
+      isJsonObject(value) || isJsonArray(value) ? "must be a single value" : faultOf(String(value), parameter);
+    if (fault !== undefined) faults.push(invalidError(`${AT}.${parameter.variable}`, value, fault));
+    else setAt(values, path, String(value));
+  }
+  return { values, faults };
+}
+
+/** What is unset is not held to the rules of what is. */
+function faultOf(
+  value: string,
+  { type, options = [], min, max, validation, invalidation, required }: TemplateParameter,
+) {
+  if (value === "" && required !== true) return undefined;
+  if (type === "boolean" && value !== "true" && value !== "false") return "must be true or false";
+  if (type === "number") {
+    const number = value.trim() === "" ? Number.NaN : Number(value);
+    if (!Number.isFinite(number)) return "must be a number";
+    if (min !== undefined && number < min) return `must be no less than ${min}`;
+    if (max !== undefined && number > max) return `must be no more than ${max}`;
+  }
+  if (type !== "multiline" && /[\r\n\u0085\u2028\u2029]/.test(value)) return "must have no line breaks";
+  if (options.length > 0 && !options.includes(value)) return `must be one of ${options.join(", ")}`;
+  if (validation !== undefined && validation !== "" && !compilePattern(validation).test(value)) {
+    return `must match ${JSON.stringify(validation)}`;
+  }
+  if (invalidation !== undefined && invalidation !== "" && compilePattern(invalidation).test(value)) {
+    return `must not match ${JSON.stringify(invalidation)}`;
+  }
+  return undefined;
+}
+
+function valueAt(object: JsonObject, path: readonly string[]): JsonValue | undefined {
+  let value: JsonValue | undefined = object;
+  for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return value;
+}
+
+type MutableValues = Record<string, JsonValue | undefined>;
+
+function setAt(object: MutableValues, path: readonly string[], value: string): void {
+  const [name = "", ...rest] = path;
+  if (rest.length === 0) {
+    object[name] = value;
+    return;
+  }
+  const before = object[name];
+  const inner: MutableValues = isJsonObject(before) ? { ...before } : {};
+  setAt(inner, rest, value);
+  object[name] = inner;
+}
+
+/** All else in double braces stays: it may be meant for another program. */
+const REFERENCE = /\{\{\s*\.Values\.([A-Za-z0-9_.-]*[A-Za-z0-9_])\s*\}\}/g;
+
+/** A short template may name a long value very often. */
+const MAX_RENDERED = 1 << 20;
+
+class Filler {
+  /** References to what has no value. */
+  readonly unknown = new Set<string>();
+  readonly #values: JsonObject;
+  #added = 0;
+
+  constructor(values: JsonObject) {
+    this.#values = values;
+  }
+
+  get isTooLarge(): boolean {
+    return this.#added > MAX_RENDERED;
+  }
+
+  fill(value: JsonValue): JsonValue {
+    if (typeof value === "string") return value.replace(REFERENCE, (_, variable: string) => this.#valueOf(variable));
+    if (isJsonArray(value)) return value.map((each) => this.fill(each));
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, this.fill(each ?? null)]));
+  }
+
+  #valueOf(variable: string): string {
+    const found = valueAt(this.#values, variable.split("."));
+    if (typeof found !== "string") this.unknown.add(variable);
+    if (typeof found !== "string" || this.isTooLarge) return "";
+    this.#added += found.length;
+    return found;
+  }
+}
+
+/** Faults of a template that no instance could mend: its expressions, and two parameters of one name. */
+export function validateParameters(parameters: readonly TemplateParameter[], path: string): readonly FieldError[] {
+  const faults: FieldError[] = [];
+  for (const [index, { variable = "", validation = "", invalidation = "" }] of parameters.entries()) {
+    const at = indexPath(path, index);
+    if (!/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(variable) || /(^|\.)__proto__(\.|$)/.test(variable)) {
+      faults.push(
+        invalidError(
+          `${at}.variable`,
+          variable,
+          "must consist of names with letters, digits, - and _, separated by dots",
+        ),
+      );
+    }
+    for (const [field, source] of Object.entries({ validation, invalidation })) {
+      const fault = source === "" ? undefined : findPatternFault(source);
+      if (fault !== undefined) faults.push(invalidError(`${at}.${field}`, source, fault));
+    }
+  }
+  return faults;
+}
