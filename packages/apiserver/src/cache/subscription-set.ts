@@ -9,8 +9,10 @@ type Group = { readonly prefix: string; readonly subscriptions: Set<Subscription
 export class SubscriptionSet {
   /** By prefix: those that end in a slash, found by cutting keys at their slashes. */
   readonly #folders = new Map<string, Group>();
-  /** By prefix: all others, such as the key of one object. */
+  /** By prefix: all others, such as the key of one object. Found by cutting keys at each length that one of them has. */
   readonly #others = new Map<string, Group>();
+  /** How many of these there are of each length. */
+  readonly #lengths = new Map<number, number>();
 
   get isEmpty(): boolean {
     return this.#folders.size === 0 && this.#others.size === 0;
@@ -20,15 +22,20 @@ export class SubscriptionSet {
     const { prefix } = subscription;
     const groups = this.#groupsFor(prefix);
     const group = groups.get(prefix);
-    if (group === undefined) groups.set(prefix, { prefix, subscriptions: new Set([subscription]) });
-    else group.subscriptions.add(subscription);
+    if (group !== undefined) group.subscriptions.add(subscription);
+    else {
+      groups.set(prefix, { prefix, subscriptions: new Set([subscription]) });
+      if (groups === this.#others) this.#count(prefix.length, 1);
+    }
   }
 
   remove(subscription: Subscription): void {
     const groups = this.#groupsFor(subscription.prefix);
     const group = groups.get(subscription.prefix);
     group?.subscriptions.delete(subscription);
-    if (group?.subscriptions.size === 0) groups.delete(subscription.prefix);
+    if (group?.subscriptions.size !== 0) return;
+    groups.delete(subscription.prefix);
+    if (groups === this.#others) this.#count(subscription.prefix.length, -1);
   }
 
   dispatch(events: readonly CacheEvent[]): void {
@@ -39,7 +46,9 @@ export class SubscriptionSet {
         if (this.#folders.size === 0) break;
         addTo(batches, this.#folders.get(key.slice(0, slash + 1)), event);
       }
-      for (const group of this.#others.values()) if (key.startsWith(group.prefix)) addTo(batches, group, event);
+      for (const length of this.#lengths.keys()) {
+        if (length <= key.length) addTo(batches, this.#others.get(key.slice(0, length)), event);
+      }
     }
     for (const [group, batch] of batches) for (const subscription of group.subscriptions) subscription.offer(batch);
   }
@@ -52,11 +61,18 @@ export class SubscriptionSet {
     const all = this.#all();
     this.#folders.clear();
     this.#others.clear();
+    this.#lengths.clear();
     for (const subscription of all) subscription.fail(error);
   }
 
   #all(): Subscription[] {
     return [...this.#folders.values(), ...this.#others.values()].flatMap((group) => [...group.subscriptions]);
+  }
+
+  #count(length: number, change: number): void {
+    const count = (this.#lengths.get(length) ?? 0) + change;
+    if (count > 0) this.#lengths.set(length, count);
+    else this.#lengths.delete(length);
   }
 
   #groupsFor(prefix: string): Map<string, Group> {

@@ -13,7 +13,7 @@ import { FutureRevisionError, RevisionCompactedError } from "../../storage/stora
 import type { ListPage, ListQuery } from "../resource-storage.ts";
 import { type ContinuePosition, INCONSISTENT } from "./continue-token.ts";
 import { awaitFreshness, isFreshNow, parseListResourceVersion } from "./get-object.ts";
-import { compileSelection, isSelective, type ObjectPredicate } from "./selection.ts";
+import { compileSelection, isSelective, type ObjectPredicate, selectedKey } from "./selection.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -40,7 +40,8 @@ type Page = {
 export function listObjects(store: StoreContext, context: RequestContext, query: ListQuery): Awaitable<ListPage> {
   const matches = compileSelection(query, store.definition, store.keys);
   const prefix = store.keys.inNamespace(query.namespace);
-  const only = selectedKey(query, store);
+  // There is nothing to page through where it is one.
+  const only = query.continue === "" ? selectedKey(query, store.definition, store.keys) : undefined;
   const limit = only !== undefined || ignoresLimit(query) ? 0 : Math.max(query.limit, 0);
   const range: Range = { prefix, limit, matches, exists: query.visible, only, query };
   return whenDone(readPage(store, context, query, range), ({ items, revision, lastKey, remaining }) => {
@@ -57,16 +58,6 @@ export function listObjects(store: StoreContext, context: RequestContext, query:
  */
 const ignoresLimit = ({ resourceVersion, continue: token }: ListQuery): boolean =>
   resourceVersion === "0" && token === "";
-
-/**
- * The key of the one object that can be selected: there is nothing to page through then.
- * Source: k8s.io/apiserver/pkg/storage/selection_predicate.go (MatchesSingle)
- */
-function selectedKey({ fieldSelector, namespace, continue: token }: ListQuery, store: StoreContext) {
-  const name = token === "" ? fieldSelector?.requiresExactMatch("metadata.name") : undefined;
-  const isOne = name !== undefined && (namespace !== "" || !store.definition.namespaced);
-  return isOne ? store.keys.of(namespace, name) : undefined;
-}
 
 type Range = {
   readonly prefix: string;

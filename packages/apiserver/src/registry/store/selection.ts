@@ -33,6 +33,20 @@ export function compileSelection(
   return tests.length === 1 ? only : (object) => tests.every((test) => test(object));
 }
 
+/**
+ * The key of the one object that can be selected. Undefined where there may be others.
+ * Source: k8s.io/apiserver/pkg/storage/selection_predicate.go (MatchesSingle)
+ */
+export function selectedKey(
+  { fieldSelector, namespace }: Pick<Selection, "fieldSelector" | "namespace">,
+  { namespaced }: Pick<ResourceDefinition, "namespaced">,
+  keys: ResourceKeys,
+): string | undefined {
+  const name = fieldSelector?.requiresExactMatch("metadata.name");
+  const isOne = name !== undefined && (namespace !== "" || !namespaced);
+  return isOne ? keys.of(namespace, name) : undefined;
+}
+
 /** True when the selection can leave objects out, so that the number of remaining ones is unknown. */
 export const isSelective = ({ labelSelector, fieldSelector, visible }: Selection): boolean =>
   labelSelector?.empty === false || fieldSelector?.empty === false || visible !== undefined;

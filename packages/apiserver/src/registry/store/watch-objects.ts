@@ -9,7 +9,7 @@ import type { Revision } from "../../storage/storage.ts";
 import { RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { WatchEventObserver, WatchQuery } from "../resource-storage.ts";
 import { awaitFreshness, parseListResourceVersion } from "./get-object.ts";
-import { compileSelection, type ObjectPredicate } from "./selection.ts";
+import { compileSelection, type ObjectPredicate, selectedKey } from "./selection.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export async function watchObjects(
@@ -19,7 +19,8 @@ export async function watchObjects(
   observer: WatchEventObserver,
 ): Promise<Disposable> {
   const matches = compileSelection(query, store.definition, store.keys);
-  const prefix = store.keys.inNamespace(query.namespace);
+  // Events of all others would be looked at by each of many watches of one object.
+  const prefix = selectedKey(query, store.definition, store.keys) ?? store.keys.inNamespace(query.namespace);
   const bound = parseListResourceVersion(query.resourceVersion);
   const sendsInitialState = query.sendInitialEvents ?? bound === 0;
 
