@@ -54,7 +54,7 @@ export function parseJson(input: string | Uint8Array, options: { readonly maxDep
 
 /** Whether brackets outside strings nest deeper than the limit. Right for JSON; for other texts any answer will do. */
 function textNestsDeeper(text: string, maxDepth: number): boolean {
-  if (text.length <= maxDepth) return false;
+  if (!hasMoreBrackets(text, maxDepth)) return false;
   let depth = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
@@ -66,6 +66,16 @@ function textNestsDeeper(text: string, maxDepth: number): boolean {
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (++depth > maxDepth) return true;
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+  }
+  return false;
+}
+
+/** Most texts have fewer than may nest, and are not walked through a character at a time. */
+function hasMoreBrackets(text: string, count: number): boolean {
+  if (text.length <= count) return false;
+  let left = count;
+  for (const bracket of ["{", "["]) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) if (--left < 0) return true;
   }
   return false;
 }

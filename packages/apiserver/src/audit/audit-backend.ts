@@ -1,12 +1,9 @@
-// Hands audit events to the sink, and decides what it means when that fails.
+// How a chain records its requests: by which policy, where to, and without which members of bodies.
 
-import { internalError } from "@postern/apimachinery/meta/api-error";
-import type { Logger } from "../logging/logger.ts";
 import type { RequestInfo } from "../request/request-info.ts";
-import type { AuditEvent } from "./audit-event.ts";
 import type { AuditPolicy } from "./audit-policy.ts";
 import type { AuditSink } from "./audit-sink.ts";
-import { type BodyRedaction, truncated } from "./kept-body.ts";
+import type { BodyRedaction } from "./kept-body.ts";
 import { redactSecrets } from "./redact-secrets.ts";
 
 /**
@@ -27,37 +24,6 @@ export type AuditOptions = {
 };
 
 export const DEFAULT_MAX_BODY_LENGTH = 1024 * 1024;
-
-export type AuditObserver = { auditEvent(level: AuditEvent["level"]): void; auditError(): void };
-
-/** The function that recorders write through. */
-export function createAuditWriter(
-  { sink, mode, maxBodyLength = DEFAULT_MAX_BODY_LENGTH }: Pick<AuditOptions, "sink" | "mode" | "maxBodyLength">,
-  observer: AuditObserver,
-  logger: Logger,
-): (event: AuditEvent) => Promise<void> | void {
-  const onError = ({ auditID: auditId }: AuditEvent, error: unknown): void => {
-    observer.auditError();
-    logger.error({ error, auditId, component: "audit" }, "audit event not written");
-  };
-  const bounded = (event: AuditEvent): AuditEvent =>
-    event.requestObject === undefined && event.responseObject === undefined ? event : truncated(event, maxBodyLength);
-  const attempt = async (event: AuditEvent): Promise<void> => {
-    try {
-      observer.auditEvent(event.level);
-      await sink.write(bounded(event));
-    } catch (error) {
-      onError(event, error);
-      if (mode === "blocking-strict") throw internalError("the request could not be recorded", error);
-    }
-  };
-  if (mode !== "batch") return attempt;
-  if (sink.writeSoon === undefined) return (event) => void attempt(event);
-  return (event) => {
-    observer.auditEvent(event.level);
-    sink.writeSoon?.(bounded(event), (error) => onError(event, error));
-  };
-}
 
 /** The members that are secret, by resource. */
 const SECRET_MEMBERS: { readonly [resource: string]: ReadonlySet<string> } = {

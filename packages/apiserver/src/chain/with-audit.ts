@@ -1,14 +1,11 @@
 // Records every request, and gives it the identifier under which it is recorded.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/{audit,audit_init}.go
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
-import {
-  type AuditOptions,
-  createAuditWriter,
-  DEFAULT_MAX_BODY_LENGTH,
-  redactionByDefault,
-} from "../audit/audit-backend.ts";
+import { internalError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { type AuditOptions, DEFAULT_MAX_BODY_LENGTH, redactionByDefault } from "../audit/audit-backend.ts";
+import type { AuditEvent } from "../audit/audit-event.ts";
 import { createAuditRecorder } from "../audit/audit-recorder.ts";
+import { truncated } from "../audit/kept-body.ts";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
@@ -58,14 +55,22 @@ export function withAudit({ audit, clock, logger, metrics }: AuditDeps): Filter 
 
 /** Stands where it is known who asks. */
 export const withAuditOfArrival = ({ audit }: Pick<AuditDeps, "audit">): Filter =>
-  audit === undefined ? {} : { enter: (call) => whenDone(call.recorder?.requestReceived(), () => undefined) };
+  audit === undefined
+    ? {}
+    : {
+        enter(call) {
+          const written = call.recorder?.requestReceived();
+          return written instanceof Promise ? written.then(() => undefined) : undefined;
+        },
+      };
 
 function record(response: ApiResponse, { recorder, isLongRunning }: Call): Awaitable<ApiResponse> {
   if (recorder === undefined) return response;
   const { status, body } = response;
   if (body.type === "bytes") {
     recorder.responseSent(response);
-    return whenDone(recorder.responseComplete(status), () => response);
+    const written = recorder.responseComplete(status);
+    return written instanceof Promise ? written.then(() => response) : response;
   }
   const started = isLongRunning ? recorder.responseStarted(status) : undefined;
   return whenDone(started, () =>
@@ -81,6 +86,39 @@ const named = ({ status, headers, body }: ApiResponse, { audit }: Call): ApiResp
   headers: { ...headers, "audit-id": audit.auditId },
   body,
 });
+
+// Hands events to the sink, and decides what it means when that fails.
+
+type AuditObserver = { auditEvent(level: AuditEvent["level"]): void; auditError(): void };
+
+/** The function that recorders write through. */
+function createAuditWriter(
+  { sink, mode, maxBodyLength = DEFAULT_MAX_BODY_LENGTH }: Pick<AuditOptions, "sink" | "mode" | "maxBodyLength">,
+  observer: AuditObserver,
+  logger: Logger,
+): (event: AuditEvent) => Promise<void> | void {
+  const onError = ({ auditID: auditId }: AuditEvent, error: unknown): void => {
+    observer.auditError();
+    logger.error({ error, auditId, component: "audit" }, "audit event not written");
+  };
+  const bounded = (event: AuditEvent): AuditEvent =>
+    event.requestObject === undefined && event.responseObject === undefined ? event : truncated(event, maxBodyLength);
+  const attempt = async (event: AuditEvent): Promise<void> => {
+    try {
+      observer.auditEvent(event.level);
+      await sink.write(bounded(event));
+    } catch (error) {
+      onError(event, error);
+      if (mode === "blocking-strict") throw internalError("the request could not be recorded", error);
+    }
+  };
+  if (mode !== "batch") return attempt;
+  if (sink.writeSoon === undefined) return (event) => void attempt(event);
+  return (event) => {
+    observer.auditEvent(event.level);
+    sink.writeSoon?.(bounded(event), (error) => onError(event, error));
+  };
+}
 
 // The identifier that ties a response, its log lines and its audit events together.
 

@@ -17,7 +17,7 @@ import {
 import { type RateLimiter, sourceOf } from "../limits/rate-limiter.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { bearerTokenOf, EXTRA_SPACE_WARNING, presentedToken, webSocketProtocols } from "../request/bearer-token.ts";
-import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
@@ -199,12 +199,16 @@ function authenticate(
   { authenticator }: Pick<WithAuthenticationDeps, "authenticator">,
 ): Awaitable<Authentication> {
   const token = presentedToken(request);
-  return whenDone(authenticator.authenticate(request, behind), (authentication) => {
-    if (authentication !== undefined) return authentication;
-    // A token that nobody knows is a mistake worth telling, on every path.
-    if (token !== undefined) throw unauthorizedError();
-    return { user: anonymousUser };
-  });
+  const found = authenticator.authenticate(request, behind);
+  return found instanceof Promise
+    ? found.then((authentication) => authentication ?? anonymous(token))
+    : (found ?? anonymous(token));
+}
+
+/** A token that nobody knows is a mistake worth telling, on every path. */
+function anonymous(token: string | undefined): Authentication {
+  if (token !== undefined) throw unauthorizedError();
+  return { user: anonymousUser };
 }
 
 function withGroups(user: UserInfo): UserInfo {

@@ -6,7 +6,7 @@ import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error
 import { type Claimant, type FairShares, type Lane, NoPlaceError, type Place } from "../limits/fair-shares.ts";
 import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { type ApiRequest, contentLengthOf } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
 import type { Call, Filter } from "./call.ts";
@@ -33,21 +33,23 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
     return isRead(call) ? "readOnly" : "mutating";
   };
   const take = (call: Call): Awaitable<undefined> => {
-    const [lane, claimant] = [laneOf(call), claimantOf(call)];
-    const taken = shares.take(lane, claimant, call);
-    return whenDone(taken, (place) => {
-      call.place = place;
-      call.outside = async (work) => {
-        call.place?.[Symbol.dispose]();
-        call.place = undefined;
-        try {
-          return await work();
-        } finally {
-          call.place = await shares.takeAgain(lane, claimant, call);
-        }
-      };
-      return undefined;
-    });
+    const place = shares.take(laneOf(call), claimantOf(call), call);
+    if (place instanceof Promise) return place.then((given) => hold(given, call));
+    return hold(place, call);
+  };
+  const hold = (place: Place, call: Call): undefined => {
+    call.place = place;
+    // Reads wait for nobody outside.
+    if (!isRead(call)) call.outside = (work) => withoutPlace(call, work);
+  };
+  const withoutPlace = async <T>(call: Call, work: () => Promise<T>): Promise<T> => {
+    call.place?.[Symbol.dispose]();
+    call.place = undefined;
+    try {
+      return await work();
+    } finally {
+      call.place = await shares.takeAgain(laneOf(call), claimantOf(call), call);
+    }
   };
   const takeWithBody = async (call: Call): Promise<undefined> => {
     const body = await readBody(call.request, claimantOf(call), deps);

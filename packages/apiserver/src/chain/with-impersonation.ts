@@ -15,7 +15,6 @@ import type { AuthorizationAttributes, Authorizer } from "../authorization/autho
 import { isMaster } from "../authorization/masters-authorizer.ts";
 import { authorizeAsLongAsOpen, type OpenRequest } from "../authorization/open-requests.ts";
 import { forbiddenErrorFor, type RequestContext } from "../context/request-context.ts";
-import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
 import type { Call, Filter } from "./call.ts";
@@ -28,10 +27,10 @@ export type ImpersonationOptions = {
 
 export const withImpersonation = ({ authorizer, skipImpersonation = () => false }: ImpersonationOptions): Filter => ({
   enter(call) {
-    if (skipImpersonation(call)) return undefined;
-    return whenDone(impersonation(call, authorizer), (found) => {
-      if (found !== undefined && "status" in found) return found;
-      if (found !== undefined) Object.assign(call, found);
+    const found = skipImpersonation(call) ? undefined : impersonation(call, authorizer);
+    return found?.then((acting) => {
+      if ("status" in acting) return acting;
+      Object.assign(call, acting);
       return undefined;
     });
   },
@@ -44,7 +43,7 @@ export type Impersonation = { readonly request: ApiRequest; readonly user: UserI
 export const impersonation = (
   context: RequestContext,
   authorizer: Authorizer,
-): Awaitable<Impersonation | ApiResponse | undefined> =>
+): Promise<Impersonation | ApiResponse> | undefined =>
   hasImpersonationHeader(context.request.headers) ? impersonate(context, authorizer) : undefined;
 
 async function impersonate(context: RequestContext, authorizer: Authorizer): Promise<Impersonation | ApiResponse> {

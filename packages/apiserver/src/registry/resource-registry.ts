@@ -57,6 +57,8 @@ export type ResourceRegistry = {
   findKind(group: string, kind: string): InstalledResource | undefined;
   readonly resources: readonly InstalledResource[];
   readonly definitions: readonly ResourceDefinition[];
+  /** Whether any resource of the group is served. */
+  hasGroup(group: string): boolean;
   /** Goes up when the set of resources changes. */
   readonly revision: number;
 };
@@ -67,11 +69,13 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
   const shared = { limitTurns: createWriteTurns(), parsed: new ParsedObjects() };
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
+  let groups: ReadonlySet<string> = new Set();
   let revision = 0;
 
   const refresh = (): void => {
     resources = [...installed.values()];
     definitions = resources.map(({ definition }) => definition);
+    groups = new Set(definitions.map(({ group }) => group));
     revision++;
   };
 
@@ -103,6 +107,7 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
     get definitions() {
       return definitions;
     },
+    hasGroup: (group) => groups.has(group),
     get revision() {
       return revision;
     },

@@ -35,6 +35,15 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
   const shown = (object: CachedObject, context: RequestContext): Awaitable<CachedObject> =>
     extend === undefined ? presented(object) : extend(presented(object), context);
 
+  const visible = (context: RequestContext, name: string, object: CachedObject): Awaitable<CachedObject> => {
+    const show = (may: boolean): Awaitable<CachedObject> => {
+      if (!may) throw absent(name);
+      return shown(object, context);
+    };
+    const may = visibility?.mayGet?.(context, object) ?? true;
+    return may instanceof Promise ? may.then(show) : show(may);
+  };
+
   const select = <Q extends Selection>(context: RequestContext, query: Q): Awaitable<Q> =>
     visibility === undefined ? query : whenDone(visibility.visibleTo(context), (visible) => narrowed(query, visible));
 
@@ -74,13 +83,12 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
   };
 
   return {
-    get: (context, namespace, name, options) =>
-      whenDone(generic.get(context, namespace, name, options), (object) =>
-        whenDone(visibility?.mayGet?.(context, object) ?? true, (may) => {
-          if (!may) throw absent(name);
-          return shown(object, context);
-        }),
-      ),
+    get(context, namespace, name, options) {
+      const found = generic.get(context, namespace, name, options);
+      return found instanceof Promise
+        ? found.then((object) => visible(context, name, object))
+        : visible(context, name, found);
+    },
 
     list: (context, query) =>
       whenDone(select(context, query), (selected) =>

@@ -87,13 +87,11 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
     otherPaths: deps.nonResourcePaths ?? [],
     ...(deps.info === undefined ? {} : { info: deps.info }),
   });
-  const knowsGroup = ({ info }: RequestContext): boolean =>
-    registry.definitions.some(({ group }) => group === info.apiGroup);
-
   return {
     registry,
     route(context) {
-      if (context.info.isResourceRequest && knowsGroup(context)) return resources(context);
+      const { isResourceRequest, apiGroup } = context.info;
+      if (isResourceRequest && registry.hasGroup(apiGroup)) return resources(context);
       return whenDone(nonResource?.(context) ?? discovery(context), (response) => response ?? pageNotFound());
     },
     serves({ apiGroup, apiVersion, resource, subresource }) {

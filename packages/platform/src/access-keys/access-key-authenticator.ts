@@ -81,7 +81,7 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
       onRefused?.(keys.stateOf(key)?.reason ?? "Unknown");
       throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
     }
-    rotations?.accepted(key);
+    if (key.hasRetiredValues === true) rotations?.accepted(key);
     activity.record(key.uid, clock.now());
     return authenticationOf(key);
   };

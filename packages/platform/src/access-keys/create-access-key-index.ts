@@ -13,11 +13,10 @@ import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { createKeyEnds, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
-import { createKeyRefusal, type KeyRefusal } from "./key-refusal.ts";
+import { createKeyRefusal, createRotationMarks, type KeyRefusal, type RotationMarks } from "./key-refusal.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
-import { createRotationMarks, type RotationMarks } from "./rotation/rotation-guard.ts";
 
 export type AccessKeyIndexOptions = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */

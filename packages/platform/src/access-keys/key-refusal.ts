@@ -1,5 +1,6 @@
 // Why an access key is refused: by its own state, by its owner, or by a key it was made with.
 
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner, sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
@@ -7,7 +8,6 @@ import { isWithin } from "./is-within.ts";
 import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
-import type { RotationMarks } from "./rotation/rotation-guard.ts";
 
 /** Why a key is refused, in one word for machines and in some for people, which hold no secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
@@ -140,4 +140,42 @@ export function remedyOfKeyRefusal(refusal: string): string {
     default:
       return `create another key: this one is refused permanently (${refusal})`;
   }
+}
+
+// What is known of rotations before it is written: which new values have been used, and which keys are locked. It is in force at once.
+
+export type RotationMarks = {
+  /** The value `id` of the key has been used, so that those before it are over. Returns whether that is news. */
+  confirm(uid: string, id: string): boolean;
+  isConfirmed(uid: string, id: string): boolean;
+  /** A value from before `id` was used after its end. Returns whether that is news. */
+  lock(uid: string, id: string): boolean;
+  isLocked(uid: string, id: string): boolean;
+  forget(uid: string): void;
+  /** Calls back with the uid of every key about which there is news. */
+  onChange(listener: (uid: string) => void): Disposable;
+};
+
+/** Marks belong to the value that the key had then: the next one begins without them. */
+export function createRotationMarks(): RotationMarks {
+  const confirmed = new Map<string, string>();
+  const locked = new Map<string, string>();
+  const listeners = new ChangeListeners<[uid: string]>();
+  const mark = (marks: Map<string, string>, uid: string, id: string): boolean => {
+    if (marks.get(uid) === id) return false;
+    marks.set(uid, id);
+    listeners.call(uid);
+    return true;
+  };
+  return {
+    confirm: (uid, id) => mark(confirmed, uid, id),
+    isConfirmed: (uid, id) => confirmed.get(uid) === id,
+    lock: (uid, id) => mark(locked, uid, id),
+    isLocked: (uid, id) => locked.get(uid) === id,
+    forget(uid) {
+      confirmed.delete(uid);
+      locked.delete(uid);
+    },
+    onChange: (listener) => listeners.add(listener),
+  };
 }

@@ -1,7 +1,7 @@
 // What the audit log always keeps, and what it never does, whatever the policy says: requests that hand out credentials.
 
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
-import type { AuditPolicy } from "@postern/apiserver/audit/audit-policy";
+import { type AuditPolicy, metadataForAll, metadataOfArrivalsToo } from "@postern/apiserver/audit/audit-policy";
 import type { BodyRedaction } from "@postern/apiserver/audit/kept-body";
 import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
@@ -26,9 +26,10 @@ const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
 /** Issuing is recorded at the level Metadata at least: who got which credential, when and by whom. */
-export const alwaysRecordingCredentials =
-  (policy: AuditPolicy, groups: Groups): AuditPolicy =>
-  (user, info) => {
+export function alwaysRecordingCredentials(policy: AuditPolicy, groups: Groups): AuditPolicy {
+  // They record what comes of every request.
+  if (policy === metadataForAll || policy === metadataOfArrivalsToo) return policy;
+  return (user, info) => {
     const decision = policy(user, info);
     if (!issuesCredentials(info, groups)) return decision;
     return {
@@ -37,6 +38,7 @@ export const alwaysRecordingCredentials =
       omitStages: decision.omitStages.filter((stage) => stage !== "ResponseComplete" && stage !== "Panic"),
     };
   };
+}
 
 export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   const { isResourceRequest, apiGroup, resource, subresource, verb, path } = info;

@@ -8,7 +8,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import type { PlatformDecision, Subject } from "./decision.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./key-usage-record.ts";
 import type { PlatformAuthorizer } from "./platform-authorizer.ts";
-import { managementRequest, type PlatformRequest } from "./platform-request.ts";
+import type { PlatformRequest } from "./platform-request.ts";
 import { describeRequest, type ScopeEntry, scopeEntryFor, textOfEntry } from "./scope-entry.ts";
 
 export type KeyUsageOptions = {
@@ -159,7 +159,7 @@ export class KeyUsage {
 export const recordingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
   rights: authorizer.rights,
   authorize(attributes) {
-    const request = managementRequest(attributes);
+    const request = { target: "Management", inner: attributes } as const;
     const decision = authorizer.decide(request, attributes);
     if (decision.verdict === "allow") usage.note(request, attributes, decision);
     return decision;

@@ -23,12 +23,9 @@ import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/cr
 import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
 import { isVoid, type KeyOrigin } from "../access-keys/key-origins.ts";
 import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";
+import { createRotationMarks } from "../access-keys/key-refusal.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
-import {
-  createRotationGuard,
-  createRotationMarks,
-  type RotationGuard,
-} from "../access-keys/rotation/rotation-guard.ts";
+import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";

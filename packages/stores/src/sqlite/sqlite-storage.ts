@@ -101,10 +101,12 @@ function firstMessage(worker: Worker): Promise<FromWorker> {
 class StorageInSqlite implements SqliteStorage {
   readonly #client: StoreClient;
   readonly health: SqliteStorage["health"];
+  readonly knownRevision: () => Revision;
   #oldestRevision: Revision = 0;
 
   constructor(client: StoreClient, damage: () => Error | undefined) {
     this.#client = client;
+    this.knownRevision = client.currentRevision;
     this.health = {
       name: "store-integrity",
       async check() {
@@ -139,9 +141,6 @@ class StorageInSqlite implements SqliteStorage {
   watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
     return this.#client.watch(prefix, fromRevision, observer);
   }
-
-  /** Without a receiver, so that what stands in front of this store hands it on as it is. */
-  readonly knownRevision = (): Revision => this.#client.currentRevision();
 
   async currentRevision(): Promise<Revision> {
     return this.#client.currentRevision();

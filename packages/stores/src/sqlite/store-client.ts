@@ -116,10 +116,11 @@ export class StoreClient {
     });
   }
 
-  currentRevision(): Revision {
+  /** Without a receiver, so that who stands in front of this client hands it on as it is. */
+  readonly currentRevision = (): Revision => {
     if (this.#over !== undefined) throw this.#over;
     return this.#revision;
-  }
+  };
 
   write(write: Pick<PendingWrite, "key" | "expected" | "value">): Promise<Revision> {
     const { key, expected, value } = write;

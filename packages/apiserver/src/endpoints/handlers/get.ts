@@ -3,7 +3,6 @@
 
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
-import { whenDone } from "../../runtime/awaitable.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
@@ -15,5 +14,7 @@ export const handleGet: VerbHandler = (context, { definition, storage }) => {
   const output = negotiateOutput(context.request);
   const resourceVersion = context.request.query.get("resourceVersion") ?? "";
   const object = storage.get(context, context.info.namespace, context.info.name, { resourceVersion });
-  return whenDone(object, (found) => objectResponse(context, 200, found, definition, output));
+  return object instanceof Promise
+    ? object.then((found) => objectResponse(context, 200, found, definition, output))
+    : objectResponse(context, 200, object, definition, output);
 };

@@ -26,6 +26,11 @@ export function getObject(
   name: string,
   { resourceVersion }: GetOptions,
 ): Awaitable<CachedObject> {
+  if (resourceVersion === "" && store.cache.isNewest()) {
+    // What is there has a name that an object can have.
+    const object = store.view.get(store.keys.of(namespace, name));
+    if (object !== undefined) return object;
+  }
   const key = keyOfRequest(store, namespace, name);
   const bound = resourceVersion === "" ? "" : parseListResourceVersion(resourceVersion);
   if (isFreshNow(store.cache, bound)) return cachedObject(store, key, name);

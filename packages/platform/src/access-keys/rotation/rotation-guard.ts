@@ -1,9 +1,9 @@
 // What follows from the use of a key that was rotated: the first use of the new value ends the old ones, and the use of an old one
 // after its end locks the key, since then two parties hold its values.
 
-import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
+import type { RotationMarks } from "../key-refusal.ts";
 import { endedValue } from "../sealed-access-key.ts";
 import type { SealedRecordWriter } from "./sealed-record-writer.ts";
 
@@ -102,43 +102,5 @@ export function createRotationGuard(options: RotationGuardOptions): RotationGuar
       waiting.clear();
       await Promise.all(running);
     },
-  };
-}
-
-// What is known of rotations before it is written: which new values have been used, and which keys are locked. It is in force at once.
-
-export type RotationMarks = {
-  /** The value `id` of the key has been used, so that those before it are over. Returns whether that is news. */
-  confirm(uid: string, id: string): boolean;
-  isConfirmed(uid: string, id: string): boolean;
-  /** A value from before `id` was used after its end. Returns whether that is news. */
-  lock(uid: string, id: string): boolean;
-  isLocked(uid: string, id: string): boolean;
-  forget(uid: string): void;
-  /** Calls back with the uid of every key about which there is news. */
-  onChange(listener: (uid: string) => void): Disposable;
-};
-
-/** Marks belong to the value that the key had then: the next one begins without them. */
-export function createRotationMarks(): RotationMarks {
-  const confirmed = new Map<string, string>();
-  const locked = new Map<string, string>();
-  const listeners = new ChangeListeners<[uid: string]>();
-  const mark = (marks: Map<string, string>, uid: string, id: string): boolean => {
-    if (marks.get(uid) === id) return false;
-    marks.set(uid, id);
-    listeners.call(uid);
-    return true;
-  };
-  return {
-    confirm: (uid, id) => mark(confirmed, uid, id),
-    isConfirmed: (uid, id) => confirmed.get(uid) === id,
-    lock: (uid, id) => mark(locked, uid, id),
-    isLocked: (uid, id) => locked.get(uid) === id,
-    forget(uid) {
-      confirmed.delete(uid);
-      locked.delete(uid);
-    },
-    onChange: (listener) => listeners.add(listener),
   };
 }

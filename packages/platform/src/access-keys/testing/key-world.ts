@@ -4,9 +4,8 @@ import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
 import { createKeyEnds, type KeyEnds } from "../key-ends.ts";
-import { createKeyRefusal, type RefusableKey } from "../key-refusal.ts";
+import { createKeyRefusal, createRotationMarks, type RefusableKey } from "../key-refusal.ts";
 import { createLastActivity } from "../last-activity.ts";
-import { createRotationMarks } from "../rotation/rotation-guard.ts";
 import { accessKey } from "./access-key.ts";
 
 export type KeyRecord = AccessKeyState & RefusableKey;
