@@ -1,14 +1,15 @@
 // The process that makes the load: apart from the servers, so that neither takes time from the other unseen.
 
 import type { Answer, LoadReport, Order } from "./order.ts";
-import { runFanOut } from "./run-fan-out.ts";
+import { runFanOut, runHold } from "./run-fan-out.ts";
 import { runLoad } from "./run-load.ts";
 
 const tell = (answer: Answer): void => void process.send?.(answer);
 
 async function run(order: Order): Promise<LoadReport> {
   const onStarted = (): void => tell({ type: "started" });
-  return order.kind === "load" ? await runLoad(order, onStarted) : await runFanOut(order, onStarted);
+  if (order.kind === "load") return await runLoad(order, onStarted);
+  return order.kind === "hold" ? await runHold(order, onStarted) : await runFanOut(order, onStarted);
 }
 
 // Orders come from the one process that started this one.

@@ -34,6 +34,8 @@ export type LoadOrder = {
   readonly requests?: number;
   /** But not before so many requests: a machine with much else to do measures as much work as another one. */
   readonly atLeast?: number;
+  /** No more than so many are begun in a second, those that are late included. */
+  readonly perSecond?: number;
   readonly request: RequestPattern;
 };
 
@@ -50,7 +52,16 @@ export type FanOutOrder = {
   readonly write: RequestPattern;
 };
 
-export type Order = LoadOrder | FanOutOrder;
+/** Watches opened over HTTP/2, of which `{n}` in the path is the number, and held for as long as the process lives. */
+export type HoldOrder = {
+  readonly kind: "hold";
+  readonly target: Target;
+  readonly watchers: number;
+  readonly connections: number;
+  readonly path: string;
+};
+
+export type Order = LoadOrder | FanOutOrder | HoldOrder;
 
 /** Milliseconds. */
 export type Latencies = { readonly p50: number; readonly p99: number; readonly max: number };

@@ -5,7 +5,7 @@ import { performance } from "node:perf_hooks";
 import { openClient } from "./client.ts";
 import { openHttp2Session } from "./http2-lanes.ts";
 import { latenciesOf } from "./latencies.ts";
-import type { FanOutOrder, LoadReport } from "./order.ts";
+import type { FanOutOrder, HoldOrder, LoadReport } from "./order.ts";
 import { requestsOf } from "./run-load.ts";
 
 const NEWLINE = 0x0a;
@@ -15,6 +15,7 @@ const SENT_AT = "sent-at-";
 const SILENCE_MS = 10_000;
 /** Reading the time out of every line would cost more than delivering it. */
 const TIMED_ONE_IN = 50;
+const OPENED_AT_ONCE = 200;
 
 export async function runFanOut(order: FanOutOrder, onStarted: () => void): Promise<LoadReport> {
   const { target, watchers, connections, path, writes, writesInFlight } = order;
@@ -65,6 +66,24 @@ export async function runFanOut(order: FanOutOrder, onStarted: () => void): Prom
   } finally {
     for (const session of sessions) session.destroy();
   }
+}
+
+/** Opens watches that nobody writes for, and holds them. */
+export async function runHold(order: HoldOrder, onStarted: () => void): Promise<never> {
+  const { target, watchers, connections, path } = order;
+  const sessions = await Promise.all(Array.from({ length: connections }, () => openHttp2Session(target)));
+  for (let first = 0; first < watchers; first += OPENED_AT_ONCE) {
+    const numbers = Array.from({ length: Math.min(OPENED_AT_ONCE, watchers - first) }, (_, at) => first + at);
+    await Promise.all(
+      numbers.map((number) => {
+        // The index is within the list.
+        const session = sessions[number % sessions.length] as ClientHttp2Session;
+        return openWatch(session, path.replace("{n}", String(number)), target.token, () => undefined);
+      }),
+    );
+  }
+  onStarted();
+  return await new Promise(() => undefined);
 }
 
 /** Resolves when the watch has begun. */

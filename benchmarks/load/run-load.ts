@@ -1,6 +1,7 @@
 // Keeps a server busy with one kind of request.
 
 import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type ClientRequest, type Lane, openClient } from "./client.ts";
 import { latenciesOf } from "./latencies.ts";
 import type { LoadOrder, LoadReport, RequestPattern } from "./order.ts";
@@ -10,7 +11,7 @@ export async function runLoad(order: LoadOrder, onStarted: () => void): Promise<
   const next = requestsOf(order.request);
   const latencies: number[] = [];
   const failures: { [status: string]: number } = {};
-  const { requests: limit = Number.POSITIVE_INFINITY, atLeast = 0 } = order;
+  const { requests: limit = Number.POSITIVE_INFINITY, atLeast = 0, perSecond = Number.POSITIVE_INFINITY } = order;
   let sent = 0;
   let bytes = 0;
   onStarted();
@@ -18,7 +19,9 @@ export async function runLoad(order: LoadOrder, onStarted: () => void): Promise<
   const endsAt = startedAt + order.seconds * 1_000;
   const work = async (lane: Lane): Promise<void> => {
     while (sent < limit && (sent < atLeast || performance.now() < endsAt)) {
+      const waitMs = startedAt + (sent * 1_000) / perSecond - performance.now();
       sent++;
+      if (waitMs > 0) await sleep(waitMs);
       const before = performance.now();
       const response = await lane.send(next());
       latencies.push(performance.now() - before);
