@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Subscription } from "./subscription.ts";
@@ -43,4 +44,26 @@ test(`offers an event to those whose prefix its key begins with, and to nobody e
     ),
     { seed: SEED, numRuns: 500 },
   );
+});
+
+test("tells many of progress in parts, and nobody who has ended meanwhile", async () => {
+  const count = 1_700;
+  const set = new SubscriptionSet();
+  const told: number[] = [];
+  const subscriptions = Array.from({ length: count }, (_, at) => {
+    const observer = { events: () => {}, progress: () => void told.push(at), error: () => {} };
+    return new Subscription(`/things/thing-${at}`, 0, observer);
+  });
+  for (const subscription of subscriptions) {
+    set.add(subscription);
+    subscription.release(0);
+  }
+  told.length = 0;
+  set.progress(7);
+  expect(told.length).toBeGreaterThan(0);
+  expect(told.length).toBeLessThan(count / 2);
+  for (const subscription of subscriptions.slice(-100)) subscription.end();
+  while (told.length < count - 100) await nextTurn();
+  await nextTurn();
+  expect(told).toEqual(Array.from({ length: count - 100 }, (_, at) => at));
 });

@@ -6,6 +6,9 @@ import type { CacheEvent } from "./watch-cache.ts";
 
 type Group = { readonly prefix: string; readonly subscriptions: Set<Subscription> };
 
+/** Of progress, which nobody waits for: ten thousand at once would take tens of milliseconds. */
+const TOLD_PER_TURN = 500;
+
 export class SubscriptionSet {
   /** By prefix: those that end in a slash, found by cutting keys at their slashes. */
   readonly #folders = new Map<string, Group>();
@@ -54,7 +57,15 @@ export class SubscriptionSet {
   }
 
   progress(revision: Revision): void {
-    for (const subscription of this.#all()) if (subscription.covered < revision) subscription.progress(revision);
+    const behind = this.#all().filter(({ covered }) => covered < revision);
+    let at = 0;
+    // What is told later is still true: everything up to the revision has been offered.
+    const tellSome = (): void => {
+      for (const subscription of behind.slice(at, at + TOLD_PER_TURN)) subscription.progress(revision);
+      at += TOLD_PER_TURN;
+      if (at < behind.length) setImmediate(tellSome);
+    };
+    tellSome();
   }
 
   failAll(error: Error): void {

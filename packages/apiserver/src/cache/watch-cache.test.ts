@@ -406,7 +406,7 @@ describe("closing", () => {
     const scheduler = manualScheduler();
     const cache = createWatchCache({ storage: counting, prefix: "/registry/", scheduler });
     const ready = cache.ready();
-    await vi.waitFor(() => expect(scheduler.delays).toEqual([50]));
+    await vi.waitFor(() => expect(scheduler.delays).toEqual([50]), { timeout: 30_000 });
     expect(pages).toHaveLength(2);
     await cache[Symbol.asyncDispose]();
     await expect(ready).rejects.toBeInstanceOf(StorageUnavailableError);
