@@ -146,7 +146,7 @@ describe("postern key", () => {
     expect((await http(demo, { key: key.trim() })).status).toBe(200);
     const text = await succeed(cli("key", "explain", "scoped"));
     expect(text).toMatch(
-      /^Key: +good\nUse known: +since .*\nLeast scope: +{"virtualClusters":\[{"project":"default","virtualCluster":"demo"}\]}\n$/,
+      /^Key: +good\nUse known: +since .*\nLeast scope: +{"virtualClusters":\[{"project":"default","virtualCluster":"demo"}\]}\nUsed for: +get virtualclusterinstances\.management\.postern\n$/,
     );
     expect(await cliJson("key", "explain", "scoped", "--path", demo)).toMatchObject({ allowed: true, remedies: [] });
   });

@@ -60,7 +60,7 @@ test("the command for a kubeconfig without a secret stands there to be copied", 
 
 test("a virtual cluster shows who has access and which credentials are out there, and is put to sleep and woken", async () => {
   await page.getByRole("link", { name: "demo" }).click();
-  await page.getByText("member of the project with postern:project-viewer").waitFor();
+  await page.getByText("member of the project with Project viewer").waitFor();
   await page.getByText("Certificate of admin").waitFor();
   await press("Put to sleep");
   await page.getByRole("dialog").getByText("The next request wakes it up.").waitFor();
@@ -85,9 +85,46 @@ test("the overview shows what needs attention as it comes up, and what no longer
   await page.getByText("Nothing needs your attention.").waitFor();
 });
 
+test("a virtual cluster is created with roles inside, changed, and deleted after its consequences were shown", async () => {
+  const path = "namespaces/p-default/virtualclusterinstances/staging";
+  await goTo("Virtual clusters");
+  await page.getByRole("link", { name: "New virtual cluster" }).click();
+  await page.getByLabel("Display name", { exact: true }).fill("Staging");
+  await press("Add role");
+  await page.getByLabel("Users", { exact: true }).fill("jane");
+  await page.getByLabel("ClusterRole", { exact: true }).fill("edit");
+  await press("Create");
+  await page.getByRole("heading", { level: 1, name: "Staging" }).waitFor();
+  await page.getByRole("listitem").filter({ hasText: "edit inside" }).getByRole("link", { name: "jane" }).waitFor();
+  await page.locator(".facts").getByText("Ready").waitFor();
+  expect((await served.platform.send({ path })).body.spec.extraAccessRules).toEqual([
+    { users: ["jane"], clusterRole: "edit" },
+  ]);
+
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await page.getByLabel("ClusterRole", { exact: true }).fill("view");
+  await press("Save");
+  await page.getByRole("listitem").filter({ hasText: "view inside" }).waitFor();
+  const { spec } = (await served.platform.send({ path })).body;
+  expect(spec).toMatchObject({ displayName: "Staging", clusterRef: { cluster: "embedded" } });
+  expect(spec.extraAccessRules).toEqual([{ users: ["jane"], clusterRole: "view" }]);
+
+  await press("Delete");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Everything in it is deleted with it.").waitFor();
+  await dialog.getByText("No valid credential for it exists.").waitFor();
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Virtual clusters" }).waitFor();
+  await page.getByRole("link", { name: "Staging" }).waitFor({ state: "detached" });
+  expect((await served.platform.send({ path })).status).toBe(404);
+});
+
 test("a member of a project is offered no more than they may do", async () => {
   const hers = await served.openAs(jane, "/clusters/default/demo");
   await hers.getByRole("heading", { level: 1, name: "Demo" }).waitFor();
+  await hers.getByText("You need permission to update virtualclusterinstances/demo.").waitFor();
+  expect(await hers.getByRole("link", { name: "Edit", exact: true }).count()).toBe(0);
+  expect(await hers.getByRole("button", { name: "Delete", exact: true }).count()).toBe(0);
   // Asked of the server: a viewer changes nothing.
   await hers.getByRole("button", { name: "Put to sleep", disabled: true }).waitFor();
   await hers.getByRole("navigation").getByRole("link", { name: "Access keys" }).click();

@@ -189,4 +189,11 @@ test("a user without rights is told why, and changes nothing", async () => {
   await expect.poll(() => other.getByRole("button", { name: "Lock", exact: true }).isDisabled()).toBe(true);
   await other.goto(`${served.platform.server.url}/roles`);
   await other.getByRole("alert").getByText("clusterroles").waitFor();
+  // Without anything to show, a view is not offered, and says why where it is opened by its address.
+  const views = other.getByRole("navigation");
+  await views.getByRole("link", { name: "Users" }).waitFor();
+  for (const name of ["Roles", "Identity providers", "Audit log"])
+    expect([name, await views.getByRole("link", { name }).count()]).toEqual([name, 0]);
+  await other.goto(`${served.platform.server.url}/audit`);
+  await other.getByRole("heading", { name: "Only administrators search the audit log." }).waitFor();
 });

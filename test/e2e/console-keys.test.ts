@@ -144,14 +144,62 @@ test("what was made with a key stands below it, and goes with a compromised valu
   expect([await isGood(token), await isGood(spec.key)]).toEqual([false, false]);
 });
 
-test("a key is limited to what it was used for with one press", async () => {
+test("a key shows what it was used for, and is limited to that with one press", async () => {
   const { spec } = await create("wide");
   await served.platform.send({ key: spec.key, path: "clusters/embedded" });
+  const inside = "/kubernetes/project/default/virtualcluster/demo/apis/apps/v1/deployments";
+  await served.platform.send({ key: spec.key, path: inside });
   await openKey("wide");
-  await page.getByText("Everything it was used for needs only: cluster embedded.").waitFor();
+  await page.getByRole("row", { name: "clusters management.postern management API get", exact: true }).waitFor();
+  await page.getByRole("row", { name: "deployments apps virtual cluster default/demo list", exact: true }).waitFor();
+  await page
+    .getByText("Everything it was used for needs only: virtual cluster default/demo, cluster embedded.")
+    .waitFor();
   await press("Limit it to its use");
   await press("Limit it to its use", dialog());
   await dialog().waitFor({ state: "detached" });
-  expect((await keyOf("wide")).spec.scope).toEqual({ clusters: [{ cluster: "embedded" }] });
+  expect((await keyOf("wide")).spec.scope).toEqual({
+    virtualClusters: [{ project: "default", virtualCluster: "demo" }],
+    clusters: [{ cluster: "embedded" }],
+  });
   expect((await served.platform.send({ key: spec.key, path: "users/jane" })).status).toBe(403);
+});
+
+test("a key is given another scope and TTL in a form, and its value stays", async () => {
+  const rules = [{ resources: [{ group: "management.postern", resources: ["projects"] }], verbs: ["list"] }];
+  const { spec } = await create("changed", { ttl: 5_400, scope: { projects: [{ project: "default" }], rules } });
+  await openKey("changed");
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await page.getByRole("button", { name: "After 90 minutes" }).waitFor();
+  await page.getByLabel("Description").fill("For the demo");
+  await page.locator("label", { hasText: /^Default/ }).click();
+  await page.locator("label", { hasText: "Demo virtual cluster" }).click();
+  await page.getByText("use the virtual cluster demo of the project default").waitFor();
+  await page.getByRole("button", { name: "After 90 minutes" }).click();
+  await page.getByRole("option", { name: "After 7 days", exact: true }).click();
+  await press("Save");
+  // The server warns of rules in a scope.
+  await page.getByText("spec.scope.rules: deprecated").waitFor();
+  await press("Go on to changed");
+  await page.getByRole("heading", { level: 1, name: "Key changed" }).waitFor();
+  expect((await keyOf("changed")).spec).toMatchObject({
+    description: "For the demo",
+    ttl: 604_800,
+    // What the picker does not show stays.
+    scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }], rules },
+  });
+  expect((await keyOf("changed")).spec.scope.projects).toBeUndefined();
+  expect(await isGood(spec.key)).toBe(true);
+});
+
+test("the trail of a key has what was done with it, and who changed it", async () => {
+  const { spec } = await create("trailed");
+  await served.platform.send({ key: spec.key, path: "users/nobody" });
+  await openKey("trailed");
+  await press("Disable");
+  await press("Disable", dialog());
+  await page.getByRole("button", { name: "Enable", exact: true }).waitFor();
+  await press("Show the last day");
+  await page.getByRole("row", { name: /trailed.*get users\.management\.postern\/nobody.*404/ }).waitFor();
+  await page.getByRole("row", { name: /admin.*patch ownedaccesskeys\.management\.postern\/trailed.*200/ }).waitFor();
 });

@@ -46,11 +46,14 @@ const routes = [
     path: "/clusters/$project/$name",
     component: lazyRouteComponent(clusterViews, "ClusterPage"),
   }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/profile",
-    component: lazyRouteComponent(() => import("./pages/profile-page.tsx"), "ProfilePage"),
-  }),
+  // The second is where other clients of this API send people for their keys.
+  ...(["/profile", "/profile/access-keys"] as const).map((path) =>
+    createRoute({
+      getParentRoute: () => root,
+      path,
+      component: lazyRouteComponent(() => import("./pages/profile-page.tsx"), "ProfilePage"),
+    }),
+  ),
   createRoute({
     getParentRoute: () => root,
     path: "/projects",
@@ -120,6 +123,9 @@ const routes = [
     component: lazyRouteComponent(trustViews, "LeakReportsPage"),
   }),
   form("/new/key", "NewKeyPage"),
+  form("/keys/$name/edit", "EditKeyPage"),
+  form("/new/virtual-cluster", "NewVirtualClusterPage"),
+  form("/clusters/$project/$name/edit", "EditVirtualClusterPage"),
   form("/new/project", "NewProjectPage"),
   form("/projects/$name/edit", "EditProjectPage"),
   form("/new/user", "NewUserPage"),

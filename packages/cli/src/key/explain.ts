@@ -1,6 +1,6 @@
 // `postern key explain`: tells whether an access key may do something, and what it was used for.
 
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
@@ -71,5 +71,24 @@ function usage(status: JsonObject): Fields {
       isJsonObject(leastScope) && Object.keys(leastScope).length > 0 ? JSON.stringify(leastScope) : EMPTY,
     ],
     ...listAt(status, "beyondScopes").map((use): [string, string] => ["Beyond scopes", String(use)]),
+    ...listAt(status, "uses").flatMap((use) => (isJsonObject(use) ? [usedFor(use)] : [])),
   ];
 }
+
+/** Such as `get, list pods/log in virtual cluster shop/dev`. */
+function usedFor(use: JsonObject): [string, string] {
+  const { apiGroup, resource } = use;
+  const group = apiGroup === "" ? "" : `.${apiGroup}`;
+  const target = Object.entries(objectAt(use, "target")).map(([list, entries]) => {
+    const [entry] = isJsonArray(entries) ? entries : [];
+    const names = isJsonObject(entry) ? Object.values(entry).join("/") : "";
+    return ` in ${TARGETS[list] ?? list} ${names}`;
+  });
+  return ["Used for", `${listAt(use, "verbs").join(", ")} ${resource}${group}${target.join("")}`];
+}
+
+const TARGETS: { readonly [list: string]: string } = {
+  virtualClusters: "virtual cluster",
+  spaces: "space",
+  clusters: "cluster",
+};

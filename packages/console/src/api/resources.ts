@@ -218,6 +218,15 @@ export type Credential = {
   readonly lastActivity?: string;
 };
 
+/** What one resource was used for. */
+export type ResourceUse = {
+  /** A scope of one entry; absent: the management API. */
+  readonly target?: KeyScope;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly verbs: readonly string[];
+};
+
 export type Explanation = {
   readonly refusal?: string;
   readonly remedies?: readonly string[];
@@ -225,6 +234,7 @@ export type Explanation = {
   readonly leastScope?: KeyScope;
   readonly beyondScopes?: readonly string[];
   readonly isUsageComplete?: boolean;
+  readonly uses?: readonly ResourceUse[];
   readonly allowed?: boolean;
   readonly request?: string;
   readonly steps?: readonly { readonly step: string; readonly passed: boolean; readonly reason: string }[];

@@ -3,9 +3,15 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useQuery } from "@tanstack/react-query";
 import { settings } from "../settings.ts";
+import { t } from "../texts/text.tsx";
 import { useApi } from "./api-context.tsx";
 
-export type Wish = {
+export type Wish = ResourceWish | PathWish;
+
+/** What is no resource. */
+type PathWish = { readonly verb: string; readonly path: string };
+
+type ResourceWish = {
   readonly verb: string;
   readonly resource: string;
   /** Default: that of the management API. */
@@ -19,17 +25,19 @@ export type Right = {
   /** False until the server has answered. */
   readonly isAllowed: boolean;
   readonly isKnown: boolean;
-  /** In the server's words, where it refuses. */
+  /** Where it refuses: in the server's words, or what right it takes. */
   readonly reason: string;
 };
 
 /** One SelfSubjectAccessReview. Its answer is kept for half a minute. */
 export function useMay(wish: Wish): Right {
   const { client } = useApi();
-  const { group = settings.managementGroup, ...others } = wish;
-  const resourceAttributes = { group, ...others };
+  const spec: JsonObject =
+    "path" in wish
+      ? { nonResourceAttributes: { ...wish } }
+      : { resourceAttributes: { group: settings.managementGroup, ...wish } };
   const { data } = useQuery({
-    queryKey: ["may", resourceAttributes],
+    queryKey: ["may", spec],
     async queryFn({ signal }) {
       const answer = (await client.request({
         method: "POST",
@@ -37,7 +45,7 @@ export function useMay(wish: Wish): Right {
         body: {
           apiVersion: "authorization.k8s.io/v1",
           kind: "SelfSubjectAccessReview",
-          spec: { resourceAttributes: resourceAttributes as JsonObject },
+          spec,
         },
         signal,
       })) as { readonly status: { readonly allowed: boolean; readonly reason?: string } };
@@ -45,5 +53,13 @@ export function useMay(wish: Wish): Right {
     },
     staleTime: 30_000,
   });
-  return { isAllowed: data?.allowed === true, isKnown: data !== undefined, reason: data?.reason ?? "" };
+  const isAllowed = data?.allowed === true;
+  return { isAllowed, isKnown: data !== undefined, reason: isAllowed ? "" : data?.reason || wordsOf(wish) };
+}
+
+/** Such as: you need permission to update virtualclusterinstances/demo. */
+function wordsOf(wish: Wish): string {
+  if ("path" in wish) return t("may.not", { verb: wish.verb, what: wish.path });
+  const { verb, resource, subresource, name } = wish;
+  return t("may.not", { verb, what: [resource, name, subresource].filter(Boolean).join("/") });
 }

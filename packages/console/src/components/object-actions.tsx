@@ -3,7 +3,6 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { nameOf } from "../api/resources.ts";
@@ -43,9 +42,11 @@ export function ObjectActions(props: {
           {t("action.edit")}
         </Link>
       )}
-      <Button kind="danger" isDisabled={!mayDelete.isAllowed} onPress={() => setAsked(true)}>
-        {t("action.delete")}
-      </Button>
+      {mayDelete.isAllowed && (
+        <Button kind="danger" onPress={() => setAsked(true)}>
+          {t("action.delete")}
+        </Button>
+      )}
       <Confirm
         isOpen={isAsked}
         onClose={() => setAsked(false)}
@@ -56,18 +57,5 @@ export function ObjectActions(props: {
         onConfirm={remove}
       />
     </>
-  );
-}
-
-/** Leads to the form for a new object, where the person may create one. */
-export function NewObjectLink(props: { readonly to: string; readonly resource: string; readonly label: string }) {
-  const { to, resource, label } = props;
-  const right = useMay({ verb: "create", resource });
-  if (!right.isAllowed) return null;
-  return (
-    <Link to={to} className="button primary">
-      <Plus aria-hidden="true" />
-      {label}
-    </Link>
   );
 }

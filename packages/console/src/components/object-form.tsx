@@ -144,7 +144,7 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
             <Button onPress={onReload}>{t("form.reload")}</Button>
           </div>
         )}
-        {right.isKnown && !right.isAllowed && <Notice tone="warn">{right.reason || t("may.not")}</Notice>}
+        {right.isKnown && !right.isAllowed && <Notice tone="warn">{right.reason}</Notice>}
         <div className="actions">
           <Button
             kind="primary"

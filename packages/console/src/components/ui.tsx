@@ -1,5 +1,7 @@
 // The small parts that views are made of.
 
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Button as AriaButton, type ButtonProps } from "react-aria-components/Button";
 import { absoluteTime, relativeTime } from "../format/ages.ts";
@@ -76,10 +78,13 @@ export function Section(props: {
 /** What a refusal or a fault says, and a way out of it. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const message = error instanceof Error ? error.message : String(error);
+  // Asking again does not help there.
+  const isForbidden = isApiError(error, "Forbidden");
   return (
     <div className="notice bad" role="alert">
       <p>{message}</p>
-      {onRetry !== undefined && <Button onPress={onRetry}>{t("action.retry")}</Button>}
+      {isForbidden && <Link to="/access">{t("may.check")}</Link>}
+      {!isForbidden && onRetry !== undefined && <Button onPress={onRetry}>{t("action.retry")}</Button>}
     </div>
   );
 }

@@ -1,5 +1,7 @@
 // Times as people say them: "in 3 days", "2 hours ago", "90 days".
 
+import { language, t } from "../texts/text.tsx";
+
 /** From how many seconds on a time is written in which unit: 90 days are 90 days, not two months and some. */
 const STEPS = [
   { from: 545 * 86_400, unit: "year", length: 365.25 * 86_400 },
@@ -16,20 +18,20 @@ const UNITS = [
   ["second", 1],
 ] as const;
 
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
-const absolute = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "long" });
+const absolute = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
 
 /** `at` and `now` in milliseconds. What is less than 45 seconds away is now. */
 export function relativeTime(at: number, now: number): string {
   const seconds = Math.round((at - now) / 1000);
   const step = STEPS.find(({ from }) => Math.abs(seconds) >= from);
-  return step === undefined ? "just now" : relative.format(Math.round(seconds / step.length), step.unit);
+  return step === undefined ? t("time.now") : relative.format(Math.round(seconds / step.length), step.unit);
 }
 
 /** With date and time of day, in the zone of the browser. */
 export const absoluteTime = (at: number): string => absolute.format(at);
 
-const short = new Intl.DateTimeFormat("en", {
+const short = new Intl.DateTimeFormat(language, {
   month: "short",
   day: "numeric",
   hour: "2-digit",
@@ -44,6 +46,5 @@ export const shortTime = (at: number): string => short.format(at);
 /** The largest unit that divides a length of time: 7776000 is 90 days. */
 export function duration(seconds: number): string {
   const [unit, length] = UNITS.find(([, size]) => seconds % size === 0) ?? UNITS[3];
-  const count = seconds / length;
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(seconds / length);
 }

@@ -1,18 +1,15 @@
 // Searches the audit log of the server: who used which key on what, and what was refused.
 
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
+import { useMay } from "../api/use-may.ts";
 import { DownloadButton } from "../components/copy-text.tsx";
-import { type Column, DataTable } from "../components/data-table.tsx";
 import { Checkbox, SelectField, TextField } from "../components/fields.tsx";
-import { Badge, Button, EmptyState, ErrorNotice, Loading, Notice, PageHead } from "../components/ui.tsx";
-import { absoluteTime, shortTime } from "../format/ages.ts";
+import { Button, EmptyState, ErrorNotice, Loading, Notice, PageHead } from "../components/ui.tsx";
 import { counted, named, t } from "../texts/text.tsx";
-
-type Answer = { readonly items: readonly AuditRecord[]; readonly isTruncated: boolean };
+import { AUDIT_PATH, type AuditAnswer, AuditRecords } from "./audit-records.tsx";
 
 const SINCE = ["3600", "86400", "604800", "2592000", "0"] as const;
 const FILTERS = ["key", "user", "object", "cluster", "verb"] as const;
@@ -20,81 +17,19 @@ const FILTERS = ["key", "user", "object", "cluster", "verb"] as const;
 const TEXTS = ["key", "user", "object", "cluster"] as const;
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"] as const;
 
-/** To the second: a log is compared with others. */
-function LogTime({ at }: { readonly at: string }) {
-  const time = Date.parse(at);
+export function AuditPage() {
+  const right = useMay({ verb: "get", path: AUDIT_PATH });
+  if (!right.isKnown) return <Loading />;
+  if (right.isAllowed) return <AuditSearch />;
   return (
-    <time dateTime={at} title={absoluteTime(time)}>
-      {shortTime(time)}
-    </time>
+    <>
+      <PageHead title={t("audit.title")} lead={t("audit.lead")} />
+      <EmptyState title={t("audit.mayNot")}>{t("audit.mayNot.hint")}</EmptyState>
+    </>
   );
 }
 
-const COLUMNS: readonly Column<AuditRecord>[] = [
-  {
-    id: "time",
-    header: t("audit.column.time"),
-    width: "148px",
-    sortBy: ({ time }) => time,
-    cell: ({ time }) => <LogTime at={time} />,
-  },
-  {
-    id: "key",
-    header: t("audit.column.key"),
-    width: "14%",
-    sortBy: ({ key }) => key,
-    cell: ({ key, keyID }) =>
-      key === "" ? (
-        <span className="muted">{keyID || t("audit.noKey")}</span>
-      ) : (
-        <Link to="/keys/$name" params={{ name: key }}>
-          {key}
-        </Link>
-      ),
-  },
-  {
-    id: "user",
-    header: t("audit.column.user"),
-    width: "110px",
-    from: "medium",
-    sortBy: ({ user }) => user,
-    cell: ({ user, impersonatedUser }) => (impersonatedUser === undefined ? user : `${user} → ${impersonatedUser}`),
-  },
-  {
-    id: "request",
-    header: t("audit.column.request"),
-    cell: ({ verb, object }) => (
-      <span className="mono" title={`${verb} ${object}`}>
-        {verb} {object}
-      </span>
-    ),
-  },
-  {
-    id: "cluster",
-    header: t("audit.column.cluster"),
-    width: "120px",
-    from: "wide",
-    sortBy: ({ cluster }) => cluster,
-    cell: ({ cluster }) => cluster || <span className="muted">{t("audit.platform")}</span>,
-  },
-  {
-    id: "code",
-    header: t("audit.column.code"),
-    width: "90px",
-    sortBy: ({ code }) => code,
-    cell: ({ code }) => <Badge tone={code < 400 ? "good" : code < 500 ? "warn" : "bad"}>{code}</Badge>,
-  },
-  {
-    id: "from",
-    header: t("audit.column.from"),
-    width: "110px",
-    from: "wide",
-    sortBy: ({ sourceIP }) => sourceIP,
-    cell: ({ sourceIP }) => <span className="mono">{sourceIP}</span>,
-  },
-];
-
-export function AuditPage() {
+function AuditSearch() {
   const { client } = useApi();
   const search: { readonly [name: string]: string } = useSearch({ strict: false });
   const navigate = useNavigate({ from: "/audit" });
@@ -104,7 +39,7 @@ export function AuditPage() {
     queryKey: ["audit", search],
     async queryFn({ signal }) {
       // The route answers in this shape.
-      return (await client.request({ method: "GET", path: "/audit/events", query: queryOf(search), signal })) as Answer;
+      return (await client.request({ method: "GET", path: AUDIT_PATH, query: queryOf(search), signal })) as AuditAnswer;
     },
     retry: false,
     gcTime: 0,
@@ -167,12 +102,9 @@ export function AuditPage() {
               </span>
             </div>
           )}
-          <DataTable
+          <AuditRecords
             label={t("audit.title")}
-            columns={COLUMNS}
-            rows={items}
-            rowKey={({ auditID, time }) => `${auditID} ${time}`}
-            sort={{ column: "time", isDescending: true }}
+            records={items}
             empty={<EmptyState title={t("audit.empty.title")}>{t("audit.empty.text")}</EmptyState>}
           />
         </>

@@ -1,5 +1,7 @@
 // The views with forms, which are loaded together: they share the writing of manifests.
 
+export { EditVirtualClusterPage, NewVirtualClusterPage } from "./clusters/cluster-form.tsx";
+export { EditKeyPage } from "./keys/edit-key-page.tsx";
 export { NewKeyPage } from "./keys/new-key-page.tsx";
 export { EditTeamPage, NewTeamPage } from "./people/team-form.tsx";
 export { EditUserPage, NewUserPage } from "./people/user-form.tsx";

@@ -1,15 +1,16 @@
 // What needs attention now, and how much there is.
 
 import { Link } from "@tanstack/react-router";
-import { CircleCheck, Plus } from "lucide-react";
+import { CircleCheck } from "lucide-react";
 import { useMemo } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
+import { NewObjectLink } from "../components/new-object-link.tsx";
 import { Badge, ErrorNotice, Loading, PageHead, Section, Time } from "../components/ui.tsx";
 import { useNow } from "../format/now.ts";
 import { projectOf } from "../settings.ts";
-import { counted, named, Text, t } from "../texts/text.tsx";
+import { counted, named, numberText, Text, t } from "../texts/text.tsx";
 import { ClusterBadge } from "./clusters/cluster-badge.tsx";
 import { type Attention, attentionOf, isLogin, keyState, ownerOf } from "./keys/key-state.ts";
 
@@ -44,12 +45,7 @@ export function OverviewPage() {
       <PageHead
         title={t("overview.title")}
         lead={<Text id="overview.lead" values={{ name: <strong>{session.displayName}</strong> }} />}
-        actions={
-          <Link to="/new/key" className="button primary">
-            <Plus aria-hidden="true" />
-            {t("keys.create")}
-          </Link>
-        }
+        actions={<NewObjectLink to="/new/key" resource="ownedaccesskeys" label={t("keys.create")} />}
       />
       {error !== null && <ErrorNotice error={error} />}
       <ul className="tiles">
@@ -151,7 +147,7 @@ function Tile(props: {
   return (
     <li>
       <Link to={to} className="tile">
-        <strong>{isLoading ? "–" : count.toLocaleString("en")}</strong>
+        <strong>{isLoading ? "–" : numberText(count)}</strong>
         <span>{label}</span>
       </Link>
     </li>

@@ -9,6 +9,7 @@ import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, managementVersion, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Confirm } from "../components/confirm.tsx";
+import { LongList } from "../components/long-list.tsx";
 import { Badge, Button, ErrorNotice, Facts, Loading, PageHead, Section, Time } from "../components/ui.tsx";
 import { useSession } from "../session/session-context.tsx";
 import { settings } from "../settings.ts";
@@ -81,8 +82,8 @@ export function ProfilePage() {
       </div>
       <Section title={t("profile.sessions")} lead={t("profile.sessions.lead")}>
         {keys.isLoading && <Loading />}
-        <ul className="lines card">
-          {sessions.map((key) => (
+        <LongList items={sessions}>
+          {(key) => (
             <li key={key.metadata.uid}>
               <span className="two-lines">
                 <span>
@@ -104,24 +105,22 @@ export function ProfilePage() {
                 </Button>
               )}
             </li>
-          ))}
-        </ul>
+          )}
+        </LongList>
       </Section>
       <Section title={t("profile.keys")} lead={t("profile.keys.lead")}>
         {own.every(isLogin) && !keys.isLoading && <p className="muted">{t("profile.noKeys")}</p>}
         {!own.every(isLogin) && (
-          <ul className="lines card">
-            {own
-              .filter((key) => !isLogin(key))
-              .map((key) => (
-                <li key={key.metadata.uid}>
-                  <Link to="/keys/$name" params={{ name: nameOf(key) }}>
-                    {key.spec?.displayName || nameOf(key)}
-                  </Link>
-                  <KeyStateBadge accessKey={key} />
-                </li>
-              ))}
-          </ul>
+          <LongList items={own.filter((key) => !isLogin(key))}>
+            {(key) => (
+              <li key={key.metadata.uid}>
+                <Link to="/keys/$name" params={{ name: nameOf(key) }}>
+                  {key.spec?.displayName || nameOf(key)}
+                </Link>
+                <KeyStateBadge accessKey={key} />
+              </li>
+            )}
+          </LongList>
         )}
       </Section>
       <Confirm

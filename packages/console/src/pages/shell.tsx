@@ -24,6 +24,7 @@ import { type ComponentType, useEffect, useRef, useState, useSyncExternalStore }
 import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS } from "../api/resources.ts";
 import { useLiveObject } from "../api/use-live.ts";
+import { useMay, type Wish } from "../api/use-may.ts";
 import { Button, Time } from "../components/ui.tsx";
 import { useSession } from "../session/session-context.tsx";
 import { type TextId, t } from "../texts/text.tsx";
@@ -33,6 +34,8 @@ type Place = {
   readonly to: string;
   readonly label: TextId;
   readonly icon: ComponentType<{ readonly "aria-hidden": true }>;
+  /** Without this right the view has nothing to show, and is left out. Absent: everybody sees something there. */
+  readonly needs?: Wish;
 };
 
 /** In the order of the navigation. */
@@ -50,17 +53,27 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
       { to: "/projects", label: "nav.projects", icon: FolderKanban },
       { to: "/users", label: "nav.users", icon: User },
       { to: "/teams", label: "nav.teams", icon: Users },
-      { to: "/roles", label: "nav.roles", icon: ScrollText },
+      {
+        to: "/roles",
+        label: "nav.roles",
+        icon: ScrollText,
+        needs: { verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterroles" },
+      },
     ],
   },
   {
     heading: "nav.heading.security",
     places: [
       { to: "/access", label: "nav.access", icon: CircleHelp },
-      { to: "/trust", label: "nav.trust", icon: Handshake },
-      { to: "/identity-providers", label: "nav.providers", icon: Fingerprint },
+      { to: "/trust", label: "nav.trust", icon: Handshake, needs: { verb: "list", resource: "trustrules" } },
+      {
+        to: "/identity-providers",
+        label: "nav.providers",
+        icon: Fingerprint,
+        needs: { verb: "list", resource: "identityproviders" },
+      },
       { to: "/leak-reports", label: "nav.leaks", icon: Siren },
-      { to: "/audit", label: "nav.audit", icon: History },
+      { to: "/audit", label: "nav.audit", icon: History, needs: { verb: "get", path: "/audit/events" } },
     ],
   },
 ];
@@ -98,14 +111,13 @@ export function Shell() {
             <div key={heading ?? ""} className="nav-group">
               {heading !== undefined && <h2>{t(heading)}</h2>}
               <ul>
-                {places.map(({ to, label, icon: Icon }) => (
-                  <li key={to}>
-                    <Link to={to} className="nav-link" activeOptions={{ exact: to === "/", includeSearch: false }}>
-                      <Icon aria-hidden={true} />
-                      {t(label)}
-                    </Link>
-                  </li>
-                ))}
+                {places.map((place) =>
+                  place.needs === undefined ? (
+                    <NavItem key={place.to} place={place} />
+                  ) : (
+                    <NavItemWithRight key={place.to} place={place} needs={place.needs} />
+                  ),
+                )}
               </ul>
             </div>
           ))}
@@ -118,6 +130,22 @@ export function Shell() {
       </main>
     </div>
   );
+}
+
+function NavItem({ place: { to, label, icon: Icon } }: { readonly place: Place }) {
+  return (
+    <li>
+      <Link to={to} className="nav-link" activeOptions={{ exact: to === "/", includeSearch: false }}>
+        <Icon aria-hidden={true} />
+        {t(label)}
+      </Link>
+    </li>
+  );
+}
+
+function NavItemWithRight({ place, needs }: { readonly place: Place; readonly needs: Wish }) {
+  const right = useMay(needs);
+  return right.isAllowed ? <NavItem place={place} /> : null;
 }
 
 function Brand() {

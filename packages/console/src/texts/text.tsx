@@ -11,10 +11,14 @@ export type TextId = Exclude<AnyId, `${CountId}.one` | `${CountId}.other`>;
 type Values = { readonly [name: string]: string | number };
 
 const texts: { readonly [id: string]: string } = en;
-const plurals = new Intl.PluralRules("en");
-const numbers = new Intl.NumberFormat("en");
+/** Of these texts, for numbers and times: `en`. */
+export const language: string = en.language;
+const plurals = new Intl.PluralRules(language);
+const numbers = new Intl.NumberFormat(language);
 
-const written = (value: string | number): string => (typeof value === "number" ? numbers.format(value) : value);
+export const numberText = (value: number): string => numbers.format(value);
+
+const written = (value: string | number): string => (typeof value === "number" ? numberText(value) : value);
 
 const fill = (text: string, values: Values): string =>
   text.replaceAll(/\{(\w{1,32})\}/g, (whole, name: string) => written(values[name] ?? whole));
@@ -27,6 +31,10 @@ export const counted = (id: CountId, count: number, values: Values = {}): string
 
 /** A text that the server names, such as a reason, or the name itself where there is no text for it. */
 export const named = (prefix: string, name: string): string => texts[`${prefix}.${name}`] ?? name;
+
+/** What the server says begins small and has no full stop, since it follows a colon elsewhere. */
+export const sentence = (message: string): string =>
+  `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? "" : "."}`;
 
 /** A text with elements in it. */
 export function Text({ id, values }: { readonly id: TextId; readonly values: { readonly [name: string]: ReactNode } }) {

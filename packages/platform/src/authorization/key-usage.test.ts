@@ -9,7 +9,14 @@ import { describe, expect, it } from "vitest";
 import { createPlatformNames } from "../platform-names.ts";
 import { testUser } from "../testing/request-context.ts";
 import { createKeyUsage } from "./key-usage.ts";
-import { coversUsage, decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./key-usage-record.ts";
+import {
+  coversUsage,
+  decodeUsage,
+  type KeyUsageSummary,
+  MAX_ENTRIES,
+  MAX_USES,
+  mergeUsage,
+} from "./key-usage-record.ts";
 import { createKeyUsageWriter } from "./key-usage-writer.ts";
 import { managementRequest } from "./platform-request.ts";
 
@@ -68,6 +75,7 @@ async function openServer(storage: Storage = createMemoryStorage(), startedAt = 
   };
 }
 
+const projects = { apiGroup: "management.postern", resource: "projects", verbs: ["get"] };
 const project = (name: string) => ({ list: "projects", project: name });
 
 describe("the use of access keys", () => {
@@ -77,7 +85,14 @@ describe("the use of access keys", () => {
     expect(await server.stored()).toBeUndefined();
     server.time.advance(60_000);
     await server.flush();
-    expect(await server.stored()).toEqual({ since: 1000, entries: [project("a")], beyondScopes: [], complete: true });
+    const uses = [projects];
+    expect(await server.stored()).toEqual({
+      since: 1000,
+      entries: [project("a")],
+      beyondScopes: [],
+      complete: true,
+      uses,
+    });
     const revision = await server.storage.currentRevision();
     for (let times = 0; times < 10; times++) server.use("projects/a");
     await server.flush();
@@ -100,7 +115,47 @@ describe("the use of access keys", () => {
       entries: [project("a"), project("b")],
       beyondScopes: ["list management.postern/ownedaccesskeys"],
       complete: true,
+      uses: [projects, { apiGroup: "management.postern", resource: "ownedaccesskeys", verbs: ["list"] }],
     });
+  });
+
+  it("is noted by resource and verb, also where every key may do it", async () => {
+    const server = await openServer();
+    const target = { list: "virtualClusters", project: "shop", virtualCluster: "dev" } as const;
+    const inside = (verb: string, path: string) =>
+      server.usage.note(
+        {
+          target: "ProjectVirtualCluster",
+          project: "shop",
+          virtualCluster: "dev",
+          inner: resolveRequestInfo(verb, path, new URLSearchParams()),
+        },
+        { user, credential: { id: "k" } },
+      );
+    server.use("projects");
+    inside("GET", "/api/v1/namespaces/web/pods/a/log");
+    inside("GET", "/apis/apps/v1/deployments");
+    inside("DELETE", "/apis/apps/v1/namespaces/web/deployments/a");
+    inside("GET", "/version");
+    await server.flush();
+    const { uses } = (await server.stored()) as KeyUsageSummary;
+    expect(uses).toEqual([
+      { apiGroup: "management.postern", resource: "projects", verbs: ["list"] },
+      { target, apiGroup: "", resource: "pods/log", verbs: ["get"] },
+      { target, apiGroup: "apps", resource: "deployments", verbs: ["delete", "list"] },
+    ]);
+    // Another server adds to it, and what comes too late leaves the rest as it is.
+    const other = await openServer(server.storage, 2000);
+    other.use("projects/a");
+    for (let number = 0; number < MAX_USES; number++) other.use(`many${number}`);
+    await other.flush();
+    const merged = (await server.stored()) as KeyUsageSummary;
+    expect(merged.uses[0]?.verbs).toEqual(["get", "list"]);
+    expect(merged.uses).toHaveLength(MAX_USES);
+    const revision = await server.storage.currentRevision();
+    other.use("one-more");
+    await other.flush();
+    expect(await server.storage.currentRevision()).toBe(revision);
   });
 
   it("is that of all servers on a store, also when they write at once", async () => {
@@ -175,11 +230,12 @@ describe("the use of access keys", () => {
 });
 
 describe("mergeUsage and coversUsage", () => {
-  const usage = (since: number, projects: readonly string[], complete = true): KeyUsageSummary => ({
+  const usage = (since: number, projects: readonly string[], complete = true, verbs = ["get"]): KeyUsageSummary => ({
     since,
     entries: projects.map((name) => ({ list: "projects", project: name })),
     beyondScopes: [],
     complete,
+    uses: [{ apiGroup: "", resource: "pods", verbs }],
   });
   it.each([
     [usage(1, ["a"]), usage(2, ["a"]), true],
@@ -188,6 +244,8 @@ describe("mergeUsage and coversUsage", () => {
     [usage(1, ["a"]), usage(1, ["b"]), false],
     [usage(1, ["a"]), usage(1, ["a"], false), false],
     [usage(1, ["a"], false), usage(1, ["b"], false), true],
+    [usage(1, ["a"]), usage(1, ["a"], true, ["get", "list"]), false],
+    [usage(1, ["a"], true, ["get", "list"]), usage(1, ["a"]), true],
   ])("%j covers %j: %s", (known, news, expected) => {
     expect(coversUsage(known, news)).toBe(expected);
     expect(coversUsage(mergeUsage(known, news), news)).toBe(true);

@@ -6,10 +6,17 @@ import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { PlatformDecision, Subject } from "./decision.ts";
-import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./key-usage-record.ts";
+import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, textOfUse } from "./key-usage-record.ts";
 import type { PlatformAuthorizer } from "./platform-authorizer.ts";
-import type { PlatformRequest } from "./platform-request.ts";
-import { describeRequest, type ScopeEntry, scopeEntryFor, textOfEntry } from "./scope-entry.ts";
+import { type PlatformRequest, resourceWithSubresource } from "./platform-request.ts";
+import {
+  describeRequest,
+  type ProxiedEntry,
+  proxiedEntry,
+  type ScopeEntry,
+  scopeEntryFor,
+  textOfEntry,
+} from "./scope-entry.ts";
 
 export type KeyUsageOptions = {
   readonly names: PlatformNames;
@@ -18,9 +25,17 @@ export type KeyUsageOptions = {
   readonly records?: ViewPrefix | undefined;
 };
 
+type Use = {
+  readonly target: ProxiedEntry | undefined;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly verbs: Set<string>;
+};
+
 type Used = {
   readonly entries: Map<string, ScopeEntry>;
   readonly beyond: Set<string>;
+  readonly uses: Map<string, Use>;
   complete: boolean;
   readonly since: number;
   /** Nothing of it is in memory any more, or counts. */
@@ -31,8 +46,15 @@ const MAX_KEYS = 20_000;
 /** Of names and paths that nobody has bounded before. */
 const MAX_TEXT_LENGTH = 300;
 
-/** Nothing is noted of it. */
-const ALWAYS_OPEN: Used = { entries: new Map(), beyond: new Set(), complete: true, since: 0, isDropped: false };
+/** Nothing is noted of discovery and the like. */
+const ALWAYS_OPEN: Used = {
+  entries: new Map(),
+  beyond: new Set(),
+  uses: new Map(),
+  complete: true,
+  since: 0,
+  isDropped: false,
+};
 
 /** `startedAt` in milliseconds since the epoch: what was used before is not known. */
 export const createKeyUsage = (options: KeyUsageOptions, startedAt: number): KeyUsage =>
@@ -60,12 +82,14 @@ export class KeyUsage {
     const key = credential === undefined ? undefined : keys.byId(credential.id);
     if (key === undefined) return;
     const entry = scopeEntryFor(request, names);
-    if (entry === "always-open") {
+    if (entry === "always-open" && !request.inner.isResourceRequest) {
       if (decision !== undefined) this.#noted.set(decision, ALWAYS_OPEN);
       return;
     }
     const used = this.#usedBy(key.uid);
     if (decision !== undefined) this.#noted.set(decision, used);
+    if (request.inner.isResourceRequest && noteUse(used.uses, request)) this.#unwritten.add(key.uid);
+    if (entry === "always-open") return;
     const text = entry === undefined ? describeRequest(request) : textOfEntry(entry);
     const known = entry === undefined ? used.beyond : used.entries;
     if (known.has(text)) return;
@@ -81,7 +105,8 @@ export class KeyUsage {
     const { records } = this.#options;
     const own = this.noted(uid);
     const stored = records?.view.get(records.prefix + uid);
-    if (stored === undefined) return own ?? { since: this.#since, entries: [], beyondScopes: [], complete: true };
+    if (stored === undefined)
+      return own ?? { since: this.#since, entries: [], beyondScopes: [], complete: true, uses: [] };
     const written = decodeUsage(stored);
     return own === undefined ? written : mergeUsage(written, own);
   }
@@ -90,8 +115,18 @@ export class KeyUsage {
   noted(uid: string): KeyUsageSummary | undefined {
     const used = this.#byUid.get(uid);
     if (used === undefined) return undefined;
-    const { since, entries, beyond, complete } = used;
-    return { since, entries: [...entries.values()], beyondScopes: [...beyond].sort(), complete };
+    const { since, entries, beyond, complete, uses } = used;
+    return {
+      since,
+      entries: [...entries.values()],
+      beyondScopes: [...beyond].sort(),
+      complete,
+      uses: [...uses.values()].map(({ target, verbs, ...use }) => ({
+        ...(target === undefined ? {} : { target }),
+        ...use,
+        verbs: [...verbs].sort(),
+      })),
+    };
   }
 
   /** uids of the keys with something new since they were last taken. */
@@ -124,7 +159,14 @@ export class KeyUsage {
     const known = this.#byUid.get(uid);
     if (known !== undefined) return known;
     if (this.#byUid.size >= MAX_KEYS) this.#makeRoom();
-    const used: Used = { entries: new Map(), beyond: new Set(), complete: true, since: this.#since, isDropped: false };
+    const used: Used = {
+      entries: new Map(),
+      beyond: new Set(),
+      uses: new Map(),
+      complete: true,
+      since: this.#since,
+      isDropped: false,
+    };
     this.#byUid.set(uid, used);
     // Also of a key that was used for nothing that needs a scope: that it is known since then is worth keeping.
     this.#unwritten.add(uid);
@@ -151,6 +193,20 @@ export class KeyUsage {
     this.#unwritten.delete(oldest);
     this.#since = Math.max(this.#since, this.#byUid.values().next().value?.since ?? this.#since);
   }
+}
+
+/** Whether there was anything new. */
+function noteUse(uses: Map<string, Use>, request: PlatformRequest): boolean {
+  const { verb, apiGroup } = request.inner;
+  const resource = resourceWithSubresource(request.inner);
+  const target = proxiedEntry(request);
+  const text = textOfUse(target, apiGroup, resource);
+  const known = uses.get(text);
+  if (known?.verbs.has(verb) === true) return false;
+  if (known !== undefined) known.verbs.add(verb);
+  else if (uses.size >= MAX_USES || text.length > MAX_TEXT_LENGTH) return false;
+  else uses.set(text, { target, apiGroup, resource, verbs: new Set([verb]) });
+  return true;
 }
 
 // The decision point as the management API asks it, with a note of what was let through.

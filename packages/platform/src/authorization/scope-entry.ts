@@ -15,8 +15,11 @@ export type ScopeEntry =
   | { readonly list: "clusters"; readonly cluster: string }
   | { readonly list: "roles"; readonly role: "platform-cli" | "metrics-reader" };
 
-/** "always-open" for what any scope opens; undefined for what no entry does, so that it takes `rules`. */
-export function scopeEntryFor(request: PlatformRequest, names: PlatformNames): ScopeEntry | "always-open" | undefined {
+/** Of what is reached through a proxy. */
+export type ProxiedEntry = Extract<ScopeEntry, { readonly list: "virtualClusters" | "spaces" | "clusters" }>;
+
+/** What opens the cluster behind the proxy that a request goes through; undefined for the management API. */
+export function proxiedEntry(request: PlatformRequest): ProxiedEntry | undefined {
   switch (request.target) {
     case "ProjectVirtualCluster":
       return { list: "virtualClusters", project: request.project, virtualCluster: request.virtualCluster };
@@ -25,9 +28,15 @@ export function scopeEntryFor(request: PlatformRequest, names: PlatformNames): S
     case "Cluster":
       return { list: "clusters", cluster: request.cluster };
     case "Management":
-      if (isAlwaysOpen(request, names) || isFilteredList(request, names)) return "always-open";
-      return managementEntry(request.inner, names);
+      return undefined;
   }
+}
+
+/** "always-open" for what any scope opens; undefined for what no entry does, so that it takes `rules`. */
+export function scopeEntryFor(request: PlatformRequest, names: PlatformNames): ScopeEntry | "always-open" | undefined {
+  if (request.target !== "Management") return proxiedEntry(request);
+  if (isAlwaysOpen(request, names) || isFilteredList(request, names)) return "always-open";
+  return managementEntry(request.inner, names);
 }
 
 function managementEntry(inner: TargetedRequest, names: PlatformNames): ScopeEntry | undefined {

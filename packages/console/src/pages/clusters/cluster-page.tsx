@@ -10,6 +10,7 @@ import {
   type Credential,
   inNamespace,
   nameOf,
+  ownerName,
   PROJECTS,
   type Project,
   VIRTUAL_CLUSTERS,
@@ -19,10 +20,14 @@ import { useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { CredentialTree } from "../../components/credential-tree.tsx";
+import { LongList } from "../../components/long-list.tsx";
+import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
 import { Badge, Button, ErrorNotice, Facts, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
-import { t } from "../../texts/text.tsx";
+import { counted, t } from "../../texts/text.tsx";
+import { roleName } from "../rights/role-name.ts";
 import { ClusterBadge } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 
@@ -58,8 +63,13 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualCluster; r
           items={[
             [t("cluster.fact.state"), <ClusterBadge key="state" cluster={cluster} />],
             [t("cluster.fact.name"), <code key="name">{name}</code>],
-            [t("cluster.fact.project"), project],
-            [t("cluster.fact.owner"), spec.owner?.user ?? spec.owner?.team ?? "–"],
+            [
+              t("cluster.fact.project"),
+              <Link key="project" to="/projects/$name" params={{ name: project }}>
+                {project}
+              </Link>,
+            ],
+            [t("cluster.fact.owner"), ownerName(spec.owner) || "–"],
             [t("cluster.fact.version"), status.kubernetesVersion ?? "–"],
             [
               t("cluster.fact.where"),
@@ -90,9 +100,11 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
   const annotate = (annotations: JsonObject) =>
     instances.patch(name, { type: "merge", patch: { metadata: { annotations } } });
   const wake = useMutation({ mutationFn: () => annotate({ [FORCE_SLEEP]: null, [SLEEP_FOR]: null }) });
+  const credentials = useCredentials(cluster);
+  const isExternal = cluster.spec?.external === true;
   const isAsleep = cluster.status?.phase === "Sleeping" || cluster.metadata.annotations?.[FORCE_SLEEP] === "true";
   // Others are run by others.
-  const canSleep = cluster.spec?.external !== true && cluster.spec?.clusterRef?.cluster === "embedded";
+  const canSleep = !isExternal && cluster.spec?.clusterRef?.cluster === "embedded";
   const close = (): void => setAsked(undefined);
   return (
     <>
@@ -109,6 +121,23 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
       <Button kind="primary" onPress={() => setAsked("kubeconfig")}>
         {t("kubeconfig.get")}
       </Button>
+      <ObjectActions
+        kind="cluster"
+        address={inNamespace(VIRTUAL_CLUSTERS, namespace)}
+        object={cluster}
+        editedAt={`/clusters/${project}/${name}/edit`}
+        consequences={[
+          t(isExternal ? "cluster.delete.external" : "cluster.delete.content"),
+          ...(credentials.data === undefined
+            ? []
+            : [
+                credentials.data.length === 0
+                  ? t("cluster.delete.none")
+                  : counted("cluster.delete.credentials", credentials.data.length),
+              ]),
+        ]}
+      />
+      <WhyNot right={mayUpdate} />
       {wake.isError && <ErrorNotice error={wake.error} />}
       {asked === "kubeconfig" && <KubeconfigDialog cluster={cluster} onClose={close} />}
       <Confirm
@@ -145,22 +174,29 @@ function Conditions({ cluster }: { readonly cluster: VirtualCluster }) {
   );
 }
 
+type Holders = { readonly users?: readonly string[]; readonly teams?: readonly string[] };
+
+const only = (name: string | undefined): readonly string[] => (name === undefined || name === "" ? [] : [name]);
+
+const holdersOf = ({ users = [], teams = [] }: Holders, what: string) => [
+  ...users.map((who) => ({ isTeam: false, who, what })),
+  ...teams.map((who) => ({ isTeam: true, who, what })),
+];
+
 /** Members of the project, and what the virtual cluster itself opens for others. */
 function Access({ cluster, project }: { readonly cluster: VirtualCluster; readonly project: string }) {
   const { object } = useLiveObject<Project>(PROJECTS, project);
+  const { owner, access = [], extraAccessRules = [] } = cluster.spec ?? {};
   const rows = [
-    ...(cluster.spec?.owner === undefined
-      ? []
-      : [{ who: cluster.spec.owner.user ?? cluster.spec.owner.team ?? "", what: t("cluster.access.owner") }]),
-    ...(object?.spec?.members ?? []).map(({ name = "", clusterRole = "" }) => ({
+    ...holdersOf({ users: only(owner?.user), teams: only(owner?.team) }, t("cluster.access.owner")),
+    ...(object?.spec?.members ?? []).map(({ kind, name = "", clusterRole = "" }) => ({
+      isTeam: kind === "Team",
       who: name,
-      what: t("cluster.access.member", { role: clusterRole }),
+      what: t("cluster.access.member", { role: roleName(clusterRole) }),
     })),
-    ...(cluster.spec?.access ?? []).flatMap(({ users = [], teams = [], verbs = [] }) =>
-      [...users, ...teams].map((who) => ({ who, what: t("cluster.access.rule", { verbs: verbs.join(", ") }) })),
-    ),
-    ...(cluster.spec?.extraAccessRules ?? []).flatMap(({ users = [], teams = [], clusterRole = "" }) =>
-      [...users, ...teams].map((who) => ({ who, what: t("cluster.access.inside", { role: clusterRole }) })),
+    ...access.flatMap((rule) => holdersOf(rule, t("cluster.access.rule", { verbs: (rule.verbs ?? []).join(", ") }))),
+    ...extraAccessRules.flatMap((rule) =>
+      holdersOf(rule, t("cluster.access.inside", { role: rule.clusterRole ?? "" })),
     ),
   ];
   return (
@@ -176,20 +212,28 @@ function Access({ cluster, project }: { readonly cluster: VirtualCluster; readon
       {rows.length === 0 ? (
         <p className="muted">{t("cluster.access.none")}</p>
       ) : (
-        <ul className="lines card">
-          {rows.map(({ who, what }) => (
-            <li key={`${who} ${what}`}>
-              <span>{who}</span>
+        <LongList items={rows}>
+          {({ isTeam, who, what }) => (
+            <li key={`${isTeam} ${who} ${what}`}>
+              {/* All users are no user. */}
+              {who === "*" ? (
+                <span>{t("cluster.access.everybody")}</span>
+              ) : (
+                <Link to={isTeam ? "/teams/$name" : "/users/$name"} params={{ name: who }}>
+                  {who}
+                </Link>
+              )}
               <span className="muted">{what}</span>
             </li>
-          ))}
-        </ul>
+          )}
+        </LongList>
       )}
     </Section>
   );
 }
 
-function Credentials({ cluster }: { readonly cluster: VirtualCluster }) {
+/** Everything good that opens the virtual cluster, for those who may see it. */
+function useCredentials(cluster: VirtualCluster) {
   const { client } = useApi();
   const name = nameOf(cluster);
   const { namespace = "" } = cluster.metadata;
@@ -212,14 +256,17 @@ function Credentials({ cluster }: { readonly cluster: VirtualCluster }) {
     enabled: right.isAllowed,
     refetchInterval: 30_000,
   });
+  return { right, ...credentials };
+}
+
+function Credentials({ cluster }: { readonly cluster: VirtualCluster }) {
+  const { right, data, error } = useCredentials(cluster);
   return (
     <Section title={t("cluster.credentials.title")} lead={t("cluster.credentials.lead")}>
-      {right.isKnown && !right.isAllowed && <p className="muted">{right.reason || t("may.not")}</p>}
-      {credentials.error !== null && <ErrorNotice error={credentials.error} />}
-      {credentials.data?.length === 0 && <p className="muted">{t("cluster.credentials.none")}</p>}
-      {credentials.data !== undefined && credentials.data.length > 0 && (
-        <CredentialTree credentials={credentials.data} />
-      )}
+      <WhyNot right={right} />
+      {error !== null && <ErrorNotice error={error} />}
+      {data?.length === 0 && <p className="muted">{t("cluster.credentials.none")}</p>}
+      {data !== undefined && data.length > 0 && <CredentialTree credentials={data} />}
     </Section>
   );
 }

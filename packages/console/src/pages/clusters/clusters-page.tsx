@@ -1,7 +1,7 @@
 // All virtual clusters that the person sees.
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Download } from "lucide-react";
+import { Download, Plus } from "lucide-react";
 import { useMemo, useState } from "react";
 import { nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -34,7 +34,16 @@ export function ClustersPage() {
   }, [items, q]);
   return (
     <>
-      <PageHead title={t("clusters.title")} lead={t("clusters.lead")} />
+      <PageHead
+        title={t("clusters.title")}
+        lead={t("clusters.lead")}
+        actions={
+          <Link to="/new/virtual-cluster" className="button primary">
+            <Plus aria-hidden="true" />
+            {t("cluster.new")}
+          </Link>
+        }
+      />
       <LiveTable
         list={list}
         label={t("clusters.title")}

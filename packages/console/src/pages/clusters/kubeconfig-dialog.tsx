@@ -93,7 +93,7 @@ export function KubeconfigDialog({
             {t("kubeconfig.readOnly")}
           </Checkbox>
           <Code label={t("kubeconfig.command")} text={commandOf(name, projectOf(namespace), wish)} />
-          {may.isKnown && !may.isAllowed && <Notice tone="warn">{may.reason || t("may.not")}</Notice>}
+          {may.isKnown && !may.isAllowed && <Notice tone="warn">{may.reason}</Notice>}
           {issue.isError && <ErrorNotice error={issue.error} />}
           <footer className="dialog-actions">
             <Button onPress={onClose}>{t("action.close")}</Button>

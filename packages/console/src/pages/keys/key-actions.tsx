@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, type Credential, managementVersion, nameOf } from "../../api/resources.ts";
@@ -11,6 +11,7 @@ import { Confirm } from "../../components/confirm.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { SelectField } from "../../components/fields.tsx";
 import { Button, Notice } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { SecretValue } from "./secret-value.tsx";
@@ -67,9 +68,13 @@ export function KeyActions({
   };
 
   const ends = made.length === 0 ? t("key.ends.none") : counted("key.ends.made", made.length);
-  const whyNot = mayUpdate.isKnown && !mayUpdate.isAllowed ? mayUpdate.reason || t("may.not") : undefined;
   return (
     <>
+      {mayUpdate.isAllowed && (
+        <Link to="/keys/$name/edit" params={{ name }} className="button plain">
+          {t("action.edit")}
+        </Link>
+      )}
       <Button onPress={() => setAsked("rotate")} isDisabled={!mayUpdate.isAllowed || isOwnSession}>
         {t("key.rotate")}
       </Button>
@@ -82,7 +87,7 @@ export function KeyActions({
       <Button kind="danger" onPress={() => setAsked("delete")} isDisabled={!mayDelete.isAllowed}>
         {t("action.delete")}
       </Button>
-      {whyNot !== undefined && <span className="hint">{whyNot}</span>}
+      <WhyNot right={mayUpdate} />
 
       <Confirm
         isOpen={asked === "rotate"}

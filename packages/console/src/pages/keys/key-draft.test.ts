@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { KeyScope } from "../../api/resources.ts";
 import { nameFrom } from "../../format/name-from.ts";
 import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
 import { draftOfScope, scopeOf } from "./scope-draft.ts";
@@ -69,4 +70,8 @@ it("says a scope in words", () => {
   ).toBe("2 projects, all clusters");
   const { can } = scopeWords({ scope: { virtualClusters: [{ project: "shop", virtualCluster: "dev" }] } });
   expect(can[0]).toBe("use the virtual cluster dev of the project shop, and get kubeconfigs for it");
+  const cannot = (scope: KeyScope) => scopeWords({ scope }).cannot[0];
+  expect(cannot({})).toBe("look into any project");
+  expect(cannot({ projects: [{ project: "shop" }] })).toBe("look into any other project");
+  expect(cannot({ projects: [{ project: "*" }] })).not.toMatch(/look into/);
 });

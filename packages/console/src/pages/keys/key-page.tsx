@@ -1,28 +1,20 @@
 // One access key: what it may do, what it was used for, what was made with it, and what can be done with it.
 
 import { createResourceClient } from "@postern/client/resource-client";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
 import { type Api, useApi } from "../../api/api-context.tsx";
-import {
-  ACCESS_KEYS,
-  type AccessKey,
-  type Credential,
-  type Explanation,
-  managementVersion,
-  nameOf,
-} from "../../api/resources.ts";
-import { Confirm } from "../../components/confirm.tsx";
-import { Code } from "../../components/copy-text.tsx";
+import { ACCESS_KEYS, type AccessKey, type Credential, nameOf } from "../../api/resources.ts";
 import { CredentialTree } from "../../components/credential-tree.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Button, ErrorNotice, Facts, Loading, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ErrorNotice, Facts, Loading, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
-import { counted, named, t } from "../../texts/text.tsx";
+import { named, sentence, t } from "../../texts/text.tsx";
 import { KeyActions } from "./key-actions.tsx";
 import { KeyEvents } from "./key-events.tsx";
 import { keyState, ownerOf } from "./key-state.ts";
+import { KeyTrail } from "./key-trail.tsx";
+import { KeyUse } from "./key-use.tsx";
 import { KeyStateBadge } from "./keys-page.tsx";
 import { ScopeList } from "./scope-list.tsx";
 import { scopeSummary } from "./scope-words.ts";
@@ -55,7 +47,7 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
       {keyState(accessKey, Date.now()).tone === "bad" && ready?.message !== undefined && (
         <Notice tone="bad">
           <p>
-            {ready.message}. {named("key.remedy", ready.reason ?? "")}
+            {sentence(ready.message)} {named("key.remedy", ready.reason ?? "")}
           </p>
         </Notice>
       )}
@@ -83,7 +75,7 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
       <Section title={t("key.scope.title")} lead={scopeSummary(spec)}>
         <ScopeList limits={spec} />
       </Section>
-      <Usage name={name} accessKey={accessKey} />
+      <KeyUse accessKey={accessKey} />
       <Section title={t("key.made.title")} lead={t("key.made.lead")}>
         {credentials.isPending && <Loading />}
         {credentials.error !== null && (
@@ -94,17 +86,8 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
       </Section>
       <Section title={t("key.events.title")} lead={t("key.events.lead")}>
         <KeyEvents name={name} />
-        <p>
-          <Link to="/audit" search={{ object: `ownedaccesskeys/${name}`, since: "2592000" }}>
-            {t("key.events.changes")}
-          </Link>
-          {" · "}
-          <Link to="/audit" search={{ key: name }}>
-            {t("key.events.search")}
-          </Link>
-        </p>
-        <Code label={t("key.events.audit")} text={`postern audit search --key ${name} --since 7d audit.log`} />
       </Section>
+      <KeyTrail name={name} />
     </>
   );
 }
@@ -135,78 +118,4 @@ function useCredentials(name: string, accessKey: AccessKey | undefined) {
     placeholderData: (before) => before,
     refetchInterval: 30_000,
   });
-}
-
-/** What the key was used for, and the narrowest scope for that. */
-function Usage({ name, accessKey }: { readonly name: string; readonly accessKey: AccessKey }) {
-  const api = useApi();
-  const [isAsked, setAsked] = useState(false);
-  const usage = useQuery({
-    queryKey: ["usage", name, accessKey.metadata.resourceVersion],
-    async queryFn({ signal }) {
-      const body = { apiVersion: managementVersion, kind: "OwnedAccessKeyExplanation", metadata: {}, spec: {} };
-      const { status } = (await keysOf(api).createSubresource(name, "explain", body, { signal })) as {
-        readonly status?: Explanation;
-      };
-      return status ?? {};
-    },
-    placeholderData: (before) => before,
-  });
-  const narrow = useMutation({
-    mutationFn: (scope: NonNullable<Explanation["leastScope"]>) => {
-      const operation = { op: "add", path: "/spec/scope", value: scope };
-      return keysOf(api).patch(name, { type: "json", operations: [operation] });
-    },
-  });
-  const { leastScope, usedSince, beyondScopes = [], isUsageComplete } = usage.data ?? {};
-  const hasUse = leastScope !== undefined && Object.keys(leastScope).length > 0;
-  const summary = scopeSummary({ scope: leastScope ?? {} });
-  const canNarrow = hasUse && beyondScopes.length === 0 && summary !== scopeSummary(accessKey.spec ?? {});
-  return (
-    <Section
-      title={t("key.use.title")}
-      lead={
-        usedSince === undefined ? undefined : (
-          <>
-            {t("key.use.since")} <Time at={usedSince} otherwise="" />
-          </>
-        )
-      }
-    >
-      {usage.isPending && <Loading />}
-      {usage.error !== null && <ErrorNotice error={usage.error} onRetry={() => void usage.refetch()} />}
-      {usage.data !== undefined && !hasUse && beyondScopes.length === 0 && <p className="muted">{t("key.use.none")}</p>}
-      {hasUse && (
-        <div className="card stack">
-          <p>{t("key.use.least", { scope: summary })}</p>
-          {isUsageComplete === false && <p className="hint">{t("key.use.incomplete")}</p>}
-          {canNarrow && (
-            <div>
-              <Button onPress={() => setAsked(true)}>{t("key.use.narrow")}</Button>
-            </div>
-          )}
-        </div>
-      )}
-      {beyondScopes.length > 0 && (
-        <div className="card">
-          <p>{counted("key.use.beyond", beyondScopes.length)}</p>
-          <ul className="lines mono">
-            {beyondScopes.map((use) => (
-              <li key={use}>{use}</li>
-            ))}
-          </ul>
-        </div>
-      )}
-      <Confirm
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
-        title={t("key.narrow.title", { name })}
-        action={t("key.use.narrow")}
-        consequences={[t("key.narrow.only", { scope: summary }), t("key.narrow.made"), t("key.narrow.back")]}
-        onConfirm={() => narrow.mutateAsync(leastScope ?? {})}
-      >
-        <ScopeList limits={{ scope: leastScope ?? {} }} />
-      </Confirm>
-    </Section>
-  );
 }

@@ -1,13 +1,13 @@
 // All access keys that the person sees: their own, those of their teams, and everybody's for administrators.
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
 import { useDeferredValue, useMemo } from "react";
 import { ACCESS_KEYS, type AccessKey, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { Checkbox, SearchField, SelectField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
+import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { Badge, EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { useNow } from "../../format/now.ts";
 import { counted, named, t } from "../../texts/text.tsx";
@@ -43,14 +43,14 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "state",
     header: t("keys.column.state"),
-    width: "142px",
+    width: "134px",
     sortBy: (key) => keyState(key, Date.now()).id,
     cell: (key) => <KeyStateBadge accessKey={key} />,
   },
   {
     id: "owner",
     header: t("keys.column.owner"),
-    width: "128px",
+    width: "116px",
     from: "medium",
     sortBy: (key) => ownerOf(key).name,
     cell: (key) => (
@@ -63,14 +63,14 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "scope",
     header: t("keys.column.scope"),
-    width: "20%",
+    width: "18%",
     from: "wide",
     cell: (key) => <span title={scopeSummary(key.spec ?? {})}>{scopeSummary(key.spec ?? {})}</span>,
   },
   {
     id: "used",
     header: t("keys.column.used"),
-    width: "116px",
+    width: "106px",
     from: "medium",
     sortBy: (key) => key.status?.lastActivity ?? "",
     cell: (key) => <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />,
@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "expires",
     header: t("keys.column.expires"),
-    width: "126px",
+    width: "106px",
     from: "medium",
     sortBy: (key) => key.status?.expirationTimestamp ?? NEVER,
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
@@ -86,7 +86,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "created",
     header: t("keys.column.created"),
-    width: "116px",
+    width: "106px",
     from: "wide",
     sortBy: (key) => key.metadata.creationTimestamp ?? "",
     cell: (key) => <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />,
@@ -125,12 +125,7 @@ export function KeysPage() {
       search: Object.fromEntries(Object.entries({ ...search, [name]: value }).filter(([, given]) => given !== "")),
     });
   };
-  const create = (
-    <Link to="/new/key" className="button primary">
-      <Plus aria-hidden="true" />
-      {t("keys.create")}
-    </Link>
-  );
+  const create = <NewObjectLink to="/new/key" resource="ownedaccesskeys" label={t("keys.create")} />;
   return (
     <>
       <PageHead title={t("keys.title")} lead={t("keys.lead")} actions={create} />

@@ -10,17 +10,15 @@ import { ACCESS_KEYS, type AccessKey, type Named, nameOf, TEAMS, USERS } from ".
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Code } from "../../components/copy-text.tsx";
-import { Checkbox, RadioField, SelectField, TextField } from "../../components/fields.tsx";
+import { SelectField, TextField } from "../../components/fields.tsx";
 import { Button, ErrorNotice, Notice, PageHead, Section } from "../../components/ui.tsx";
 import { nameFrom } from "../../format/name-from.ts";
 import { t } from "../../texts/text.tsx";
 import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
+import { KeyLimits } from "./key-limits.tsx";
 import { scopeOf } from "./scope-draft.ts";
 import { ScopeList } from "./scope-list.tsx";
-import { ScopePicker } from "./scope-picker.tsx";
 import { SecretValue } from "./secret-value.tsx";
-
-const LIVES = ["86400", "604800", "2592000", "5184000", "7776000", "31536000", "default", "0"] as const;
 
 export function NewKeyPage() {
   const api = useApi();
@@ -103,32 +101,7 @@ export function NewKeyPage() {
             isMultiline
           />
           <OwnerField draft={draft} onChange={set} />
-          <SelectField
-            label={t("new.life")}
-            value={draft.ttl}
-            choices={LIVES.map((id) => ({ id, label: t(`new.life.${id}`) }))}
-            onChange={(ttl) => set({ ttl })}
-            description={t("new.life.hint")}
-          />
-          {draft.ttl !== "0" && (
-            <Checkbox
-              isSelected={draft.restarts}
-              onChange={(restarts) => set({ restarts })}
-              description={t("new.restarts.hint")}
-            >
-              {t("new.restarts")}
-            </Checkbox>
-          )}
-          <RadioField
-            label={t("new.scope")}
-            value={draft.isLimited ? "limited" : "full"}
-            choices={[
-              { id: "limited", label: t("new.scope.limited"), description: t("new.scope.limited.hint") },
-              { id: "full", label: t("new.scope.full"), description: t("new.scope.full.hint") },
-            ]}
-            onChange={(id) => set({ isLimited: id === "limited" })}
-          />
-          {draft.isLimited && <ScopePicker draft={draft} onChange={set} />}
+          <KeyLimits draft={draft} onChange={set} />
           {isEmpty && <Notice tone="info">{t("new.scope.empty")}</Notice>}
           {create.isError && <ErrorNotice error={create.error} />}
           <div className="actions">

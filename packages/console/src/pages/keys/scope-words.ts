@@ -5,8 +5,6 @@ import { counted, named, t } from "../../texts/text.tsx";
 
 type Limits = { readonly scope?: KeyScope | undefined; readonly rules?: readonly unknown[] | undefined };
 
-const isEmpty = (list: readonly unknown[] | undefined): boolean => list === undefined || list.length === 0;
-
 /** One short phrase for a table. */
 export function scopeSummary({ scope, rules }: Limits): string {
   const parts = scope === undefined ? [] : partsOf(scope);
@@ -80,10 +78,16 @@ export function scopeWords({ scope, rules }: Limits): ScopeWords {
     t("scope.words.always"),
   ];
   const cannot = [
-    ...(isEmpty(projects) ? [t("scope.words.noOtherProject")] : []),
+    ...otherProjects(scope),
     t("scope.words.noKeys"),
     t("scope.words.noPeople"),
     t("scope.words.neverMore"),
   ];
   return { can, cannot };
+}
+
+function otherProjects({ projects = [], virtualClusters = [], spaces = [] }: KeyScope): readonly string[] {
+  if (projects.some(({ project }) => project === "*")) return [];
+  const reached = projects.length + virtualClusters.length + spaces.length;
+  return [t(reached === 0 ? "scope.words.noProject" : "scope.words.noOtherProject")];
 }

@@ -8,9 +8,11 @@ import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { AddMember } from "../../components/add-member.tsx";
 import { Confirm } from "../../components/confirm.tsx";
+import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
 import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
 import { Memberships } from "./memberships.tsx";
 
@@ -79,11 +81,11 @@ function TeamMembers({ team }: { readonly team: Team }) {
       lead={t("team.members.lead")}
       actions={right.isAllowed ? <Button onPress={() => setAdding(true)}>{t("team.members.add")}</Button> : undefined}
     >
-      {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
+      <WhyNot right={right} />
       {users.length === 0 && <p className="muted">{t("team.members.none")}</p>}
       {users.length > 0 && (
-        <ul className="lines card">
-          {users.map((user) => (
+        <LongList items={users}>
+          {(user) => (
             <li key={user}>
               <Link to="/users/$name" params={{ name: user }}>
                 {user}
@@ -94,8 +96,8 @@ function TeamMembers({ team }: { readonly team: Team }) {
                 </Button>
               )}
             </li>
-          ))}
-        </ul>
+          )}
+        </LongList>
       )}
       {isAdding && (
         <AddMember

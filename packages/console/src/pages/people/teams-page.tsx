@@ -5,7 +5,7 @@ import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
-import { NewObjectLink } from "../../components/object-actions.tsx";
+import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { t } from "../../texts/text.tsx";
 

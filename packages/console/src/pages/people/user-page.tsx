@@ -8,9 +8,11 @@ import { ACCESS_KEYS, type AccessKey, nameOf, USERS, type User } from "../../api
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
+import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
 import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { ownerOf } from "../keys/key-state.ts";
 import { KeyStateBadge } from "../keys/keys-page.tsx";
@@ -45,7 +47,10 @@ function UserView({ user }: { readonly user: User }) {
               address={USERS}
               object={user}
               editedAt={`/users/${name}/edit`}
-              consequences={[counted("user.delete.keys", own.length), t("user.delete.rights")]}
+              consequences={[
+                own.length === 0 ? t("user.delete.noKeys") : counted("user.delete.keys", own.length),
+                t("user.delete.rights"),
+              ]}
             />
           </>
         }
@@ -79,16 +84,16 @@ function UserView({ user }: { readonly user: User }) {
       >
         {own.length === 0 && !keys.isLoading && <p className="muted">{t("user.keys.none")}</p>}
         {own.length > 0 && (
-          <ul className="lines card">
-            {own.map((key) => (
+          <LongList items={own}>
+            {(key) => (
               <li key={key.metadata.uid}>
                 <Link to="/keys/$name" params={{ name: nameOf(key) }}>
                   {key.spec?.displayName || nameOf(key)}
                 </Link>
                 <KeyStateBadge accessKey={key} />
               </li>
-            ))}
-          </ul>
+            )}
+          </LongList>
         )}
       </Section>
     </>
@@ -111,7 +116,7 @@ function Lock({ user, keys }: { readonly user: User; readonly keys: number }) {
       <Button kind={isLocked ? "plain" : "danger"} isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
         {isLocked ? t("user.unlock") : t("user.lock")}
       </Button>
-      {right.isKnown && !right.isAllowed && <span className="hint">{right.reason || t("may.not")}</span>}
+      <WhyNot right={right} />
       <Confirm
         isOpen={isAsked}
         onClose={() => setAsked(false)}
@@ -122,7 +127,7 @@ function Lock({ user, keys }: { readonly user: User; readonly keys: number }) {
           isLocked
             ? [t("user.unlock.keys")]
             : [
-                counted("user.lock.keys", keys),
+                ...(keys === 0 ? [] : [counted("user.lock.keys", keys)]),
                 t("user.lock.open"),
                 t("user.lock.back"),
                 ...(name === session.user ? [t("user.lock.own")] : []),

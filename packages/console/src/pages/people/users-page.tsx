@@ -7,7 +7,7 @@ import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
-import { NewObjectLink } from "../../components/object-actions.tsx";
+import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { Badge, EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { counted, t } from "../../texts/text.tsx";
 

@@ -2,7 +2,7 @@
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
-import { UserPlus } from "lucide-react";
+import { Plus, UserPlus } from "lucide-react";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import {
@@ -20,9 +20,11 @@ import {
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
+import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
 import { Button, Facts, Loading, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
@@ -114,11 +116,11 @@ function Members({ project }: { readonly project: Project }) {
         ) : undefined
       }
     >
-      {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
+      <WhyNot right={right} />
       {members.length === 0 && <p className="muted">{t("project.members.none")}</p>}
       {members.length > 0 && (
-        <ul className="lines card">
-          {members.map((member) => (
+        <LongList items={members}>
+          {(member) => (
             <li key={`${member.kind} ${member.name} ${member.clusterRole}`}>
               <span className="two-lines">
                 <Link
@@ -142,8 +144,8 @@ function Members({ project }: { readonly project: Project }) {
                 </Button>
               )}
             </li>
-          ))}
-        </ul>
+          )}
+        </LongList>
       )}
       {asked === "add" && (
         <AddProjectMember members={members} onClose={close} onAdd={(member) => save([...members, member])} />
@@ -168,23 +170,35 @@ function Members({ project }: { readonly project: Project }) {
 }
 
 function Clusters({ name }: { readonly name: string }) {
-  const { items, isLoading, error } = useLive<VirtualCluster>(inNamespace(VIRTUAL_CLUSTERS, namespaceOf(name)));
+  const namespace = namespaceOf(name);
+  const { items, isLoading, error } = useLive<VirtualCluster>(inNamespace(VIRTUAL_CLUSTERS, namespace));
+  const right = useMay({ verb: "create", resource: "virtualclusterinstances", namespace });
   return (
-    <Section title={t("clusters.title")}>
+    <Section
+      title={t("clusters.title")}
+      actions={
+        right.isAllowed && (
+          <Link to="/new/virtual-cluster" search={{ project: name }} className="button plain">
+            <Plus aria-hidden="true" />
+            {t("cluster.new")}
+          </Link>
+        )
+      }
+    >
       {error !== null && <p className="muted">{error.message}</p>}
       {isLoading && <Loading />}
       {!isLoading && error === null && items.length === 0 && <p className="muted">{t("project.noClusters")}</p>}
       {items.length > 0 && (
-        <ul className="lines card">
-          {items.map((cluster) => (
+        <LongList items={items}>
+          {(cluster) => (
             <li key={cluster.metadata.uid}>
               <Link to="/clusters/$project/$name" params={{ project: name, name: nameOf(cluster) }}>
                 {cluster.spec?.displayName || nameOf(cluster)}
               </Link>
               <ClusterBadge cluster={cluster} />
             </li>
-          ))}
-        </ul>
+          )}
+        </LongList>
       )}
     </Section>
   );
@@ -194,19 +208,34 @@ function Rules({ name }: { readonly name: string }) {
   const namespace = namespaceOf(name);
   const right = useMay({ verb: "list", resource: "trustrules", namespace });
   const { items } = useLive<TrustRule>(inNamespace(TRUST_RULES, namespace), { isWanted: right.isAllowed });
-  if (!right.isAllowed || items.length === 0) return null;
+  const mayCreate = useMay({ verb: "create", resource: "trustrules", namespace });
+  if (!right.isAllowed) return null;
   return (
-    <Section title={t("trust.title")} lead={t("project.trust.lead")}>
-      <ul className="lines card">
-        {items.map((rule) => (
-          <li key={rule.metadata.uid}>
-            <Link to="/trust/$project/$name" params={{ project: name, name: nameOf(rule) }}>
-              {rule.spec?.displayName || nameOf(rule)}
-            </Link>
-            <span className="muted">{rule.spec?.issuer?.preset ?? rule.spec?.issuer?.url}</span>
-          </li>
-        ))}
-      </ul>
+    <Section
+      title={t("trust.title")}
+      lead={t("project.trust.lead")}
+      actions={
+        mayCreate.isAllowed && (
+          <Link to="/new/trust-rule" search={{ project: name }} className="button plain">
+            <Plus aria-hidden="true" />
+            {t("trust.new")}
+          </Link>
+        )
+      }
+    >
+      {items.length === 0 && <p className="muted">{t("project.noTrust")}</p>}
+      {items.length > 0 && (
+        <LongList items={items}>
+          {(rule) => (
+            <li key={rule.metadata.uid}>
+              <Link to="/trust/$project/$name" params={{ project: name, name: nameOf(rule) }}>
+                {rule.spec?.displayName || nameOf(rule)}
+              </Link>
+              <span className="muted">{rule.spec?.issuer?.preset ?? rule.spec?.issuer?.url}</span>
+            </li>
+          )}
+        </LongList>
+      )}
     </Section>
   );
 }

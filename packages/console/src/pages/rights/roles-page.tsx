@@ -19,6 +19,7 @@ import { Checkbox, SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
 import { EmptyState, PageHead, Section } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { roleName } from "./role-name.ts";
 
@@ -145,7 +146,7 @@ function Holders({ name }: { readonly name: string }) {
   );
   return (
     <Section title={t("role.holders.title")} lead={t("role.holders.lead")}>
-      {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
+      <WhyNot right={right} />
       {everywhere.length + inProjects.length === 0 && <p className="muted">{t("role.holders.none")}</p>}
       {everywhere.length + inProjects.length > 0 && (
         <ul className="lines card">

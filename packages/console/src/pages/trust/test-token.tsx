@@ -9,6 +9,7 @@ import { managementVersion } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { TextField } from "../../components/fields.tsx";
 import { Badge, Button, ErrorNotice, Section } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
 
 type Verdict = {
@@ -53,7 +54,7 @@ export function TestToken({ address, name }: { readonly address: ResourceAddress
   };
   return (
     <Section title={t("trust.test.title")} lead={t("trust.test.lead")}>
-      {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
+      <WhyNot right={right} />
       {right.isAllowed && (
         <form className="form card narrow" onSubmit={submit}>
           <TextField

@@ -1,15 +1,15 @@
 // Trust rules: whose tokens are exchanged for keys, on the whole platform and in projects.
 
 import { Link } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
 import { useMemo } from "react";
 import { CLUSTER_TRUST_RULES, type Condition, nameOf, TRUST_RULES, type TrustRule } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
+import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { Badge, EmptyState, ErrorNotice, Loading, Notice, PageHead } from "../../components/ui.tsx";
 import { projectOf } from "../../settings.ts";
-import { named, t } from "../../texts/text.tsx";
+import { named, sentence, t } from "../../texts/text.tsx";
 import { scopeSummary } from "../keys/scope-words.ts";
 
 const titleOf = (rule: TrustRule): string => rule.spec?.displayName || nameOf(rule);
@@ -38,7 +38,7 @@ export function NotReady({ condition: { reason = "", message = "" } }: { readonl
   return (
     <Notice tone="bad">
       <p>
-        {message}. {remedy === reason ? "" : remedy}
+        {sentence(message)} {remedy === reason ? "" : remedy}
       </p>
     </Notice>
   );
@@ -106,24 +106,25 @@ export const trustScope = (rule: TrustRule): string =>
 export function TrustPage() {
   const right = useMay({ verb: "list", resource: "clustertrustrules" });
   const everywhere = useLive<TrustRule>(CLUSTER_TRUST_RULES, { isWanted: right.isAllowed });
-  const inProjects = useLive<TrustRule>(TRUST_RULES);
+  const mayList = useMay({ verb: "list", resource: "trustrules" });
+  const inProjects = useLive<TrustRule>(TRUST_RULES, { isWanted: mayList.isAllowed });
   const rules = useMemo(() => [...everywhere.items, ...inProjects.items], [everywhere.items, inProjects.items]);
-  const isLoading = inProjects.isLoading || (right.isAllowed && everywhere.isLoading);
+  const isLoading = !mayList.isKnown || inProjects.isLoading || (right.isAllowed && everywhere.isLoading);
   return (
     <>
       <PageHead
         title={t("trust.title")}
         lead={t("trust.lead")}
-        actions={
-          <Link to="/new/trust-rule" className="button primary">
-            <Plus aria-hidden="true" />
-            {t("trust.new")}
-          </Link>
-        }
+        actions={<NewObjectLink to="/new/trust-rule" resource="trustrules" label={t("trust.new")} />}
       />
+      {mayList.isKnown && !mayList.isAllowed && (
+        <EmptyState title={t("trust.inProjects")} actions={<Link to="/projects">{t("nav.projects")}</Link>}>
+          {t("trust.inProjects.text")}
+        </EmptyState>
+      )}
       {inProjects.error !== null && <ErrorNotice error={inProjects.error} onRetry={inProjects.retry} />}
       {isLoading && <Loading />}
-      {!isLoading && (
+      {!isLoading && mayList.isAllowed && inProjects.error === null && (
         <DataTable
           label={t("trust.title")}
           columns={COLUMNS}
@@ -133,7 +134,7 @@ export function TrustPage() {
           empty={<EmptyState title={t("trust.empty.title")}>{t("trust.empty.text")}</EmptyState>}
         />
       )}
-      {right.isKnown && !right.isAllowed && <p className="hint">{t("trust.onlyProjects")}</p>}
+      {mayList.isAllowed && right.isKnown && !right.isAllowed && <p className="hint">{t("trust.onlyProjects")}</p>}
     </>
   );
 }

@@ -1,7 +1,8 @@
 // Creates and changes a trust rule: whose tokens it accepts, what they must say, and what the keys that it issues may do.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { useParams } from "@tanstack/react-router";
+import { useParams, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { type KeyScope, nameOf, PROJECTS, type Project, type TrustRule } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -106,10 +107,11 @@ function claimsOf(rows: readonly ClaimRow[]) {
   return [...values].map(([claim, allowed]) => ({ claim, values: allowed }));
 }
 
-const FORM: FormDefinition<Draft, TrustRule> = {
+/** `place`: of a new rule, unless another is chosen. */
+const formFor = (place: string): FormDefinition<Draft, TrustRule> => ({
   page: "trust",
   kindOf: ({ place }) => (place === EVERYWHERE ? "ClusterTrustRule" : "TrustRule"),
-  empty: EMPTY,
+  empty: { ...EMPTY, place, scope: { ...EMPTY_SCOPE, isLimited: place === EVERYWHERE } },
   draftOf,
   specOf,
   addressOf: ({ place }) => addressIn(place),
@@ -127,13 +129,18 @@ const FORM: FormDefinition<Draft, TrustRule> = {
     "spec.ttl",
   ],
   fieldsOf: (props) => <Fields {...props} />,
-};
+});
 
-export const NewTrustRulePage = () => <NewObject form={FORM} title={t("trust.new")} lead={t("trust.lead")} />;
+export function NewTrustRulePage() {
+  const { project = EVERYWHERE }: { readonly project?: string } = useSearch({ strict: false });
+  const form = useMemo(() => formFor(project), [project]);
+  return <NewObject form={form} title={t("trust.new")} lead={t("trust.lead")} />;
+}
 
 export function EditTrustRulePage() {
   const { project = "", name = "" } = useParams({ strict: false });
-  return <EditObject form={FORM} address={addressIn(project)} name={name} />;
+  const form = useMemo(() => formFor(project), [project]);
+  return <EditObject form={form} address={addressIn(project)} name={name} />;
 }
 
 function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {

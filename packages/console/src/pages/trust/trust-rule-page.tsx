@@ -16,9 +16,11 @@ import {
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
+import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
 import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
 import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
@@ -141,7 +143,7 @@ function Switch({ rule, address }: { readonly rule: TrustRule; readonly address:
       <Button isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
         {isDisabled ? t("key.enable") : t("key.disable")}
       </Button>
-      {right.isKnown && !right.isAllowed && <span className="hint">{right.reason || t("may.not")}</span>}
+      <WhyNot right={right} />
       <Confirm
         isOpen={isAsked}
         onClose={() => setAsked(false)}
@@ -167,8 +169,8 @@ function Issued({ rule }: { readonly rule: string }) {
     <Section title={t("trust.issued.title")} lead={t("trust.issued.lead")}>
       {issued.length === 0 && <p className="muted">{t("trust.issued.none")}</p>}
       {issued.length > 0 && (
-        <ul className="lines card">
-          {issued.map((key) => (
+        <LongList items={issued}>
+          {(key) => (
             <li key={key.metadata.uid}>
               <span className="two-lines">
                 <Link to="/keys/$name" params={{ name: nameOf(key) }}>
@@ -178,8 +180,8 @@ function Issued({ rule }: { readonly rule: string }) {
               </span>
               <KeyStateBadge accessKey={key} />
             </li>
-          ))}
-        </ul>
+          )}
+        </LongList>
       )}
     </Section>
   );

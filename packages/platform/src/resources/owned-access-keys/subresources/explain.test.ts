@@ -131,6 +131,18 @@ describe("ownedaccesskeys/explain", () => {
         roles: [{ role: "platform-cli" }],
       },
       isUsageComplete: true,
+      uses: [
+        { apiGroup: "management.postern", resource: "projects", verbs: ["list"] },
+        { apiGroup: "management.postern", resource: "virtualclusterinstances", verbs: ["get"] },
+        {
+          target: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] },
+          apiGroup: "",
+          resource: "namespaces",
+          verbs: ["list"],
+        },
+        { apiGroup: "management.postern", resource: "clusters", verbs: ["get"] },
+        { apiGroup: "management.postern", resource: "users", verbs: ["get"] },
+      ],
     });
     const narrowed = await create("narrowed", { scope: body.status.leastScope });
     for (const path of ["projects", DEMO, PROXY, "clusters/embedded", "users/admin", "/version"]) {

@@ -20,7 +20,13 @@ import type { PlatformAuthorizer } from "../../../authorization/platform-authori
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 import { managementRequest, type PlatformRequest } from "../../../authorization/platform-request.ts";
 import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-path.ts";
-import { describeRequest, type ScopeEntry, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
+import {
+  describeRequest,
+  type ScopeEntry,
+  scopeEntryFor,
+  scopeOf,
+  textOfEntry,
+} from "../../../authorization/scope-entry.ts";
 import { unknownNames } from "../../unknown-names.ts";
 
 import { namedInScope, type ScopeWarningDeps } from "../warn-of-scope.ts";
@@ -84,6 +90,20 @@ const fields = s
         leastScope: s.anyObject().describe("Narrowest spec.scope that allows everything the key was used for."),
         beyondScopes: s.list(s.string()).describe("Use of the key that only rules, not a scope, can allow."),
         isUsageComplete: s.boolean().describe("False if the key was used for more than the server records."),
+        uses: s
+          .list(
+            s.object({
+              target: s
+                .anyObject()
+                .describe(
+                  "Entry of a scope that names the virtual cluster, space or cluster. Unset for the management API.",
+                ),
+              apiGroup: s.string().describe("API group; empty for the core group."),
+              resource: s.string().describe("Plural name of the resource, with its subresource: pods/log."),
+              verbs: s.list(s.string()).describe("Verbs of the requests that were allowed, sorted."),
+            }),
+          )
+          .describe("Resources that the key was used on, and with which verbs. At most 100."),
       })
       .describe("The explanation. Read-only."),
   })
@@ -166,15 +186,24 @@ export const explain = (deps: ExplainDeps): Subresource => {
   }
 
   async function usageOf({ uid }: AccessKeyState, context: RequestContext): Promise<JsonObject> {
-    const { since, entries: used, beyondScopes, complete } = usage.of(uid);
+    const { since, entries: used, beyondScopes, complete, uses } = usage.of(uid);
     // What is gone needs no entry.
     const faults = await Promise.all(used.map((entry) => faultOf(entry, context)));
     const entries = used.filter((_, at) => faults[at] === undefined);
+    const seen = new Set(entries.map(textOfEntry));
     return {
       usedSince: formatTimestamp(since),
       leastScope: scopeOf(entries),
       ...(beyondScopes.length === 0 ? {} : { beyondScopes }),
       isUsageComplete: complete,
+      uses: uses
+        .filter(({ target }) => target === undefined || seen.has(textOfEntry(target)))
+        .map(({ target, apiGroup, resource, verbs }) => ({
+          ...(target === undefined ? {} : { target: scopeOf([target]) }),
+          apiGroup,
+          resource,
+          verbs: [...verbs],
+        })),
     };
   }
 };

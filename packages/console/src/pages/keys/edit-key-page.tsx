@@ -1,0 +1,80 @@
+// Changes an access key: what it is called, how long it lives, and what it may do. Its value and its owner stay.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { useParams } from "@tanstack/react-router";
+import { ACCESS_KEYS, type AccessKey, type KeyScope } from "../../api/resources.ts";
+import { withoutEmpty } from "../../api/spec-changes.ts";
+import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
+import { EditObject, type FormDefinition } from "../../components/object-form.tsx";
+import { Notice, Section } from "../../components/ui.tsx";
+import { t } from "../../texts/text.tsx";
+import { KeyLimits } from "./key-limits.tsx";
+import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "./scope-draft.ts";
+import { ScopeList } from "./scope-list.tsx";
+
+type Draft = Names &
+  ScopeDraft & {
+    readonly ttl: string;
+    readonly restarts: boolean;
+    /** As the object has it: the picker does not show all of a scope. */
+    readonly before: KeyScope | undefined;
+    readonly rules: readonly JsonObject[] | undefined;
+  };
+
+const draftOf = (key: AccessKey): Draft => ({
+  ...namesOf(key),
+  ...draftOfScope(key.spec?.scope),
+  ttl: key.spec?.ttl === undefined ? "default" : String(key.spec.ttl),
+  restarts: key.spec?.ttlAfterLastActivity === true,
+  before: key.spec?.scope,
+  rules: key.spec?.rules,
+});
+
+/** What the picker does not show stays as it was. */
+function wholeScope(draft: Draft): KeyScope | undefined {
+  const scope = scopeOf(draft);
+  if (scope === undefined) return undefined;
+  const roles = scope.roles?.map(({ role }) => draft.before?.roles?.find((known) => known.role === role) ?? { role });
+  return {
+    ...scope,
+    ...(roles === undefined ? {} : { roles }),
+    ...(draft.before?.rules === undefined ? {} : { rules: draft.before.rules }),
+  };
+}
+
+const specOf = (draft: Draft): JsonObject => {
+  const { displayName, description, ttl, restarts } = draft;
+  const scope = wholeScope(draft);
+  return {
+    ...withoutEmpty({ displayName, description, ttlAfterLastActivity: restarts && ttl !== "0" }),
+    ...(ttl === "default" ? {} : { ttl: Number(ttl) }),
+    // An empty scope is no scope that is left out: it allows nothing. A scope is made of strings and lists.
+    ...(scope === undefined ? {} : { scope: scope as JsonObject }),
+  };
+};
+
+const FORM: FormDefinition<Draft, AccessKey> = {
+  page: "key",
+  kindOf: () => "OwnedAccessKey",
+  empty: { ...NO_NAMES, ...EMPTY_SCOPE, ttl: "", restarts: false, before: undefined, rules: undefined },
+  draftOf,
+  specOf,
+  addressOf: () => ACCESS_KEYS,
+  viewOf: ({ name }) => `/keys/${name}`,
+  paths: ["spec.ttl", "spec.ttlAfterLastActivity", "spec.scope"],
+  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+    <>
+      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
+      <KeyLimits draft={draft} onChange={onChange} faultAt={faultAt} />
+      <Section title={t("key.edit.after")}>
+        <ScopeList limits={{ scope: wholeScope(draft), rules: draft.rules }} />
+      </Section>
+      <Notice tone="info">{t("key.edit.atOnce")}</Notice>
+    </>
+  ),
+};
+
+export function EditKeyPage() {
+  const { name = "" } = useParams({ strict: false });
+  return <EditObject form={FORM} address={ACCESS_KEYS} name={name} />;
+}

@@ -1,0 +1,147 @@
+// What a key was used for, by resource and verb, and the narrowest scope for that.
+
+import { createResourceClient } from "@postern/client/resource-client";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import {
+  ACCESS_KEYS,
+  type AccessKey,
+  type Explanation,
+  managementVersion,
+  nameOf,
+  type ResourceUse,
+} from "../../api/resources.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Confirm } from "../../components/confirm.tsx";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Button, ErrorNotice, Loading, Section, Time } from "../../components/ui.tsx";
+import { WhyNot } from "../../components/why-not.tsx";
+import { counted, t } from "../../texts/text.tsx";
+import { ScopeList } from "./scope-list.tsx";
+import { scopeSummary } from "./scope-words.ts";
+
+/** Empty for the management API. */
+const placeOf = ({ target }: ResourceUse): string => (target === undefined ? "" : scopeSummary({ scope: target }));
+
+const USES: readonly Column<ResourceUse>[] = [
+  {
+    id: "resource",
+    header: t("key.use.resource"),
+    sortBy: ({ resource }) => resource,
+    cell: ({ resource, apiGroup }) => (
+      <span className="two-lines">
+        <span className="mono">{resource}</span>
+        {apiGroup !== "" && <span className="muted mono">{apiGroup}</span>}
+      </span>
+    ),
+  },
+  {
+    id: "place",
+    header: t("key.use.place"),
+    width: "34%",
+    from: "medium",
+    sortBy: placeOf,
+    cell: (use) => placeOf(use) || <span className="muted">{t("key.use.management")}</span>,
+  },
+  {
+    id: "verbs",
+    header: t("key.use.verbs"),
+    width: "34%",
+    cell: ({ verbs }) => (
+      <span className="mono" title={verbs.join(", ")}>
+        {verbs.join(", ")}
+      </span>
+    ),
+  },
+];
+
+export function KeyUse({ accessKey }: { readonly accessKey: AccessKey }) {
+  const name = nameOf(accessKey);
+  const { client } = useApi();
+  const right = useMay({ verb: "update", resource: "ownedaccesskeys", name });
+  const keys = createResourceClient<AccessKey>(client, ACCESS_KEYS);
+  const [isAsked, setAsked] = useState(false);
+  const usage = useQuery({
+    queryKey: ["usage", name, accessKey.metadata.resourceVersion],
+    async queryFn({ signal }) {
+      const body = { apiVersion: managementVersion, kind: "OwnedAccessKeyExplanation", metadata: {}, spec: {} };
+      const { status } = (await keys.createSubresource(name, "explain", body, { signal })) as {
+        readonly status?: Explanation;
+      };
+      return status ?? {};
+    },
+    placeholderData: (before) => before,
+  });
+  const narrow = useMutation({
+    mutationFn: (scope: NonNullable<Explanation["leastScope"]>) => {
+      const operation = { op: "add", path: "/spec/scope", value: scope };
+      return keys.patch(name, { type: "json", operations: [operation] });
+    },
+  });
+  const { leastScope, usedSince, beyondScopes = [], isUsageComplete, uses = [] } = usage.data ?? {};
+  const hasUse = leastScope !== undefined && Object.keys(leastScope).length > 0;
+  const summary = scopeSummary({ scope: leastScope ?? {} });
+  const canNarrow = hasUse && beyondScopes.length === 0 && summary !== scopeSummary(accessKey.spec ?? {});
+  return (
+    <Section
+      title={t("key.use.title")}
+      lead={
+        usedSince === undefined ? undefined : (
+          <>
+            {t("key.use.since")} <Time at={usedSince} otherwise="" />
+          </>
+        )
+      }
+    >
+      {usage.isPending && <Loading />}
+      {usage.error !== null && <ErrorNotice error={usage.error} onRetry={() => void usage.refetch()} />}
+      {usage.data !== undefined && uses.length === 0 && !hasUse && beyondScopes.length === 0 && (
+        <p className="muted">{t("key.use.none")}</p>
+      )}
+      {uses.length > 0 && (
+        <DataTable
+          label={t("key.use.title")}
+          columns={USES}
+          rows={uses}
+          rowKey={(use) => `${placeOf(use)} ${use.apiGroup} ${use.resource}`}
+          empty={null}
+        />
+      )}
+      {hasUse && (
+        <div className="card stack">
+          <p>{t("key.use.least", { scope: summary })}</p>
+          {isUsageComplete === false && <p className="hint">{t("key.use.incomplete")}</p>}
+          {canNarrow && (
+            <div className="actions">
+              <Button isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
+                {t("key.use.narrow")}
+              </Button>
+              <WhyNot right={right} />
+            </div>
+          )}
+        </div>
+      )}
+      {beyondScopes.length > 0 && (
+        <div className="card">
+          <p>{counted("key.use.beyond", beyondScopes.length)}</p>
+          <ul className="lines mono">
+            {beyondScopes.map((use) => (
+              <li key={use}>{use}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <Confirm
+        isOpen={isAsked}
+        onClose={() => setAsked(false)}
+        title={t("key.narrow.title", { name })}
+        action={t("key.use.narrow")}
+        consequences={[t("key.narrow.only", { scope: summary }), t("key.narrow.made"), t("key.narrow.back")]}
+        onConfirm={() => narrow.mutateAsync(leastScope ?? {})}
+      >
+        <ScopeList limits={{ scope: leastScope ?? {} }} />
+      </Confirm>
+    </Section>
+  );
+}
