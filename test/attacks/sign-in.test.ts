@@ -444,6 +444,16 @@ describe("beside the command line", () => {
     expect(JSON.parse((await poll(userCode)).text).error).toBe("expired_token");
     expect((await browse("/device", new Map(), { user_code: "BCDF-GHJK" }, OWN)).status).toBe(400);
   });
+
+  it("one address gets few device codes at once, so that there is room for those of others", async () => {
+    const ask = () => browse("/oauth/device_authorization", new Map(), { client_id: "postern-cli" });
+    const answers = await Promise.all(Array.from({ length: 40 }, ask));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(10);
+    expect(Number(refused[0]?.headers["retry-after"])).toBeGreaterThan(0);
+    address = `127.0.2.${count}`;
+    expect((await ask()).status).toBe(200);
+  });
 });
 
 describe("a provider", () => {

@@ -26,15 +26,15 @@ export type AuditOptions = {
 export const DEFAULT_MAX_BODY_LENGTH = 1024 * 1024;
 
 /** The members that are secret, by resource. */
-const SECRET_MEMBERS: { readonly [resource: string]: ReadonlySet<string> } = {
-  secrets: new Set(["data", "stringData"]),
-  "serviceaccounts/token": new Set(["token"]),
-  tokenreviews: new Set(["token"]),
-};
+const SECRET_MEMBERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["secrets", new Set(["data", "stringData"])],
+  ["serviceaccounts/token", new Set(["token"])],
+  ["tokenreviews", new Set(["token"])],
+]);
 
 /** For the resources of Kubernetes itself whose bodies hold credentials. */
 export function redactionByDefault({ resource, subresource }: RequestInfo): BodyRedaction | undefined {
   const members =
-    SECRET_MEMBERS[subresource === "" ? resource : `${resource}/${subresource}`] ?? SECRET_MEMBERS[resource];
+    SECRET_MEMBERS.get(subresource === "" ? resource : `${resource}/${subresource}`) ?? SECRET_MEMBERS.get(resource);
   return members === undefined ? undefined : (body) => redactSecrets(body, { members });
 }

@@ -33,6 +33,9 @@ export type SignInRecords = {
 };
 
 const MAX_RECORDS = 5_000;
+/** Strangers may begin these: they leave room for people who are signed in. */
+const MAX_OF_STRANGERS = 4_000;
+const OF_STRANGERS: readonly RecordKind[] = ["device", "user-code"];
 
 export function createSignInRecords(
   { view, prefix, storage }: ExpiringRecords,
@@ -65,7 +68,8 @@ export function createSignInRecords(
   return {
     read,
     async put(kind, secret, content, until) {
-      if ([...view.list(prefix)].length >= MAX_RECORDS) return false;
+      const most = OF_STRANGERS.includes(kind) ? MAX_OF_STRANGERS : MAX_RECORDS;
+      if ([...view.list(prefix)].length >= most) return false;
       const name = nameOf(kind, secret);
       await storage.create(prefix + name, encode(name, content, until));
       return true;

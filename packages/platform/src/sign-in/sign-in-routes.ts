@@ -3,7 +3,7 @@
 import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
+import { createRateLimiter, sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -12,6 +12,7 @@ import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, sta
 import { authorize, authorizeDevice, describeServer, devicePage, takeUserCode } from "./oauth-routes.ts";
 import { redirectResponse } from "./pages.ts";
 import { profilePage, signOut } from "./profile-routes.ts";
+import { oauthAnswer } from "./route-support.ts";
 import { closeSession, openSession, showSession } from "./session-routes.ts";
 import {
   AUTHORIZE_PATH,
@@ -59,10 +60,20 @@ export const isSignInPath = (path: string): boolean =>
 
 /** People type, and a command line asks every few seconds. */
 const PER_SOURCE = { qps: 10, burst: 200 };
+/** Codes for devices, which nobody has to sign in for: each is kept for minutes, and there is room for so many. */
+const DEVICES = { qps: 0.2, burst: 20 };
 
 export const signInLimits = (clock: Clock): RateLimits => ({ perSource: createRateLimiter(PER_SOURCE, clock) });
 
+const tooManyDevices = (seconds: number): ApiResponse =>
+  oauthAnswer(
+    429,
+    { error: "temporarily_unavailable", error_description: "too many devices ask for a code, try again later" },
+    { "retry-after": String(seconds) },
+  );
+
 export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChannelLogoutDeps): Handler {
+  const devices = createRateLimiter(DEVICES, deps.clock);
   const routesOf = (path: string): Routes => {
     if (isBelow(path, CALLBACK_PATH)) return { GET: finishSignIn };
     if (isBelow(path, BACK_CHANNEL_PATH)) return { POST: (context) => logOutByBackChannel(context, backChannel) };
@@ -72,8 +83,14 @@ export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChan
     const { request } = context;
     const { path, method } = request;
     if (!isSignInPath(path)) throw resourceNotFoundError();
-    const route = routesOf(path)[method];
+    const routes = routesOf(path);
+    // Clients write what they like for a method, names that every object has among it.
+    const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
     if (route === undefined) throw methodNotAllowedError();
+    if (path === DEVICE_AUTHORIZATION_PATH) {
+      const delay = devices.delayOf(sourceOf(request.remoteAddress));
+      if (delay !== undefined) return tooManyDevices(delay);
+    }
     const own = new URL(deps.publicUrl());
     if (method === "GET" && PAGES.includes(path) && request.host !== own.host) {
       const query = request.query.size === 0 ? "" : `?${request.query}`;

@@ -17,13 +17,13 @@ export type KeySet = readonly VerificationKey[];
 
 /** Signatures alone: `none` and the HMACs, whose key would be the public one, are not among them. */
 const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
-const CURVES: { readonly [curve: string]: readonly string[] } = {
-  "P-256": ["ES256"],
-  "P-384": ["ES384"],
-  "P-521": ["ES512"],
-  Ed25519: ["EdDSA", "Ed25519"],
-};
-export const SIGNATURE_ALGORITHMS: readonly string[] = [...RSA, ...Object.values(CURVES).flat()];
+const CURVES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["P-256", ["ES256"]],
+  ["P-384", ["ES384"]],
+  ["P-521", ["ES512"]],
+  ["Ed25519", ["EdDSA", "Ed25519"]],
+]);
+export const SIGNATURE_ALGORITHMS: readonly string[] = [...RSA, ...[...CURVES.values()].flat()];
 
 const MIN_RSA_BITS = 2048;
 const MAX_RSA_BITS = 8192;
@@ -69,7 +69,7 @@ function readKey(jwk: JsonObject): VerificationKey | undefined {
   if (isSecret(jwk) || (use !== undefined && use !== "sig")) return undefined;
   if (isJsonArray(operations) && !operations.includes("verify")) return undefined;
   if (typeof kid === "string" && kid.length > MAX_KID) return undefined;
-  const possible = kty === "RSA" ? RSA : kty === "EC" || kty === "OKP" ? (CURVES[String(jwk["crv"])] ?? []) : [];
+  const possible = kty === "RSA" ? RSA : kty === "EC" || kty === "OKP" ? (CURVES.get(String(jwk["crv"])) ?? []) : [];
   const algorithms = alg === undefined ? possible : possible.filter((name) => name === alg);
   const key = algorithms.length === 0 ? undefined : importKey(jwk);
   if (key === undefined || !isStrong(key)) return undefined;
