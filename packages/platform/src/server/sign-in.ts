@@ -9,6 +9,7 @@ import { readAsked } from "@postern/apiserver/request/asked";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import { requestOf } from "@postern/apiserver/transport/api-request";
+import type { ResponseBody } from "@postern/apiserver/transport/api-response";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import type { BackChannelLogoutDeps } from "../sign-in/back-channel-logout.ts";
@@ -119,15 +120,16 @@ export function createSignInDeps(parts: SignInParts, management: HandlerChain): 
 /** Through the whole chain of filters: what a page does is allowed, limited and audited as if the browser had done it. */
 const createManagementCall =
   (management: HandlerChain, group: string, signal: AbortSignal) =>
-  async ({ method, path, key, from, body }: ManagementCall): Promise<ManagementAnswer> => {
+  async ({ method, path, query = {}, key, from, body }: ManagementCall): Promise<ManagementAnswer> => {
     const text = body === undefined ? "" : stringifyJson(body);
     const address = `/apis/${group}/v1/${path}`;
+    const parameters = new URLSearchParams({ ...query });
     const request = requestOf({
       method,
       path: address,
       basePath: "",
-      query: new URLSearchParams(),
-      requestUri: address,
+      query: parameters,
+      requestUri: parameters.size === 0 ? address : `${address}?${parameters}`,
       headers: {
         accept: "application/json",
         authorization: `Bearer ${key}`,
@@ -143,7 +145,20 @@ const createManagementCall =
       signal,
     });
     const answer = await management(request, readAsked(request));
-    if (answer.body.type !== "bytes") return { status: answer.status, body: {} };
-    const value = parseJson(Buffer.from(answer.body.bytes));
-    return { status: answer.status, body: isJsonObject(value) ? value : {} };
+    const bytes = await bytesOf(answer.body, signal);
+    const value = parseJson(bytes);
+    return { status: answer.status, body: isJsonObject(value) ? value : {}, size: bytes.length };
   };
+
+/** Long lists come as a stream. */
+async function bytesOf(body: ResponseBody, signal: AbortSignal): Promise<Uint8Array> {
+  if (body.type === "bytes") return Buffer.from(body.bytes);
+  if (body.type === "upgraded") throw new Error("an answer of the management API left HTTP");
+  const chunks: Buffer[] = [];
+  const write = (chunk: Uint8Array | string): boolean => {
+    chunks.push(Buffer.from(chunk));
+    return true;
+  };
+  await body.run({ write, bufferedBytes: 0 }, signal);
+  return Buffer.concat(chunks);
+}

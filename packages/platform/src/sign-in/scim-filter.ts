@@ -11,6 +11,8 @@ export class ScimFilterFault extends Error {
 
 const MAX_LENGTH = 1_000;
 const MAX_DEPTH = 10;
+/** Directories send three at most. */
+const MAX_COMPARISONS = 20;
 const TOKEN = /\s*(?:([()[\]])|("(?:[^"\\]|\\.)*")|([^\s()[\]"]+))/y;
 
 /** Throws ScimFilterFault. */
@@ -18,6 +20,7 @@ export function parseFilter(text: string): ScimFilter {
   if (text.length > MAX_LENGTH) throw new ScimFilterFault("the filter is too long");
   const tokens = tokensOf(text);
   let at = 0;
+  let comparisons = 0;
   const peek = (): string => (tokens[at] ?? "").toLowerCase();
   const take = (): string => tokens[at++] ?? "";
 
@@ -57,19 +60,22 @@ export function parseFilter(text: string): ScimFilter {
       take();
       const inner = any(depth + 1);
       if (take() !== "]") throw new ScimFilterFault("a bracket is not closed");
+      const steps = stepsOf(path);
       const chosen = (resource: JsonObject): readonly JsonObject[] =>
-        entriesAt(resource, path).filter((value): value is JsonObject => isJsonObject(value) && inner(value));
+        entriesAt(resource, steps).filter((value): value is JsonObject => isJsonObject(value) && inner(value));
       if (!peek().startsWith(".")) return (resource) => chosen(resource).length > 0;
       // Not in the grammar of RFC 7644, but Entra ID looks for emails[type eq "work"].value.
-      const below = take().slice(1);
+      const below = stepsOf(take().slice(1));
       return comparison((resource) => chosen(resource).flatMap((value) => valuesAt(value, below)));
     }
-    return comparison((resource) => valuesAt(resource, path));
+    const steps = stepsOf(path);
+    return comparison((resource) => valuesAt(resource, steps));
   };
   const comparison = (valuesIn: (resource: JsonObject) => readonly JsonValue[]): ScimFilter => {
+    if (++comparisons > MAX_COMPARISONS) throw new ScimFilterFault("the filter compares too much");
     const operator = take().toLowerCase();
     if (operator === "pr") return (resource) => valuesIn(resource).length > 0;
-    const compare = OPERATORS[operator];
+    const compare = OPERATORS.get(operator);
     if (compare === undefined || at >= tokens.length) throw new ScimFilterFault("the filter cannot be read");
     const wanted = literalOf(take());
     return (resource) => {
@@ -136,28 +142,28 @@ const inOrder =
 const isEqual = (value: Comparable, wanted: Comparable): boolean =>
   value === wanted || (typeof value === "boolean" && String(value) === wanted);
 
-const OPERATORS: { readonly [name: string]: ((value: Comparable, wanted: Comparable) => boolean) | undefined } = {
-  eq: (value, wanted) => isEqual(value, wanted),
-  ne: (value, wanted) => !isEqual(value, wanted),
-  co: asTexts((value, wanted) => value.includes(wanted)),
-  sw: asTexts((value, wanted) => value.startsWith(wanted)),
-  ew: asTexts((value, wanted) => value.endsWith(wanted)),
-  gt: inOrder((order) => order > 0),
-  ge: inOrder((order) => order >= 0),
-  lt: inOrder((order) => order < 0),
-  le: inOrder((order) => order <= 0),
-};
+const OPERATORS: ReadonlyMap<string, (value: Comparable, wanted: Comparable) => boolean> = new Map([
+  ["eq", isEqual],
+  ["ne", (value, wanted) => !isEqual(value, wanted)],
+  ["co", asTexts((value, wanted) => value.includes(wanted))],
+  ["sw", asTexts((value, wanted) => value.startsWith(wanted))],
+  ["ew", asTexts((value, wanted) => value.endsWith(wanted))],
+  ["gt", inOrder((order) => order > 0)],
+  ["ge", inOrder((order) => order >= 0)],
+  ["lt", inOrder((order) => order < 0)],
+  ["le", inOrder((order) => order <= 0)],
+]);
 
 /** A complex value by itself stands for its value. */
-const valuesAt = (resource: JsonObject, path: string): readonly JsonValue[] =>
-  entriesAt(resource, path).map((value) =>
+const valuesAt = (resource: JsonObject, steps: readonly string[]): readonly JsonValue[] =>
+  entriesAt(resource, steps).map((value) =>
     isJsonObject(value) && value["value"] !== undefined ? (value["value"] ?? null) : value,
   );
 
 /** Of an attribute and a sub-attribute, with every value of those that have several. */
-function entriesAt(resource: JsonObject, path: string): readonly JsonValue[] {
+function entriesAt(resource: JsonObject, steps: readonly string[]): readonly JsonValue[] {
   let values: readonly JsonValue[] = [resource];
-  for (const step of stepsOf(path))
+  for (const step of steps)
     values = values.flatMap((value) => {
       if (!isJsonObject(value)) return [];
       const name = memberName(value, step);
@@ -168,8 +174,11 @@ function entriesAt(resource: JsonObject, path: string): readonly JsonValue[] {
 }
 
 /** Names of attributes have no case. */
-export const memberName = (object: JsonObject, name: string): string | undefined =>
-  Object.keys(object).find((own) => own.toLowerCase() === name.toLowerCase());
+export function memberName(object: JsonObject, name: string): string | undefined {
+  if (Object.hasOwn(object, name)) return name;
+  const folded = name.toLowerCase();
+  return Object.keys(object).find((own) => own.toLowerCase() === folded);
+}
 
 const CORE_SCHEMA = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/i;
 

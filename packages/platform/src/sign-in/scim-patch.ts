@@ -2,31 +2,47 @@
 // Source: RFC 7644 section 3.5.2
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { memberName, parseFilter, ScimFilterFault, stepsOf, withoutSchema } from "./scim-filter.ts";
 
 const MAX_OPERATIONS = 1_000;
+/** Operations times values that a resource has: of 1,000 members, each may come or go by an operation of its own. */
+const MAX_WORK = 1_000_000;
 
-/** Throws ScimFilterFault for what cannot be read. */
-export function applyPatch(resource: JsonObject, patch: JsonObject): JsonObject {
+/** Gives way to others after each operation. Throws ScimFilterFault for what cannot be read, and for what would take too long. */
+export function* applyPatch(resource: JsonObject, patch: JsonObject): Steps<JsonObject> {
   const operations = patch[memberName(patch, "Operations") ?? ""];
   if (!isJsonArray(operations) || operations.length > MAX_OPERATIONS)
     throw new ScimFilterFault("Operations are missing");
-  return operations.reduce<JsonObject>((current, operation) => {
-    if (!isJsonObject(operation)) throw new ScimFilterFault("an operation is no object");
-    const { op, path, value } = operation;
-    const verb = typeof op === "string" ? op.toLowerCase() : "";
-    if (!["add", "replace", "remove"].includes(verb)) throw new ScimFilterFault("op must be add, replace or remove");
-    if (path === undefined || path === "") {
-      if (!isJsonObject(value) || verb === "remove") throw new ScimFilterFault("without a path, value is an object");
-      return Object.entries(value).reduce<JsonObject>(
-        // Some send paths for names.
-        (made, [name, member]) => (member === undefined ? made : changeAt(made, name, verb, member)),
-        current,
-      );
-    }
-    if (typeof path !== "string" || path.length > 1_000) throw new ScimFilterFault("path is no text");
-    return changeAt(current, path, verb, value);
-  }, resource);
+  let current = resource;
+  let work = 0;
+  for (const operation of operations) {
+    work += longestListOf(current);
+    if (work > MAX_WORK) throw new ScimFilterFault("too many operations on so many values: send fewer at a time");
+    current = applyOperation(current, operation);
+    yield;
+  }
+  return current;
+}
+
+const longestListOf = (resource: JsonObject): number =>
+  Math.max(0, ...Object.values(resource).map((value) => (isJsonArray(value) ? value.length : 0)));
+
+function applyOperation(resource: JsonObject, operation: JsonValue): JsonObject {
+  if (!isJsonObject(operation)) throw new ScimFilterFault("an operation is no object");
+  const { op, path, value } = operation;
+  const verb = typeof op === "string" ? op.toLowerCase() : "";
+  if (!["add", "replace", "remove"].includes(verb)) throw new ScimFilterFault("op must be add, replace or remove");
+  if (path === undefined || path === "") {
+    if (!isJsonObject(value) || verb === "remove") throw new ScimFilterFault("without a path, value is an object");
+    return Object.entries(value).reduce<JsonObject>(
+      // Some send paths for names.
+      (made, [name, member]) => (member === undefined ? made : changeAt(made, name, verb, member)),
+      resource,
+    );
+  }
+  if (typeof path !== "string" || path.length > 1_000) throw new ScimFilterFault("path is no text");
+  return changeAt(resource, path, verb, value);
 }
 
 function changeAt(resource: JsonObject, path: string, verb: string, value: JsonValue | undefined): JsonObject {
@@ -51,9 +67,11 @@ function changeAt(resource: JsonObject, path: string, verb: string, value: JsonV
     return { ...resource, [name]: inner };
   }
   if (verb === "remove") return removed(resource, name, before, value);
-  const adds = verb === "add" && isJsonArray(before);
   const given = value ?? null;
-  return { ...resource, [name]: adds ? union(before, isJsonArray(given) ? given : [given]) : given };
+  if (!isJsonArray(before)) return { ...resource, [name]: given };
+  // What has several values keeps them in a list, also where one comes without.
+  const values = isJsonArray(given) ? given : given === null ? [] : [given];
+  return { ...resource, [name]: verb === "add" ? union(before, values) : values };
 }
 
 /** Entra ID names the values to remove in the value, and not in the path. */

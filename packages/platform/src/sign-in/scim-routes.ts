@@ -5,7 +5,9 @@ import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachiner
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import { LONG_WORK_BYTES } from "@postern/apiserver/limits/turn";
 import { presentedToken } from "@postern/apiserver/request/bearer-token";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { PlatformNames } from "../platform-names.ts";
@@ -27,6 +29,8 @@ export type ScimDeps = {
 const MAX_BODY = 1024 * 1024;
 const MAX_COUNT = 1_000;
 const ATTEMPTS = 5;
+/** Objects of one page of a list: others have their turn between pages. */
+const PAGE = 500;
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
 
@@ -85,9 +89,14 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
       return say(200, shown(type.toScim(await read(type, id, call), scim.base, scim.names.domain), request.query));
     case "PUT":
       return await change(type, id, (_, body) => body, await bodyOf(context), call, scim);
-    case "PATCH":
-      return patched(type, await change(type, id, applyPatch, await bodyOf(context), call, scim));
+    case "PATCH": {
+      // However small the request: each of its operations may walk over all members of a group.
+      context.weigh(LONG_WORK_BYTES);
+      const apply = (resource: JsonObject, body: JsonObject) => context.inParts(applyPatch(resource, body));
+      return patched(type, await change(type, id, apply, await bodyOf(context), call, scim));
+    }
     case "DELETE":
+      await read(type, id, call);
       await call("DELETE", id, type);
       return NO_CONTENT;
     default:
@@ -100,20 +109,18 @@ const patched = ({ name }: ScimType, answer: ApiResponse): ApiResponse => (name 
 
 const NO_CONTENT: ApiResponse = { status: 204, headers: {}, body: { type: "bytes", bytes: "" } };
 
-type Call = (method: string, name: string, type: ScimType, body?: JsonObject) => Promise<JsonObject>;
+type CallMore = Pick<ManagementCall, "query" | "body">;
+type Call = (method: string, name: string, type: ScimType, more?: CallMore) => Promise<JsonObject>;
 
-/** Rejects with ScimFault. */
-const callAs = ({ request }: RequestContext, { call }: Scim): Call => {
+/** Rejects with ScimFault. Where an answer is large, others have their turn before it is worked on. */
+const callAs = (context: RequestContext, { call }: Scim): Call => {
+  const { request } = context;
   const key = presentedToken(request) ?? "";
-  return async (method, name, { plural }, body) => {
+  return async (method, name, { plural }, more = {}) => {
     const path = name === "" ? plural : `${plural}/${encodeURIComponent(name)}`;
-    const answer = await call({
-      method,
-      path,
-      key,
-      from: request.remoteAddress,
-      ...(body === undefined ? {} : { body }),
-    });
+    const answer = await call({ method, path, key, from: request.remoteAddress, ...more });
+    context.weigh(answer.size);
+    await context.pause();
     if (answer.status < 300) return answer.body;
     const message = textOf(answer.body["message"]);
     if (answer.status === 409) throw new ScimFault(409, message, "uniqueness");
@@ -134,28 +141,32 @@ async function read(type: ScimType, id: string, call: Call): Promise<JsonObject>
   return object;
 }
 
-async function listed(type: ScimType, call: Call, { base, names }: Scim): Promise<readonly JsonObject[]> {
-  const { items } = await call("GET", "", type);
-  return (isJsonArray(items) ? items : [])
-    .filter(isJsonObject)
-    .filter(isPerson)
-    .map((item) => type.toScim(item, base, names.domain));
+/** Page by page. */
+async function* listed(type: ScimType, call: Call, { base, names }: Scim): AsyncGenerator<JsonObject> {
+  let next = "";
+  do {
+    const query = { limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
+    const { items, metadata } = await call("GET", "", type, { query });
+    for (const item of isJsonArray(items) ? items : [])
+      if (isJsonObject(item) && isPerson(item)) yield type.toScim(item, base, names.domain);
+    next = isJsonObject(metadata) ? textOf(metadata["continue"]) : "";
+  } while (next !== "");
 }
 
 async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Scim): Promise<ApiResponse> {
   const text = query.get("filter") ?? "";
   const filter = text === "" ? () => true : parseFilter(text);
-  const found = (await listed(type, call, scim)).filter(filter);
   const startIndex = Math.max(1, integerIn(query, "startIndex", 1));
   const count = Math.min(MAX_COUNT, Math.max(0, integerIn(query, "count", MAX_COUNT)));
-  const page = found.slice(startIndex - 1, startIndex - 1 + count);
-  return say(200, {
-    schemas: [LIST],
-    totalResults: found.length,
-    startIndex,
-    itemsPerPage: page.length,
-    Resources: page.map((resource) => shown(resource, query)),
-  });
+  const page: JsonObject[] = [];
+  let totalResults = 0;
+  for await (const resource of listed(type, call, scim)) {
+    if (!filter(resource)) continue;
+    totalResults++;
+    if (totalResults >= startIndex && page.length < count) page.push(shown(resource, query));
+  }
+  const itemsPerPage = page.length;
+  return say(200, { schemas: [LIST], totalResults, startIndex, itemsPerPage, Resources: page });
 }
 
 async function create(type: ScimType, body: JsonObject, call: Call, scim: Scim): Promise<ApiResponse> {
@@ -166,17 +177,18 @@ async function create(type: ScimType, body: JsonObject, call: Call, scim: Scim):
   const name = objectNameFor(title);
   const empty = { apiVersion: `${names.managementGroup}/v1`, kind: type.kind, metadata: { name }, spec: {} };
   const object = type.fromScim(body, empty, names.domain);
-  const made = await call("POST", "", type, withSubject(object, type, title, name));
+  const made = await call("POST", "", type, { body: withSubject(object, type, title, name) });
   const resource = type.toScim(made, base, names.domain);
   return say(201, resource, { location: `${base}/${type.path}/${nameOf(made)}` });
 }
 
 /** Throws ScimFault 409 where another one is called so. */
 async function checkFree(type: ScimType, title: string, id: string, call: Call, scim: Scim): Promise<void> {
-  const isTaken = (await listed(type, call, scim)).some(
-    (other) => textOf(other["id"]) !== id && textOf(other[type.title]).toLowerCase() === title.toLowerCase(),
-  );
-  if (isTaken) throw new ScimFault(409, `${type.title} is taken`, "uniqueness");
+  const wanted = title.toLowerCase();
+  for await (const other of listed(type, call, scim)) {
+    if (textOf(other["id"]) !== id && textOf(other[type.title]).toLowerCase() === wanted)
+      throw new ScimFault(409, `${type.title} is taken`, "uniqueness");
+  }
 }
 
 /** Rights are granted to the name that the directory knows. */
@@ -188,7 +200,7 @@ const withSubject = (object: JsonObject, { name: type }: ScimType, title: string
 async function change(
   type: ScimType,
   id: string,
-  make: (resource: JsonObject, body: JsonObject) => JsonObject,
+  make: (resource: JsonObject, body: JsonObject) => Awaitable<JsonObject>,
   body: JsonObject,
   call: Call,
   scim: Scim,
@@ -197,12 +209,13 @@ async function change(
   for (let attempt = 1; ; attempt++) {
     const object = await read(type, id, call);
     const before = type.toScim(object, base, names.domain);
-    const after = make(before, body);
+    const after = await make(before, body);
     const title = textOf(after[type.title]);
-    if (title !== "" && title !== before[type.title]) await checkFree(type, title, id, call, scim);
+    if (title === "") throw new ScimFault(400, `${type.title} is missing`, "invalidValue");
+    if (title !== before[type.title]) await checkFree(type, title, id, call, scim);
     const next = type.fromScim(after, object, names.domain);
     try {
-      const written = await call("PUT", id, type, next);
+      const written = await call("PUT", id, type, { body: next });
       return say(200, type.toScim(written, base, names.domain));
     } catch (error) {
       const isRace = error instanceof ScimFault && error.status === 409;
@@ -252,25 +265,24 @@ const refusal = (status: number, detail: string, scimType = ""): ApiResponse =>
 
 /** ServiceProviderConfig, ResourceTypes and Schemas. */
 function describe(first: string, id: string | undefined, method: string, { base }: Scim): ApiResponse {
-  const documents: { readonly [path: string]: readonly JsonObject[] } = {
-    ResourceTypes: SCIM_TYPES.map(({ name, path, schema }) => ({
-      schemas: ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"],
-      id: name,
-      name,
-      endpoint: `/${path}`,
-      schema,
-      meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/${name}` },
-    })),
-    Schemas: SCIM_TYPES.map(({ name, schema }) => ({
-      schemas: ["urn:ietf:params:scim:schemas:core:2.0:Schema"],
-      id: schema,
-      name,
-      attributes: (name === "User" ? USER_ATTRIBUTES : GROUP_ATTRIBUTES).map(attribute),
-      meta: { resourceType: "Schema", location: `${base}/Schemas/${schema}` },
-    })),
-  };
+  const types = SCIM_TYPES.map(({ name, path, schema }) => ({
+    schemas: ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"],
+    id: name,
+    name,
+    endpoint: `/${path}`,
+    schema,
+    meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/${name}` },
+  }));
+  const schemas = SCIM_TYPES.map(({ name, schema }) => ({
+    schemas: ["urn:ietf:params:scim:schemas:core:2.0:Schema"],
+    id: schema,
+    name,
+    attributes: (name === "User" ? USER_ATTRIBUTES : GROUP_ATTRIBUTES).map(attribute),
+    meta: { resourceType: "Schema", location: `${base}/Schemas/${schema}` },
+  }));
   const isConfig = first === "ServiceProviderConfig" && id === undefined;
-  const found = documents[first];
+  const found: readonly JsonObject[] | undefined =
+    first === "ResourceTypes" ? types : first === "Schemas" ? schemas : undefined;
   if (!isConfig && found === undefined) throw new ScimFault(404, "there is no such resource");
   if (method !== "GET") throw new ScimFault(405, "the method is not served here");
   if (isConfig) return say(200, serviceProviderConfig(base));
@@ -283,7 +295,7 @@ function describe(first: string, id: string | undefined, method: string, { base 
       itemsPerPage: all.length,
       Resources: [...all],
     });
-  const one = all.find((document) => document["id"] === decodeURIComponent(id));
+  const one = all.find((document) => document["id"] === id || encodeURIComponent(String(document["id"])) === id);
   if (one === undefined) throw new ScimFault(404, "there is no such resource");
   return say(200, one);
 }

@@ -16,12 +16,18 @@ export type ManagementCall = {
   readonly method: string;
   /** Below the group of the management API. */
   readonly path: string;
+  readonly query?: { readonly [name: string]: string };
   readonly key: string;
   /** The address of whoever asks. */
   readonly from: string;
   readonly body?: JsonObject;
 };
-export type ManagementAnswer = { readonly status: number; readonly body: JsonObject };
+export type ManagementAnswer = {
+  readonly status: number;
+  readonly body: JsonObject;
+  /** Bytes of the body. */
+  readonly size: number;
+};
 
 export type SignInService = {
   /** Rejects with SignInRefusal. */
