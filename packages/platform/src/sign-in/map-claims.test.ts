@@ -41,12 +41,25 @@ it("gives nobody the groups of the system", () => {
   ).toEqual(["devs"]);
 });
 
+it("leaves out groups with characters that nobody sees, and takes those characters off what is shown", () => {
+  const groups = ["a\nImpersonate-User: admin", "b\u0000", "\u202ec", " d", "\ud800", "группа", "😀"];
+  expect(map({}, { groups, name: "J\u001b[2Jane" })).toMatchObject({
+    ...{ groups: ["idp: d", "idp:группа", "idp:😀"], displayName: "J[2Jane" },
+  });
+});
+
 it.each([
   [{}, { preferred_username: 7 }, "what your username is"],
   [{}, { preferred_username: "system:admin" }, "reserved"],
   [{}, { preferred_username: ["a", "b"] }, "several values"],
   [named({ claim: "email" }), { email: "j@x", email_verified: false }, "not verified"],
   [named({ expression: "claims.email" }), { email: "j@x", email_verified: "true" }, "not verified"],
+  [named({ claim: "/email" }), { email: "j@x", email_verified: "true" }, "not verified"],
+  [named({ expression: "claims['email']" }), { email: "j@x", email_verified: false }, "not verified"],
+  [{}, { preferred_username: "admin\u200b" }, "not seen"],
+  [{}, { preferred_username: "admin " }, "not seen"],
+  [{}, { preferred_username: "a\nb" }, "not seen"],
+  [{}, { preferred_username: "a\ud800" }, "not seen"],
   [named({ expression: "claims.absent" }), {}, "do not give your username"],
   [{ allowedGroups: ["idp:ops"] }, { groups: ["ops2"] }, "none of the groups"],
   [{ claimValidationRules: [{ claim: "hd", requiredValue: "x" }] }, { hd: "y" }, "do not let you in"],

@@ -5,6 +5,7 @@ import { isJsonArray, type JsonObject, type JsonValue } from "@postern/apimachin
 import type { CelExpression } from "@postern/cel/cel-expression";
 import type { CelValue } from "@postern/cel/cel-value";
 import type { IdentityProviderSpec } from "../api/identity-provider.ts";
+import { isPlainName, withoutUnseen } from "../directory/plain-name.ts";
 import {
   type ClaimBudget,
   ClaimFault,
@@ -102,6 +103,7 @@ export function mapClaims(
   const subject = oneOf("uid", compiled.uid);
   if (username === "" || subject === "") throw new SignInRefusal("the provider does not say what your username is");
   if (username.length > MAX_TEXT || subject.length > MAX_TEXT) throw new SignInRefusal("your username is too long");
+  if (!isPlainName(username)) throw new SignInRefusal("your username has characters that are not seen");
   if (isReserved(username)) throw new SignInRefusal("your username is reserved");
   if (isByEmail(compiled.username) && claims["email_verified"] !== undefined && claims["email_verified"] !== true)
     throw new SignInRefusal("the provider has not verified your e-mail address");
@@ -114,10 +116,10 @@ export function mapClaims(
     subject,
     username,
     // Groups of the system and of the platform are nobody's to claim.
-    groups: told.filter((group) => group.length <= MAX_TEXT && !isReserved(group)),
-    email: oneOf("email", compiled.email).slice(0, MAX_TEXT),
+    groups: told.filter((group) => group.length <= MAX_TEXT && isPlainName(group) && !isReserved(group)),
+    email: withoutUnseen(oneOf("email", compiled.email)).slice(0, MAX_TEXT),
     emailVerified: claims["email_verified"] === true,
-    displayName: oneOf("displayName", compiled.displayName).slice(0, MAX_TEXT),
+    displayName: withoutUnseen(oneOf("displayName", compiled.displayName)).slice(0, MAX_TEXT),
     extra: Object.fromEntries(
       compiled.extra.flatMap(({ key, expression }) => {
         const texts = textsGiven(key, expression, value, budget);
@@ -140,8 +142,10 @@ function checkRules({ rules }: CompiledClaims, claims: JsonObject, value: CelVal
 /** As Kubernetes has it: an address that nobody verified is not who somebody is. */
 const isByEmail = (mapping: CompiledMapping | undefined): boolean => {
   const { claim = "", expression = "" } = mapping?.mapping ?? {};
-  return claim === "email" || (expression.includes("claims.email") && !expression.includes("email_verified"));
+  return ["email", "/email"].includes(claim) || (EMAIL.test(expression) && !expression.includes("email_verified"));
 };
+
+const EMAIL = /\bclaims\s*(?:\.\s*email\b|\[\s*["']email["']\s*\])/;
 
 function mappedTexts(
   name: string,

@@ -106,9 +106,10 @@ function textsIn(value: CelValue): readonly string[] {
   throw new ClaimFault("it gives neither a string nor a list of strings");
 }
 
-/** JSON as expressions see it: whole numbers are int, others double. */
+/** JSON as expressions see it: whole numbers of 64 bits are int, others double. */
 export function claimValue(json: JsonValue): CelValue {
   if (typeof json === "number") return Number.isSafeInteger(json) ? BigInt(json) : json;
+  if (typeof json === "bigint") return BigInt.asIntN(64, json) === json ? json : Number(json);
   if (isJsonArray(json)) return listOf(json.map(claimValue));
   if (isJsonObject(json)) {
     const members = Object.entries(json).flatMap(([name, value]) =>

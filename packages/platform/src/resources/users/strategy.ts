@@ -13,6 +13,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { User } from "../../api/user.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
 import type { Directory } from "../../directory/directory.ts";
+import { isPlainName } from "../../directory/plain-name.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { firstForeignGroup, type GivenRightsDeps, mayGovern } from "../given-rights.ts";
 import { validateGroups } from "../validate-groups.ts";
@@ -103,6 +104,8 @@ function groupsOf({ metadata: { name = "" }, spec }: User, { directory, names }:
   return [...groups, ...directory.teamsWith(name, groups).map((team) => names.teamGroup(team.name))];
 }
 
+const NAME_FIELDS = ["subject", "username"] as const;
+
 function validateUser(
   user: User,
   old: User | undefined,
@@ -114,6 +117,14 @@ function validateUser(
   const other = directory.userBySubject(subject);
   const isTaken = other !== undefined && other.name !== user.metadata.name;
   return [
+    ...NAME_FIELDS.flatMap((field) => {
+      const value = user.spec?.[field] ?? "";
+      // What an earlier release took can still be changed.
+      if (isPlainName(value) || old?.spec?.[field] === value) return [];
+      return [
+        invalidError(`spec.${field}`, value, "must have no characters that are not seen, and no space around it"),
+      ];
+    }),
     ...validateGroups(user.spec?.groups ?? [], "spec.groups"),
     ...(user.spec?.kind === "Bot"
       ? SIGN_IN_FIELDS.filter((field) => (user.spec?.[field] ?? "") !== "").map((field) =>
