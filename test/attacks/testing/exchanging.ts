@@ -68,7 +68,12 @@ export async function startExchanging(flags: readonly string[] = []) {
           resolve({ status: response.statusCode ?? 0, text, body: parsed, retryAfter });
         });
       });
-      request.on("error", reject);
+      request.on("error", (error) => {
+        // Connections of strangers are ended after a while: the next request may be on its way just then.
+        const isEnded = request.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+        if (isEnded) resolve(exchange(token, more, from, agent));
+        else reject(error);
+      });
       request.end(body);
     });
   }
