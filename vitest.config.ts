@@ -22,7 +22,12 @@ const longPatience = patienceFrom(600_000);
 /** Every secret of the run is looked for in all that the run leaves behind. */
 const secretScan = {
   globalSetup: "tools/secret-scan/scan-run.ts",
-  setupFiles: ["tools/test-cost/record-cost.ts", "tools/secret-scan/record-exchanges.ts", "tools/test-seed.ts"],
+  setupFiles: [
+    "tools/test-cost/record-cost.ts",
+    "tools/secret-scan/record-exchanges.ts",
+    "tools/test-seed.ts",
+    "tools/test-patience.ts",
+  ],
 };
 
 const unit = { ...secretScan, globalSetup: [secretScan.globalSetup, "tools/build-workers.ts"] };

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const other = { metadata: { name: "other" }, spec: {} };
   const made = await server.send(INSTANCES, { key: server.admin, body: other });
   expect(made.status, made.text).toBe(201);
-  await vi.waitFor(async () => expect((await at("other", MAPS)).status).toBe(200), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await at("other", MAPS)).status).toBe(200));
 });
 afterEach(async () => {
   expect((await at("demo", CONFIGURATIONS, { method: "DELETE" })).status).toBe(200);
@@ -203,7 +203,7 @@ test("a tenant's own requests wait for its webhooks without a place among those 
     body: { metadata: { name: "theirs" }, spec: { owner: { user: "good" } } },
   });
   expect(made.status, made.text).toBe(201);
-  await vi.waitFor(async () => expect((await theirs(MAPS)).status).toBe(200), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await theirs(MAPS)).status).toBe(200));
   const held: (() => void)[] = [];
   const all = 70;
   const allHeld = new Promise<void>((resolve) => {

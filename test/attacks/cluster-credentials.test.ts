@@ -186,10 +186,10 @@ describe("what a key made inside a virtual cluster ends with the key (security b
   });
 
   it("when its end has come", async () => {
-    const maker = { token: await attack.newKey(name, { ttl: 5 }) };
+    const maker = { token: await attack.newKey(name, { ttl: 8 }) };
     const token = await tokenRequest(maker);
     const secret = await tokenSecret(maker);
-    await expect.poll(() => opens(token), { timeout: 20_000 }).toBe(401);
+    await expect.poll(() => opens(token), { interval: 200 }).toBe(401);
     expect(await opens(secret)).toBe(401);
   });
 

@@ -76,7 +76,7 @@ export async function startMachine(home: string): Promise<Machine> {
       const { stdout, stderr } = await tool(program, args);
       return `${stdout}${stderr}${printed}`;
     };
-    await expect.poll(state, { timeout: 15_000 }).toMatch(/^(running|degraded)/);
+    await expect.poll(state).toMatch(/^(running|degraded)/);
     return { run, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stop();
