@@ -1,6 +1,6 @@
 // Looks for many thousands of byte sequences at once, in one pass over the bytes (Rabin and Karp's rolling hash).
 
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { PART_LENGTH, patternsOf, type Secret } from "./secret-shapes.ts";
 
 export type SecretScanner = {
@@ -56,10 +56,12 @@ export function createSecretScanner(secrets: readonly Secret[]): SecretScanner {
       const found = new Set<Secret>();
       const file = openSync(path, "r");
       try {
-        const buffer = Buffer.allocUnsafe(CHUNK_BYTES + overlap);
+        // Most files are small, and there are thousands: a buffer of full size for each costs more than to look through it.
+        const chunkBytes = Math.min(CHUNK_BYTES, fstatSync(file).size + 1);
+        const buffer = Buffer.allocUnsafe(chunkBytes + overlap);
         let kept = 0;
         for (;;) {
-          const read = readSync(file, buffer, kept, CHUNK_BYTES, null);
+          const read = readSync(file, buffer, kept, chunkBytes, null);
           if (read === 0) return found;
           const end = kept + read;
           scanInto(found, buffer.subarray(0, end));
