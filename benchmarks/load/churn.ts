@@ -37,6 +37,8 @@ export type ChurnOptions = {
 const NEWLINE = 0x0a;
 const TICK_MS = 20;
 const TOO_MANY = 429;
+/** RFC 9113, section 8.7: nothing of it was worked on. */
+const NOT_TAKEN = /NGHTTP2_REFUSED_STREAM/;
 const RETRY_MS = 1_000;
 /** A server that is slower than the lives begin gets no more than so many at once. */
 const MAX_LIVES = 1_000;
@@ -57,7 +59,14 @@ export async function startChurn({ kinds, watches, connections, pauseMs }: Churn
   const send = async (kind: ChurnKind, number: number, method: string, path: string, body?: string): Promise<void> => {
     const before = performance.now();
     const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-    const { status } = await sendOn(at(writers, number), { method, path, contentType, body }, kind.target.token);
+    const request = { method, path, contentType, body };
+    const status = await sendOn(at(writers, number), request, kind.target.token).then(
+      (response) => response.status,
+      (error: Error) => {
+        if (!NOT_TAKEN.test(error.message)) throw error;
+        return TOO_MANY;
+      },
+    );
     longest = Math.max(longest, performance.now() - before);
     if (status === TOO_MANY) {
       // As clients do; the server says so where it has more to do than it can.

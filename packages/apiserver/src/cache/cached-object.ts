@@ -46,13 +46,13 @@ export class CachedObject {
   readonly key: string;
   readonly revision: Revision;
   /** Where its stored JSON lies. It is written once, and a view of it for each object would take more than small objects do. */
-  readonly #memory: Buffer;
-  readonly #start: number;
-  readonly #end: number;
+  #memory: Buffer;
+  #start: number;
+  #end: number;
   /** What is sealed lies in the memory of this one, behind the newline that follows its JSON. */
   readonly #stored: CachedObject;
   /** Where what is sealed ends, or else the JSON. */
-  readonly #storedEnd: number;
+  #storedEnd: number;
   /** How long what is before the first member of `metadata` is, once somebody has looked. */
   #head: number | undefined;
   #labels: Labels | undefined;
@@ -79,11 +79,14 @@ export class CachedObject {
     this.#storedEnd = storedEnd;
   }
 
-  /** Copies the value, which may be a view into the memory of many: what comes by itself is kept by itself. */
-  static fromEntry(entry: StoredEntry): CachedObject {
-    const memory = Buffer.allocUnsafeSlow(entry.value.length);
-    memory.set(entry.value);
-    return CachedObject.#within(memory, 0, entry);
+  /** Copies the value, which may be a view into the memory of many, to a place in `memory`. Default: to memory of its own. */
+  static fromEntry(
+    entry: StoredEntry,
+    memory: Buffer = Buffer.allocUnsafeSlow(entry.value.length),
+    start = 0,
+  ): CachedObject {
+    memory.set(entry.value, start);
+    return CachedObject.#within(memory, start, entry);
   }
 
   /**
@@ -103,6 +106,26 @@ export class CachedObject {
     const newline = asBuffer(value).indexOf(NEWLINE);
     const storedEnd = start + value.length;
     return new CachedObject(key, revision, memory, start, newline < 0 ? storedEnd : start + newline, storedEnd);
+  }
+
+  /** In which what was stored lies, alone or with others. */
+  get memory(): Buffer {
+    return this.#memory;
+  }
+
+  /** How much of it that takes. */
+  get storedBytes(): number {
+    return this.#storedEnd - this.#start;
+  }
+
+  /** Copies what was stored to a place in other memory, and lies there from now on. What was made of it stays where it is. */
+  moveTo(memory: Buffer, start: number): void {
+    this.#memory.copy(memory, start, this.#start, this.#storedEnd);
+    const distance = start - this.#start;
+    this.#memory = memory;
+    this.#start += distance;
+    this.#end += distance;
+    this.#storedEnd += distance;
   }
 
   /** An object as an answer shows it, whether it was stored (with its resourceVersion) or not (dry run). */

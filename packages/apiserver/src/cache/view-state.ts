@@ -7,6 +7,7 @@ import { revisionOf } from "../storage/watcher-set.ts";
 import { CachedObject } from "./cached-object.ts";
 import { EventRing } from "./event-ring.ts";
 import { LabelIndex, type LabelledObjects } from "./label-index.ts";
+import { ObjectMemory } from "./object-memory.ts";
 import { Subscription } from "./subscription.ts";
 import { SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
@@ -19,12 +20,18 @@ export type ViewDeps = {
   readonly closed: () => boolean;
 };
 
+/** How many objects each change looks at while memory is held for nothing. */
+const PACKED_AT_ONCE = 16;
+
 export class ViewState implements CacheView {
   readonly #deps: ViewDeps;
   readonly #history: EventRing;
   readonly #subscriptions = new SubscriptionSet();
   /** Made when somebody asks for a label: most views are small, or never asked. */
   #labels: LabelIndex | undefined;
+  readonly #memory = new ObjectMemory();
+  /** Up to this key what is present has been packed. */
+  #packedTo = "";
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
   #isRetired = false;
@@ -88,6 +95,7 @@ export class ViewState implements CacheView {
     this.#changedRevision = applied.object.revision;
     this.#history.push(applied);
     this.#batch.push(applied);
+    if (this.#memory.isSparse) this.#pack();
   }
 
   dispatch(): void {
@@ -103,6 +111,8 @@ export class ViewState implements CacheView {
   /** Replaces everything by the state at `revision`; how it came about is not known, so that every subscription has to `fail`. */
   replace(objects: OrderedEntries<CachedObject>, revision: Revision): void {
     this.#objects = objects;
+    this.#memory.clear();
+    for (const object of objects.list("")) this.#memory.keep(object);
     this.#labels = undefined;
     this.#changedRevision = revision;
     this.#history.reset(revision);
@@ -125,16 +135,25 @@ export class ViewState implements CacheView {
   }
 
   #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
-    const object = CachedObject.fromEntry(entry);
+    const object = this.#memory.add(entry);
     const previous = this.#objects.set(object);
+    if (previous !== undefined) this.#memory.remove(previous);
     this.#labels?.change(previous, object);
     return { type: "put", object, previous };
   }
 
   #delete({ key, revision }: StorageEvent & { type: "delete" }): CacheEvent | undefined {
     const previous = this.#objects.delete(key);
+    if (previous !== undefined) this.#memory.remove(previous);
     this.#labels?.change(previous, undefined);
     return previous && { type: "delete", object: previous.atRevision(revision), previous };
+  }
+
+  /** A little with each change, so that nobody waits for it. */
+  #pack(): void {
+    const next = this.#objects.list("", { startAfter: this.#packedTo, limit: PACKED_AT_ONCE });
+    this.#memory.pack(next);
+    this.#packedTo = next.length < PACKED_AT_ONCE ? "" : (next.at(-1)?.key ?? "");
   }
 
   #replayFromMemory(subscription: Subscription): void {
