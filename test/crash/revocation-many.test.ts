@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { http2ApiClient } from "./testing/http2-api-client.ts";
 import { statusFor } from "./testing/keys.ts";
 import { type Replica, startReplicas } from "./testing/replicas.ts";
@@ -25,6 +25,8 @@ const ONLY = process.env["REVOCATION_KINDS"]?.split(",") ?? [];
 const seed = Number(process.env["TEST_SEED"]);
 /** In turns: shorter, and longer than a server without news lets anybody in. */
 const FAULT_LASTS_MS = [5_000, 12_000];
+/** A server that starts while etcd has no leader ends, and is started again. */
+const MENDING = { timeout: 180_000, interval: 1_000 };
 
 /** All that is asked here comes from one address. */
 const MANY_FROM_ONE_ADDRESS = [
@@ -68,8 +70,8 @@ describe.skipIf(whyNoEtcd() !== undefined)("security book 13, 15: ended on one o
     const tally = createRevocationTally(process.env["REVOCATION_TALLY"]);
     const faultsOf = (replica: Replica): readonly Omit<RoundFault, "lastsMs">[] => {
       const mended = (mend: () => unknown) => async () => {
-        await mend();
-        await expect.poll(() => statusFor(replica.client, adminKey, 5_000)).toBe(201);
+        await vi.waitFor(mend, MENDING);
+        await expect.poll(() => statusFor(replica.client, adminKey, 5_000), MENDING).toBe(201);
       };
       return [
         { circumstance: "cut off", begin: () => replica.cutOff(), end: mended(() => replica.reconnect()) },

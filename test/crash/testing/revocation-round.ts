@@ -87,8 +87,10 @@ export async function playRound({ admin, near, far, wanted, fault, next }: Round
     if (fault === undefined) return;
     await pause(fault.lastsMs);
     const endedAt = performance.now();
-    await fault.end();
-    mendedAt = endedAt;
+    // Also where that fails: nobody asks for ever.
+    await fault.end().finally(() => {
+      mendedAt = endedAt;
+    });
   })();
   const ended: Ended[] = [];
   const end = async ({ what, victim }: Made, send: () => Promise<Answered>): Promise<void> => {
