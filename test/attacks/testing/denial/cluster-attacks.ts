@@ -53,7 +53,7 @@ const POLICIES = repeat(10, (index) => ({
   },
 }));
 
-const QUOTAS = 200;
+const QUOTAS = 50;
 
 export const CLUSTER_ATTACKS: readonly Attack[] = [
   {
@@ -87,7 +87,7 @@ export const CLUSTER_ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: "objects that hundreds of quotas count",
+    name: "objects that fifty quotas count",
     shows: /^201$/,
     async prepare(target) {
       await make(target, "/api/v1/namespaces", { metadata: { name: "counted" } });
