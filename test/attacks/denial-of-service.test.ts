@@ -17,7 +17,7 @@ const DRAWN = 4;
 const seed = Number(process.env["TEST_SEED"]);
 const OBJECTS = ALL ? 2_000 : 200;
 /** The objects of all attacks are made before the first. */
-const START_MS = ALL ? 600_000 : 60_000;
+const START_MS = ALL ? 600_000 : 240_000;
 /** More than it ever takes, and less than an attack that fills memory would bring about. */
 const MAX_MIB = 1_500;
 

@@ -157,6 +157,26 @@ describe("one request of a hundred kilobytes (security book 46, 50)", () => {
   });
 });
 
+describe("one head of nearly a mebibyte, by somebody without a credential (security book 50)", () => {
+  const filled = (unit: string): string => unit.repeat(Math.floor(900_000 / unit.length));
+
+  it.each<[what: string, path: string, headers: Readonly<Record<string, string>>]>([
+    ["parameters", `/version?${filled("a&")}`, {}],
+    ["parameters of the page to sign in", `/login?${filled("a=b&")}`, {}],
+    ["spaces in a parameter", `/version?a=${filled("+")}`, {}],
+    ["segments", filled("/a"), {}],
+    ["segments through the proxy", `/kubernetes/project/a/virtualcluster/b${filled("/a")}`, {}],
+    ["segments that go up", filled("/a/.."), {}],
+    ["slashes", filled("/"), {}],
+    ["encoded characters", `/${filled("%41")}`, {}],
+    ["media types", "/version", { accept: filled("a/b,") }],
+    ["parameters of a media type", "/version", { accept: `application/json${filled(";a=b")}` }],
+    ["words of a user agent", "/version", { "user-agent": filled("pst_a ") }],
+  ])("is not taken apart: %s", async (_what, path, headers) => {
+    expect((await server.send(path, { headers })).status).toBe(Object.keys(headers).length === 0 ? 414 : 431);
+  });
+});
+
 describe("expressions of users in a virtual cluster (security book 51)", () => {
   const DEMO = "/kubernetes/project/default/virtualcluster/demo";
   const DEFINITIONS = `${DEMO}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;

@@ -25,6 +25,11 @@ export type ServeOptions = ApiRequestOptions & {
 
 /** Never throws. */
 export function serveExchange(exchange: Exchange, options: ServeOptions): void {
+  const tooLong = refusalOfLength(exchange);
+  if (tooLong !== undefined) {
+    void respond(exchange, undefined, tooLong, options);
+    return;
+  }
   const target = parseRequestTarget(exchange.target);
   if (target === undefined || exchange.method === "CONNECT") {
     void respond(exchange, undefined, textResponse(400, "400 Bad Request"), options);
@@ -43,6 +48,34 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): void {
   });
   if (response instanceof Promise) void response.then((given) => respond(exchange, request, given, options));
   else void respond(exchange, request, response, options);
+}
+
+/**
+ * What a head may consist of, though it may have a mebibyte (see TransportLimits): all that reads one costs something for each segment, parameter
+ * and item, before it is known who asks. Arguments of exec are parameters, selectors of 70 kB are real: one may have 128 KiB, encoded three times that.
+ */
+const MAX_TARGET_LENGTH = 400 * 1024;
+const MAX_PATH_LENGTH = 16 * 1024;
+const MAX_PARAMETERS = 5_000;
+const MAX_HEADER_LENGTH = 64 * 1024;
+
+function refusalOfLength({ target, headers }: Exchange): ApiResponse | undefined {
+  if (target.length > MAX_PATH_LENGTH && isTooLong(target)) return textResponse(414, "414 URI Too Long");
+  for (const name in headers) {
+    const value = headers[name];
+    const length =
+      typeof value === "string" ? value.length : (value?.reduce((sum, { length }) => sum + length, 0) ?? 0);
+    if (length > MAX_HEADER_LENGTH) return textResponse(431, "431 Request Header Fields Too Large");
+  }
+  return undefined;
+}
+
+function isTooLong(target: string): boolean {
+  const at = target.indexOf("?");
+  if (target.length > MAX_TARGET_LENGTH || at < 0 || at > MAX_PATH_LENGTH) return true;
+  let parameters = 1;
+  for (let next = target.indexOf("&", at); next >= 0; next = target.indexOf("&", next + 1)) parameters++;
+  return parameters > MAX_PARAMETERS;
 }
 
 function answer(request: ApiRequest, { handler, logger }: ServeOptions): Awaitable<ApiResponse> {
