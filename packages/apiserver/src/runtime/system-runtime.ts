@@ -8,7 +8,8 @@ export const systemRuntime: Runtime = {
   random: createPooledRandom(randomBytes),
   scheduler: {
     schedule(delayMs, task) {
-      const timer = setTimeout(task, delayMs);
+      // A busy process comes to it after its moment, and newer Nodes warn of a negative delay.
+      const timer = setTimeout(task, Math.max(delayMs, 0));
       timer.unref();
       return { [Symbol.dispose]: () => clearTimeout(timer) };
     },

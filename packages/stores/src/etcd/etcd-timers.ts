@@ -10,7 +10,8 @@ export type Scheduler = { schedule(delayMs: number, task: () => void, options?: 
 
 export const systemScheduler: Scheduler = {
   schedule(delayMs, task, { isAwaited = false } = {}) {
-    const timer = setTimeout(task, delayMs);
+    // A busy process comes to it after its moment, and newer Nodes warn of a negative delay.
+    const timer = setTimeout(task, Math.max(delayMs, 0));
     if (!isAwaited) timer.unref();
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },

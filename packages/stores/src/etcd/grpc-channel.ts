@@ -370,7 +370,7 @@ function withDeadline<Result>(
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = (): void => settle(() => reject(signal?.reason));
-    const timer = setTimeout(() => settle(() => reject(unsent("not connected in time"))), timeoutMs);
+    const timer = setTimeout(() => settle(() => reject(unsent("not connected in time"))), Math.max(timeoutMs, 0));
     const settle = (end: () => void): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
