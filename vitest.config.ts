@@ -49,7 +49,7 @@ const LONG = [
   "test/crash/{revocation,revocation-many,revocation-time}.test.ts",
   "test/attacks/{denial-of-service,expired-key,linear-work,silent-connections,slow-requests,slow-watchers}.test.ts",
   "test/conformance/resource-suite.test.ts",
-  "test/e2e/{console-figures,flat-churn,informers,moving-stores,onboarding-clients,soak}.test.ts",
+  "test/e2e/{console-figures,flat-churn,informers,moving-stores,onboarding-clients,sign-in-clock,soak}.test.ts",
   "test/simulation/**/*.test.ts",
 ];
 

@@ -136,6 +136,16 @@ describe("the answers of providers", () => {
     expect((await platform.send({ path: `users/person-${count}` })).status).toBe(404);
   });
 
+  it("with a clock far off are refused with the reason", async () => {
+    for (const [at, expiresIn] of [
+      [-900, -600],
+      [300, 600],
+    ] as const) {
+      idToken = (issuer, claims) => issuer.sign({ ...claims, iat: seconds(at) }, { expiresIn });
+      expect((await signInWith()).text).toContain("clocks of the identity provider and of this server differ");
+    }
+  });
+
   it("with a clock a little off are taken", async () => {
     idToken = (issuer, claims) => issuer.sign({ ...claims, nbf: seconds(20), iat: seconds(20) });
     expect((await signInWith()).cookies.has(SESSION)).toBe(true);

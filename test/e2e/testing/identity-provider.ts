@@ -32,8 +32,8 @@ export type ServedProvider = AsyncDisposable & {
 export async function serveProvider(
   platform: { readonly url: string; readonly ca: string | Buffer },
   name = "idp",
+  certificate = createTestCertificate(),
 ): Promise<ServedProvider> {
-  const certificate = createTestCertificate();
   const people = new Map<string, Person>();
   const refused = new Set<string>();
   const requests: string[] = [];

@@ -6,7 +6,7 @@ import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { noteIssued, noteProvider, noteRefusal, noteUser } from "./note-sign-in.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
-import { ProviderFault, ProviderRefusal } from "./provider-client.ts";
+import { ProviderClockFault, ProviderFault, ProviderRefusal } from "./provider-client.ts";
 import { askedByForm, failurePage, isSameText } from "./route-support.ts";
 import { endEarlier, sessionOf } from "./session-of.ts";
 import {
@@ -25,6 +25,9 @@ import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
 
 const CODE_MS = 60_000;
 const AGAIN = "This sign-in is over, or was begun in another browser. Begin it again.";
+const UNUSABLE = "The answer of the identity provider cannot be used. Try again later.";
+const CLOCKS =
+  "The clocks of the identity provider and of this server differ too much. Ask an administrator to set them.";
 
 /** GET /login: for a session in the browser, or for the original command line. */
 export function openLogin({ request }: RequestContext, deps: SignInRoutesDeps): ApiResponse {
@@ -138,7 +141,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
     if (error instanceof ProviderRefusal) return fail(error.message, 400, AGAIN);
     if (!(error instanceof ProviderFault)) return refused(error, context, deps, cleared);
     onError(error, `identity provider ${name}`);
-    return fail(error.message, 502, "The answer of the identity provider cannot be used. Try again later.");
+    return fail(error.message, 502, error instanceof ProviderClockFault ? CLOCKS : UNUSABLE);
   }
 }
 

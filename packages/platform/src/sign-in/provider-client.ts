@@ -7,6 +7,7 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   type ClientAuth,
+  ClientError,
   ClientSecretBasic,
   ClientSecretPost,
   Configuration,
@@ -52,7 +53,12 @@ export class ProviderRefusal extends Error {
 
 /** The provider cannot be asked, or what it says cannot be used. */
 export class ProviderFault extends Error {
-  override readonly name = "ProviderFault";
+  override readonly name: string = "ProviderFault";
+}
+
+/** Its ID token is not valid at this time of day: only an administrator can mend that, and trying again does not help. */
+export class ProviderClockFault extends ProviderFault {
+  override readonly name = "ProviderClockFault";
 }
 
 export type ProviderClient = {
@@ -113,8 +119,9 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     const { keys } = await issuerKeys.find(source, (set) => candidateKeys(token, set).length === 0);
     if (!(await isSignedBy(token, candidateKeys(token, keys))))
       throw new ProviderFault("none of its keys signed the ID token");
-    const fault = token.issuer === source.issuer ? faultOfTime(token, clock.now()) : "the ID token is another issuer's";
-    if (fault !== undefined) throw new ProviderFault(fault);
+    if (token.issuer !== source.issuer) throw new ProviderFault("the ID token is another issuer's");
+    const fault = faultOfTime(token, clock.now());
+    if (fault !== undefined) throw new ProviderClockFault(fault);
     return token.claims;
   };
 
@@ -238,6 +245,8 @@ function secretOf(
 /** What libraries say may quote what was sent: the text for people is ours. */
 function faultFrom(error: unknown, otherwise: string): ProviderFault {
   if (error instanceof ProviderFault) return error;
+  if (error instanceof ClientError && error.code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED")
+    return new ProviderClockFault("the ID token is not valid at this time", { cause: error });
   const code =
     isJsonObject(error as never) || error instanceof Error ? Reflect.get(error as object, "error") : undefined;
   const why = typeof code === "string" && /^[a-z_]{1,64}$/.test(code) ? `it answers ${code}` : otherwise;

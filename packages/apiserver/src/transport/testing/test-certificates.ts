@@ -7,8 +7,11 @@ import { join } from "node:path";
 
 export type TestCertificate = { readonly key: string; readonly cert: string };
 
-/** Self-signed, for `localhost` and the loopback addresses. */
-export function createTestCertificate(commonName = "localhost"): TestCertificate {
+/** Self-signed, for `localhost` and the loopback addresses, and valid from now by the clock that openssl has with these variables. */
+export function createTestCertificate(
+  commonName = "localhost",
+  env: Readonly<Record<string, string>> = {},
+): TestCertificate {
   const folder = mkdtempSync(join(tmpdir(), "test-certificate-"));
   const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
   const names = "subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1";
@@ -18,9 +21,7 @@ export function createTestCertificate(commonName = "localhost"): TestCertificate
     execFileSync(
       "openssl",
       ["req", "-x509", ...curve, "-nodes", "-days", "2", "-keyout", key, "-out", cert, ...subject],
-      {
-        stdio: "ignore",
-      },
+      { stdio: "ignore", env: { ...process.env, ...env } },
     );
     return { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8") };
   } finally {
