@@ -50,6 +50,8 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/quotas\.\w+\.\*name$/, () => "count/virtualclusterinstances"],
   [/quotas\.\w+\.\*$/, () => "9"],
   [/spec\.type$/, () => "User"],
+  [/\btemplateRef\.name$/, () => "prepared"],
+  [/versions\[\]\.version$/, () => "1.2.0"],
   [/secretRef\.name$/, () => "value-of-full"],
   [/secretRef\.key$/, () => "token"],
   [/issuer\.preset$/, () => "github"],
@@ -108,6 +110,10 @@ metadata: {name: everyone}
 apiVersion: management.postern/v1
 kind: SpaceInstance
 metadata: {name: previews, namespace: p-default}
+---
+apiVersion: management.postern/v1
+kind: VirtualClusterTemplate
+metadata: {name: prepared}
 `;
 
 type Kind = {

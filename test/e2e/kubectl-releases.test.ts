@@ -123,7 +123,10 @@ describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, 
     };
     // Nothing answers at that address.
     const unmet = ["IdentityProvider"];
+    // Its status has no conditions: instances say whether a template applies to them.
+    const withoutConditions = ["VirtualClusterTemplate"];
     for (const { name: resource, kind, namespaced } of stored) {
+      if (withoutConditions.includes(kind)) continue;
       const where = namespaced ? " -n p-default" : "";
       if (there[kind] === undefined) {
         const metadata = { name, ...(namespaced ? { namespace: "p-default" } : {}) };
