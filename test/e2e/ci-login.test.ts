@@ -207,7 +207,7 @@ describe("postern trust test", () => {
     expect([good.code, good.stderr]).toEqual([0, ""]);
     expect(good.stdout).toMatch(/^Signature +True +spec\.issuer +the issuer signed the token$/m);
     const bad = await job(flags, {}, await issuer.sign(githubClaims({ aud: audience, ref: "refs/heads/x" })));
-    expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("does not take the token")]);
+    expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("does not accept the token")]);
     expect(bad.stdout).toMatch(/^Condition +False +spec\.conditions\[0\] +it is not true: main alone$/m);
     const json = await job([...flags, "-o", "json"], {}, "no token");
     expect(JSON.parse(json.stdout)).toMatchObject({ accepted: false });

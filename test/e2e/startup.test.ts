@@ -86,7 +86,7 @@ describe("a command line", () => {
       /etcd at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: check that etcd runs/,
     ],
     [["--tls-cert-file", "/nowhere/x", "--tls-private-key-file", "/nowhere/y"], /\/nowhere\/x is not there/],
-    [["--bind-address", "192.0.2.1"], /192\.0\.2\.1 is no address of this machine: choose another with --bind-address/],
+    [["--bind-address", "192.0.2.1"], /192\.0\.2\.1 is not an address of this machine: choose another with --bind-address/],
   ])("with %j is refused", async (flags, line) => {
     await refuses(serve(join(directory.path, "never"), ...flags), line);
   });
@@ -276,7 +276,7 @@ describe("a running server", () => {
     const ended = server.stop("SIGTERM").finally(() => {
       ending.isOver = true;
     });
-    await expect.poll(server.output).toContain("SIGTERM received, stopping; send it again to stop at once");
+    await expect.poll(server.output).toContain("SIGTERM received, stopping; send it again to stop immediately");
     // One that comes right behind the first is taken for its echo.
     while (!ending.isOver) {
       process.kill(server.pid, "SIGTERM");

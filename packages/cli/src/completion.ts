@@ -25,7 +25,7 @@ Load it in the running shell, or from its start file:
 export function createCompletionCommand({ stdout }: CommandContext, program: Command): Command {
   return new Command("completion")
     .description("print a completion script for a shell")
-    .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(SHELLS)))
+    .addArgument(new Argument("<shell>", "shell").choices(Object.keys(SHELLS)))
     .addHelpText("after", HOW_TO)
     .action((shell: Shell) => {
       stdout.write(SHELLS[shell](describeCommands(program)));

@@ -17,7 +17,7 @@ export const withConnectionOptions = (command: Command): Command =>
       "--kubeconfig <file>",
       "kubeconfig of the platform, instead of the one you are signed in to [env: KUBECONFIG]",
     )
-    .option("--context <name>", "context in it, instead of the current one")
+    .option("--context <name>", "context in the kubeconfig, instead of the current one")
     .option("--server <name>", "name or address of a platform that you are signed in to, instead of the current one");
 
 /** A client for as long as `use` runs, and the platform's management group, as the server names it. */
@@ -53,5 +53,5 @@ async function findManagementGroup(client: ApiClient): Promise<string> {
     const name = isJsonObject(group) ? group["name"] : undefined;
     if (typeof name === "string" && name.startsWith("management.")) return name;
   }
-  throw new UsageError("the server is no Postern: it has no management API (check its address)");
+  throw new UsageError("this server is not Postern: it has no management API (check its address)");
 }

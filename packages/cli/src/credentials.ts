@@ -41,7 +41,7 @@ export function createCredentialsCommand(context: CommandContext): Command {
     .description(
       "revoke credentials: keys are disabled with all credentials created with them, certificates are refused",
     )
-    .argument("<id...>", "ids, as `postern credentials list` prints them")
+    .argument("<id...>", "IDs, as printed by `postern credentials list`")
     .action((ids: readonly string[], flags: SubjectFlags) =>
       withClient(flags, context, async (client, group) => {
         const { address, name } = await ledgerOf(flags, client, group);
@@ -71,9 +71,9 @@ function withSubjectOptions(command: Command): Command {
   command
     .addOption(subject("--user <name>", "those of a user, instead of your own"))
     .addOption(subject("--team <name>", "those of a team"))
-    .addOption(subject("--key <name>", "an access key and all that was made with it"))
+    .addOption(subject("--key <name>", "an access key and all credentials created with it"))
     .addOption(
-      subject("--virtual-cluster <project/name>", "those that open a virtual cluster").argParser(parseVirtualCluster),
+      subject("--virtual-cluster <project/name>", "those with access to a virtual cluster").argParser(parseVirtualCluster),
     );
   return withNamespacePrefixOption(command);
 }

@@ -20,7 +20,7 @@ export async function createDoctorCommand(context: CommandContext): Promise<Comm
     new Command("doctor")
       .summary("check an installation")
       .description(
-        "check an installation, with the options that `serve` gets, and say what to do; it changes nothing, and fails where it finds an error",
+        "check an installation without changing it, with the same options as `serve`, and say what to do. Fails if there is an error",
       ),
   );
   const flags = await withConfigurationFlags(command, context, () => true, "YAML file with the options of the server");

@@ -52,7 +52,7 @@ export function createEncryptionKeyCommand(context: CommandContext, name = "encr
       let ring = toRing(await client.request({ method: "POST", path: PATH, body: { action: "rotate" } }));
       const primary = ring.keys[0]?.id ?? "";
       const isForPrograms = flags.output !== "text";
-      if (!isForPrograms) context.stdout.write(`${primary} is the primary key now\n`);
+      if (!isForPrograms) context.stdout.write(`${primary} is now the primary key\n`);
       if (flags.wait) {
         using progress = createProgress({ ...context, isForPrograms });
         ring = await waitUntilUnder(primary, client, progress);
@@ -95,13 +95,13 @@ function printRing(ring: Ring, flags: OutputFlags, context: CommandContext): voi
   for (const { id, accessKeys, examples } of keys.filter(({ isPrimary }) => !isPrimary)) {
     stderr.write(
       accessKeys === 0
-        ? `${id} goes once it is certain that nothing is under it\n`
+        ? `${id} will be deleted once nothing is encrypted with it\n`
         : `${id} stays until ${waiting(accessKeys)} been used, rotated or deleted: ${named(examples)}${accessKeys > examples.length ? ", …" : ""}\n`,
     );
   }
   stderr.write(`the ring is encrypted with ${openers(serverKeys)}\n`);
   const unreadable = Number(reencryption["unreadable"] ?? 0);
-  if (unreadable > 0) stderr.write(`${unreadable} values cannot be opened by any key: see the log of the server\n`);
+  if (unreadable > 0) stderr.write(`${unreadable} values cannot be decrypted with any key: see the log of the server\n`);
 }
 
 const openers = (serverKeys: readonly string[]): string =>

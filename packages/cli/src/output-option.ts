@@ -13,7 +13,7 @@ export const withOutputOption = (
   command: Command,
   formats: readonly OutputFormat[] = ["text", "json", "yaml"],
 ): Command =>
-  command.addOption(new Option("-o, --output <format>", "how to print it").choices(formats).default("text"));
+  command.addOption(new Option("-o, --output <format>", "output format").choices(formats).default("text"));
 
 /**
  * Whether the format is one for programs: then the value is printed, or, one a line, the names in it. `text` is left to the command.

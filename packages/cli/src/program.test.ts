@@ -72,7 +72,7 @@ describe("postern", () => {
 
   it("refuses flags of which the one makes no sense without the other", async () => {
     const method = ["key", "explain", "ci", "--method", "PUT"];
-    expect(await runCommand(method)).toEqual({ code: 1, stdout: "", stderr: "postern: --method goes with --path\n" });
+    expect(await runCommand(method)).toEqual({ code: 1, stdout: "", stderr: "postern: --method requires --path\n" });
   });
 
   it("runs as a process, with its exit code", () => {

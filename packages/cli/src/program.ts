@@ -21,7 +21,7 @@ import { createVersionCommand, versionText } from "./version.ts";
 
 export async function createProgram(context: CommandContext): Promise<Command> {
   const program = new Command("postern")
-    .description("Hands out the keys to virtual Kubernetes clusters")
+    .description("Manages access to virtual Kubernetes clusters")
     .version(versionText(), "--version", "print the version");
   program.addCommand(await createServeCommand(context));
   program.addCommand(createLoginCommand(context));

@@ -164,7 +164,7 @@ describe("postern serve", () => {
     const serve = startServe(["--secure-port", String(port)]);
     expect(await serve.ended).toBe(1);
     expect(serve.written.stderr).toBe(
-      `postern: port ${port} on 127.0.0.1 is in use: stop what listens there, or choose another with --secure-port (0 picks a free one)\n`,
+      `postern: port ${port} on 127.0.0.1 is in use: stop the program that uses it, or choose another with --secure-port (0 for any free port)\n`,
     );
     other.close();
   });

@@ -33,7 +33,7 @@ export async function createServeCommand(
 ): Promise<Command> {
   const command = new Command("serve").description("run the server");
   const all = () => true;
-  const file = "YAML file with options, outweighed by environment and flags";
+  const file = "YAML file with options; environment variables and flags take precedence";
   const flags = await withConfigurationFlags(command, context, all, file);
   return command.action(async () => {
     const configuration = await flags.load(flags.given());
@@ -53,7 +53,7 @@ async function serve(
   context.stdout.write(readyText(server, configuration, context.workingDirectory));
   context.stdout.write(oldNodeNote(process.versions.node));
   const signal = await stop.stopped;
-  context.stderr.write(`postern: ${signal} received, stopping; send it again to stop at once\n`);
+  context.stderr.write(`postern: ${signal} received, stopping; send it again to stop immediately\n`);
   await server.close();
   // What is left by then waits for others, such as for a collector of traces that does not answer.
   setTimeout(() => signals.exit(0), LINGER_MS).unref();
@@ -102,9 +102,9 @@ function explainListenFailure(error: unknown, { bindAddress, securePort }: Confi
   if (!(error instanceof Error) || !("code" in error)) return error;
   if (error.name !== "ListenError" && !("syscall" in error && error.syscall === "listen")) return error;
   const remedy: { readonly [code: string]: string } = {
-    EADDRINUSE: `port ${securePort} on ${bindAddress} is in use: stop what listens there, or choose another with --secure-port (0 picks a free one)`,
-    EACCES: `port ${securePort} may not be used by this user: choose one above 1023 with --secure-port`,
-    EADDRNOTAVAIL: `${bindAddress} is no address of this machine: choose another with --bind-address`,
+    EADDRINUSE: `port ${securePort} on ${bindAddress} is in use: stop the program that uses it, or choose another with --secure-port (0 for any free port)`,
+    EACCES: `port ${securePort} needs privileges: choose one above 1023 with --secure-port`,
+    EADDRNOTAVAIL: `${bindAddress} is not an address of this machine: choose another with --bind-address`,
   };
   const text = remedy[String(error.code)];
   return text === undefined ? error : new UsageError(text, { cause: error });

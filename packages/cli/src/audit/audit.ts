@@ -11,9 +11,9 @@ import { createAuditSearchCommand } from "./search.ts";
 
 const FAULTS = {
   "not-json": "is not complete: the server was stopped while writing it, or it was truncated",
-  "not-chained": "carries no hash of the line before it",
+  "not-chained": "has no hash of the line before it",
   "not-sealed": "is not authenticated with this key: it was written or changed without the key",
-  broken: "does not follow the line before it: something between the two was changed, put in or taken out",
+  broken: "does not follow the line before it: a line was changed, added or removed",
 } as const;
 
 export function createAuditCommand(context: CommandContext): Command {
@@ -23,15 +23,15 @@ export function createAuditCommand(context: CommandContext): Command {
     .argument("<file...>", "the logs, oldest first, such as audit.log.2 audit.log.1 audit.log")
     .option(
       "--from <sha256>",
-      "hash that the first line must carry, as an earlier check of what is before it printed it",
+      "expected hash of the first line, as printed by a check of the lines before it",
     )
     .option(
       "--through <sha256>",
-      "hash of a line that must be there, as an earlier check printed it for the last one: tells that the end was cut off",
+      "hash that an earlier check printed for its last line. The line must exist: this detects a truncated log",
     )
     .option(
       "--key-file <file>",
-      "the file of --audit-log-key-file: every line must be authenticated with it, so that a replaced log is detected",
+      "file of --audit-log-key-file. Every line must be authenticated with this key, so that a replaced log is detected",
     )
     .action(async (files: readonly string[], { from, through, keyFile }: VerifyFlags) => {
       const hmac = keyFile === undefined ? undefined : await readHmac(keyFile);
@@ -44,7 +44,7 @@ export function createAuditCommand(context: CommandContext): Command {
         for await (const line of linesOf(file)) reader.read(line);
         const { lines, faults, startsAfter, endsWith, holdsWanted } = reader.report();
         for (const { line, fault } of faults) stdout.write(`${file}:${line} ${FAULTS[fault]}\n`);
-        const start = startsAfter === CHAIN_START ? "from the first line of all" : `after ${startsAfter}`;
+        const start = startsAfter === CHAIN_START ? "from the first line" : `after ${startsAfter}`;
         stdout.write(`${file}: ${lines} lines, ${start}, last ${endsWith}\n`);
         head = endsWith;
         isThere ||= holdsWanted;
@@ -52,7 +52,7 @@ export function createAuditCommand(context: CommandContext): Command {
         faulty += faults.length;
       }
       if (!isThere) throw new UsageError(`the line ${through} is missing: the end of the log was cut off or replaced`);
-      if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not fit into the chain`);
+      if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not match the chain`);
     });
   return new Command("audit")
     .description("search and verify the audit log of a server")
@@ -66,7 +66,7 @@ const sha256 = (text: string): string => createHash("sha256").update(text, "utf8
 
 async function readHmac(path: string): Promise<(text: string) => string> {
   const text = await readFile(path, "utf8").catch(() => "");
-  if (!/^[0-9a-f]{64}\n?$/.test(text)) throw new UsageError(`${path} does not hold 64 hexadecimal digits`);
+  if (!/^[0-9a-f]{64}\n?$/.test(text)) throw new UsageError(`${path} does not contain 64 hexadecimal digits`);
   const key = Buffer.from(text.trim(), "hex");
   return (line) => createHmac("sha256", key).update(line, "utf8").digest("hex");
 }

@@ -27,12 +27,12 @@ export const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Co
       .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
       .option(
         "--object <name>",
-        "requests for the object of this name, such as ci or ownedaccesskeys/ci: who changed, revoked or used it",
+        "requests for this object, such as ci or ownedaccesskeys/ci",
       )
       .option("--verb <verb>", "requests with this verb of the API, such as list")
       .option(
         "--since <time>",
-        "from then on: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z",
+        "since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z",
         parseTime,
       )
       .option("--until <time>", "before then", parseTime)

@@ -31,14 +31,14 @@ export async function createBackupCommand(context: CommandContext): Promise<Comm
     .description("write an encrypted, consistent copy of the store")
     .summary("back up the store")
     .option("--out <file>", "where to write it; the file must not exist")
-    .option("--revocations-out <file>", "where to write the list of keys in force, which `postern restore` takes")
+    .option("--revocations-out <file>", "where to write the list of valid keys, for `postern restore`")
     .option("--backup-key-file <file>", "file with a passphrase to encrypt with, instead of the server key");
   withConnectionOptions(withOutputOption(command, ["text", "json"]));
   const store = await withStoreFlags(command, context);
   command.addHelpText(
     "after",
-    "\nWith --data-dir, --store or --config the store itself is read, and no server may run on its database file;\n" +
-      "otherwise the server is asked that the kubeconfig names, which goes on serving.",
+    "\nWith --data-dir, --store or --config, reads the store itself; no server may run on its database file.\n" +
+      "Otherwise, requests the backup from the server in the kubeconfig while it runs.",
   );
   return command.action(async (flags: BackupFlags) => {
     const fromHere = (path: string | undefined) =>

@@ -25,10 +25,10 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     .requiredOption("--in <file>", "the backup")
     .option("--backup-key-file <file>", "file with the passphrase of the backup, if it has one")
     .option("--revocations <file>", "list of valid keys, newer than the backup: other keys are not restored")
-    .option("--newer-store <store>", "the same from a newer store itself, as --store names it")
+    .option("--newer-store <store>", "newer store to take the list of valid keys from, in the format of --store")
     .option(
       "--disable-all-keys",
-      "bring every access key back disabled; the next start makes one for the administrator",
+      "restore all access keys as disabled; the next start creates one for the administrator",
     )
     .option("--keep-keys", "restore all keys: keys that were revoked since the backup work again");
   withOutputOption(command, ["text", "json"]);
@@ -59,9 +59,9 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     );
     if (listTakenAt !== undefined) {
       const at = new Date(listTakenAt).toISOString();
-      context.stdout.write(`what was revoked after ${at}, when the list of --revocations was made, works again\n`);
+      context.stdout.write(`keys that were revoked after ${at}, the time of the --revocations list, are valid again\n`);
     }
-    if (choice.type === "disable") context.stdout.write("the next start makes a key for the administrator\n");
+    if (choice.type === "disable") context.stdout.write("the next start creates a key for the administrator\n");
     if (needsPreviousServerKey) {
       context.stdout.write(
         "it is encrypted with the previous server key: serve it with --previous-server-key-file until `postern encryption-key rotate`\n",
@@ -85,6 +85,6 @@ async function choiceOf(
   const [choice] = choices;
   if (choice !== undefined && choices.length === 1) return choice;
   throw new UsageError(
-    "a backup does not know which keys were revoked after it: give one of --revocations, --newer-store, --disable-all-keys and --keep-keys",
+    "a backup does not know which keys were revoked after it: use one of --revocations, --newer-store, --disable-all-keys and --keep-keys",
   );
 }

@@ -10,7 +10,7 @@ type CopyFlags = OutputFlags & { readonly from: string; readonly to: string };
 
 export async function createStoreCommand(context: CommandContext): Promise<Command> {
   const copy = new Command("copy")
-    .description("copy a store into a new one, and compare the two; stop its servers first")
+    .description("copy a store into a new one, and verify the copy; stop its servers first")
     .requiredOption("--from <store>", "the store to read, such as sqlite:<file> or etcd://<host:port>,…")
     .requiredOption("--to <store>", "the store to write, which must be empty");
   withOutputOption(copy, ["text", "json"]);

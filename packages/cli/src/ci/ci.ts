@@ -29,13 +29,13 @@ export function createCiCommand(context: CommandContext): Command {
     .option("--rule <name>", "trust rule to use (default: the only one that accepts the job)")
     .option("--project <name>", "project of the trust rule, instead of the whole platform")
     .option("--audience <text>", "audience of the CI token (default: the address of the platform)")
-    .option("--token-file <file>", "file with the job's token, instead of looking for it")
-    .option("--token-variable <name>", "variable with the job's token, instead of looking for it")
+    .option("--token-file <file>", "file with the job's token (default: detected)")
+    .option("--token-variable <name>", "variable with the job's token (default: detected)")
     .option("--print", "print the access key, and nothing else")
     .option("--write-env <file>", "write POSTERN_URL and POSTERN_TOKEN to a file for following steps")
     .addHelpText(
       "after",
-      '\nIn GitHub Actions the following steps have POSTERN_TOKEN. Elsewhere: eval "$(postern ci login --server …)"',
+      '\nIn GitHub Actions, POSTERN_TOKEN is set for the following steps. Elsewhere: eval "$(postern ci login --server …)"',
     )
     .action((flags: LoginFlags) => logIn(flags, context));
   return new Command("ci").description("access keys for CI jobs").addCommand(login);
@@ -83,7 +83,7 @@ async function exchange(server: string, authority: string, token: string, target
   const { access_token: key, expires_in: seconds, error_description: why } = isJsonObject(answer) ? answer : {};
   if (response.status === 200 && typeof key === "string") return { key, seconds: Number(seconds) };
   const said = typeof why === "string" ? why : `it answered with code ${response.status}`;
-  throw new UsageError(`${server} gives no access key: ${said}`);
+  throw new UsageError(`${server} issued no access key: ${said}`);
 }
 
 async function handOver(

@@ -40,7 +40,7 @@ export async function findJobIdentity(
   if (file !== "") return await readToken(file);
   const projected = await readToken(TOKEN_FILE).catch(() => undefined);
   if (projected !== undefined) return projected;
-  throw new UsageError(`no identity of a CI job was found: ${adviceFor(environment, audience)}`);
+  throw new UsageError(`cannot find the identity of a CI job: ${adviceFor(environment, audience)}`);
 }
 
 async function readToken(path: string): Promise<JobIdentity> {
@@ -63,7 +63,7 @@ function adviceFor(environment: CommandContext["environment"], audience: string)
 
 /** Source: docs.github.com/en/actions/reference/security/oidc#methods-for-requesting-the-oidc-token */
 async function askGitHub(address: string, bearer: string, audience: string): Promise<string> {
-  if (!URL.canParse(address)) throw new UsageError("ACTIONS_ID_TOKEN_REQUEST_URL is no URL");
+  if (!URL.canParse(address)) throw new UsageError("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL");
   const url = new URL(address);
   url.searchParams.set("audience", audience);
   await using transport = createNodeTransport({ server: url.origin });
@@ -79,7 +79,7 @@ async function askGitHub(address: string, bearer: string, audience: string): Pro
   const answer = await readAnswer(response);
   const value = isJsonObject(answer) ? answer["value"] : undefined;
   if (response.status !== 200 || typeof value !== "string")
-    throw new UsageError(`GitHub gave no token: it answered with code ${response.status}`);
+    throw new UsageError(`GitHub issued no token: it responded with code ${response.status}`);
   return value;
 }
 

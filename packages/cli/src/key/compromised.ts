@@ -25,7 +25,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
     .option("--audit-log <file...>", "audit log of the server, to show what the key was used for")
     .option(
       "--since <time>",
-      "what was reached from then on: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z; absent: all that the log has",
+      "show requests since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z (default: the whole log)",
       parseTime,
     )
     .option("--keep-disabled", "keep a key disabled that was reported as leaked")
@@ -42,7 +42,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
         const status = objectAt(answer, "status");
         stdout.write(`${status["key"] ?? ""}\n`);
         stderr.write(
-          `access key ${name} has a new value; keep it now, it is not shown again; ${status["revokedCredentials"] ?? 0} access keys and certificates that were made with the old one are revoked\n`,
+          `access key ${name} has a new value; keep it now, it is not shown again; ${status["revokedCredentials"] ?? 0} access keys and certificates that were created with the old one are revoked\n`,
         );
         // Who asked with the old value is nobody from now on.
         const key = await keys.get(name).catch(unlessRefused);
@@ -53,17 +53,17 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
           } else {
             const patch = { metadata: { annotations: { [report]: null } }, spec: { disabled: false } };
             await keys.patch(name, { type: "merge", patch });
-            stderr.write(`access key ${name} is enabled again: the leak that was reported is dealt with\n`);
+            stderr.write(`access key ${name} is enabled again\n`);
           }
         }
         if (auditLog === undefined) {
           stderr.write(
-            `what was reached with it, on the machine of the server: postern audit search --key ${shellQuote(name)} audit.log\n`,
+            `to see what it was used for, run this on the server: postern audit search --key ${shellQuote(name)} audit.log\n`,
           );
           return;
         }
         const rows = await summarize(searchAuditLog(await allFiles(auditLog), { key: name, since }));
-        stderr.write(rows.length === 0 ? "the audit log has no request with it\n" : `\n${printSummary(rows)}`);
+        stderr.write(rows.length === 0 ? "the audit log has no requests with it\n" : `\n${printSummary(rows)}`);
       }),
     );
 

@@ -17,11 +17,11 @@ export const createKeyExplainCommand = (context: CommandContext): Command =>
     new Command("explain")
       .description("explain what an access key may do and why not, and suggest the narrowest scope for its use so far")
       .argument("<name>", "name of the key")
-      .option("--path <path>", "path of a request to judge, such as /apis; absent: only how the key was used")
-      .option("--method <method>", "HTTP method of that request; absent: GET"),
+      .option("--path <path>", "path of a request to check, such as /apis (default: only show how the key was used)")
+      .option("--method <method>", "HTTP method of that request (default: GET)"),
   ).action((name: string, flags: ExplainFlags) => {
     const { path, method } = flags;
-    if (method !== undefined && path === undefined) throw new UsageError("--method goes with --path");
+    if (method !== undefined && path === undefined) throw new UsageError("--method requires --path");
     return withClient(flags, context, async (client, group) => {
       const answer = await accessKeysOf(client, group).createSubresource(name, "explain", {
         apiVersion: `${group}/v1`,
@@ -59,11 +59,11 @@ function judgement(status: JsonObject): Fields {
 }
 
 /** An empty scope is one, too: for a key that has only asked what every live key may. */
-const EMPTY = "{}, since no use that needs one is known";
+const EMPTY = "{}, because no recorded usage needs a scope";
 
 function usage(status: JsonObject): Fields {
   const { usedSince, leastScope, isUsageComplete } = status;
-  const seen = `since ${usedSince}${isUsageComplete === false ? "; the key was used for more than is remembered" : ""}`;
+  const seen = `since ${usedSince}${isUsageComplete === false ? "; the key was used for more than the server records" : ""}`;
   return [
     ["Use known", seen],
     [

@@ -53,7 +53,7 @@ function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonl
     ["Owner", ownerOf(spec)],
     ["Type", spec.type ?? ""],
     ["Disabled", spec.disabled === true ? "yes" : "no"],
-    ["Scope", spec.scope === undefined ? "none: all that its owner may" : JSON.stringify(spec.scope)],
+    ["Scope", spec.scope === undefined ? "none: all permissions of its owner" : JSON.stringify(spec.scope)],
     ["Created", metadata.creationTimestamp ?? ""],
     ["Expires", status.expirationTimestamp ?? "never"],
     ["Last used", status.lastActivity ?? "never"],

@@ -11,7 +11,7 @@ const NAMES = ["<name...>", "names of the keys"] as const;
 
 export const createKeyDisableCommand = (context: CommandContext): Command =>
   createSwitchCommand(context, "disable", true).description(
-    "stop access keys, and all that was made with them, until they are enabled again",
+    "disable access keys, and all credentials created with them, until they are enabled again",
   );
 
 export const createKeyEnableCommand = (context: CommandContext): Command =>

@@ -49,7 +49,7 @@ export const createCredentialCommand = (context: CommandContext): Command =>
         .option("--project <name>", "project of the virtual cluster", "default")
         .option("--ttl <duration>", "TTL of each credential, such as 15m or 12h", parseDurationSeconds, HOUR_SECONDS)
         .option("--cert, --client-cert", "a client certificate instead of a token")
-        .option("--read-only", "a credential that only reads")
+        .option("--read-only", "a read-only credential")
         .option("--cluster-server <url>", "address of the virtual cluster, if it is not the usual one"),
     ),
   ).action(async (name: string, flags: CredentialFlags) => {

@@ -41,7 +41,7 @@ export async function explainNotFound<T>(
 }
 
 function choiceOf(names: readonly string[]): string {
-  if (names.length === 0) return "you can see no virtual cluster at all: ask for a role in its project";
+  if (names.length === 0) return "you cannot see any virtual cluster: ask for a role in its project";
   const rest = names.length - MOST_NAMES;
   return `virtual clusters that you can see: ${names.slice(0, MOST_NAMES).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }

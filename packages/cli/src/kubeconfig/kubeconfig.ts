@@ -53,16 +53,16 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
         .addOption(
           new Option("--all", "all virtual clusters that you can see, in one kubeconfig").conflicts("contextName"),
         )
-        .option("--exec", "write no secret into it: kubectl gets credentials from postern")
+        .option("--exec", "do not include a credential: kubectl gets it from postern")
         .option(
           "--cert, --client-cert",
           "a client certificate instead of a token; its private key stays on this machine",
         )
-        .option("--read-only", "a credential that only reads, and no Secrets")
+        .option("--read-only", "a read-only credential, without access to Secrets")
         .option("--ttl <duration>", "TTL of the credential, such as 90m, 12h or 30d", parseDurationSeconds)
         .option("--context-name <name>", "name of cluster, user and context (default: <project>-<virtual-cluster>)")
-        .option("--cluster-server <url>", "address of the virtual cluster to write into it")
-        .addOption(new Option("--out <file>", "write it to a file for its owner alone").conflicts("merge"))
+        .option("--cluster-server <url>", "server address for the kubeconfig")
+        .addOption(new Option("--out <file>", "write it to a file with mode 0600").conflicts("merge"))
         .option("--merge [file]", "merge it into a kubeconfig file (default: the one that kubectl uses)"),
     ),
   ).action((name: string | undefined, flags: KubeconfigFlags) => writeKubeconfig(name, flags, context));
@@ -112,7 +112,7 @@ async function placesOf(
     project: namespace.startsWith(namespacePrefix) ? namespace.slice(namespacePrefix.length) : namespace,
   }));
   const chosen = places.filter((place) => project === undefined || place.project === project);
-  if (chosen.length === 0) throw new UsageError("you can see no virtual cluster: ask for a role in its project");
+  if (chosen.length === 0) throw new UsageError("you cannot see any virtual cluster: ask for a role in its project");
   return chosen;
 }
 

@@ -36,7 +36,7 @@ type LoginFlags = {
 
 export const createLoginCommand = (context: CommandContext): Command =>
   new Command("login")
-    .description("sign in to a platform, or go back to one that you are signed in to")
+    .description("sign in to a platform, or switch to one that you are signed in to")
     .argument(
       "<server>",
       "address of the platform, such as https://postern.example.com:8443, or the name of a known one",
@@ -44,11 +44,11 @@ export const createLoginCommand = (context: CommandContext): Command =>
     .option("--ca <file>", "certificate authority of the platform, if its certificate is not publicly trusted")
     .option("--name <name>", "name for the platform (default: its host and port)")
     .addOption(new Option("--browser", "sign in with a browser on this machine").conflicts("device"))
-    .addOption(new Option("--device", "sign in with a code that you type in on another device"))
+    .addOption(new Option("--device", "sign in with a code that you enter on another device"))
     .addHelpText(
       "after",
-      "\nOn a terminal the browser opens, where the platform has identity providers." +
-        "\nAn access key is read from standard input, or asked for on a terminal: postern login https://host:8443 < key.txt" +
+      "\nOn a terminal, opens the browser if the platform has identity providers." +
+        "\nReads an access key from standard input, or prompts for it on a terminal: postern login https://host:8443 < key.txt" +
         "\nIn CI, set POSTERN_URL, POSTERN_TOKEN and POSTERN_CA instead: no login is needed.",
     )
     .action((server: string, flags: LoginFlags) => logIn(server, flags, context));
@@ -96,7 +96,7 @@ async function goOnWith(name: string, context: CommandContext): Promise<boolean>
     const me = await withConnection({ transport, token }, context, askWhoAmI);
     const { server, certificateAuthorityPem } = transport;
     await savePlatform(environment, { name, server, token, certificateAuthorityPem });
-    stderr.write(`Signed in to ${server} as ${holderOf(me)} already; the other commands use it now.\n`);
+    stderr.write(`Signed in to ${server} as ${holderOf(me)} already; other commands now use this platform.\n`);
     return true;
   } catch (error) {
     if (isApiError(error) && error.code === 401) return false;
@@ -156,7 +156,7 @@ async function logOut(
       const { accessKey, accessKeyType } = await askWhoAmI(client, group);
       // That of a sign-in is good for nothing else.
       if (revoke !== true && accessKeyType !== "Login") return;
-      if (typeof accessKey !== "string") throw new UsageError("the credential is no access key: nothing to delete");
+      if (typeof accessKey !== "string") throw new UsageError("the credential is not an access key: nothing to delete");
       await accessKeysOf(client, group).delete(accessKey);
       stderr.write(`Access key ${accessKey} deleted.\n`);
     }).catch((error: unknown) => {
@@ -187,7 +187,7 @@ export const createWhoAmICommand = (context: CommandContext): Command =>
         ["Groups", listAt(me, "groups").join(", ")],
         ["Access key", textAt(me, "accessKey")],
         ["Type", textAt(me, "accessKeyType")],
-        ["Scope", Object.keys(scope).length === 0 ? "none: everything its owner may do" : JSON.stringify(scope)],
+        ["Scope", Object.keys(scope).length === 0 ? "none: all permissions of its owner" : JSON.stringify(scope)],
         ["Expires", endOf(me)],
       ]),
     );

@@ -98,7 +98,7 @@ export async function findPlatform(environment: Environment, nameOrAddress: stri
 export async function findConnection(flags: ConnectionFlags, environment: Environment): Promise<FoundConnection> {
   const { kubeconfig, context, server } = flags;
   if (kubeconfig !== undefined || context !== undefined) {
-    if (server !== undefined) throw new UsageError("--server does not go together with --kubeconfig or --context");
+    if (server !== undefined) throw new UsageError("--server cannot be combined with --kubeconfig or --context");
     return await kubectlConnection(flags, environment);
   }
   if (server === undefined) {
@@ -168,7 +168,7 @@ export async function readAuthority(textOrPath: string): Promise<string> {
   const text = await readFile(textOrPath, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`cannot read the certificate authority ${textOrPath} (${error.code})`);
   });
-  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw new UsageError(`${textOrPath} holds no PEM certificate`);
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw new UsageError(`${textOrPath} contains no PEM certificate`);
   return text;
 }
 
@@ -176,7 +176,7 @@ export async function readAuthority(textOrPath: string): Promise<string> {
 export function parseAddress(text: string): string {
   const address = addressOrEmpty(text);
   if (address === "")
-    throw new UsageError(`${JSON.stringify(text)} is no address of a platform: write https://host:port`);
+    throw new UsageError(`${JSON.stringify(text)} is not the address of a platform: write https://host:port`);
   return address;
 }
 

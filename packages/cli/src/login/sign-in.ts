@@ -54,7 +54,7 @@ export async function signInWithBrowser(
   await using waiting = await waitForBrowser(state, textAt(metadata, "issuer"));
   const { redirectUri } = waiting;
   const url = new URL(textAt(metadata, "authorization_endpoint"));
-  if (url.protocol !== "https:") throw new UsageError("the platform names no page to sign in on");
+  if (url.protocol !== "https:") throw new UsageError("the platform has no page to sign in on");
   const asked = {
     response_type: "code",
     client_id: CLIENT,
@@ -64,7 +64,7 @@ export async function signInWithBrowser(
     code_challenge_method: "S256",
   };
   for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
-  stderr.write(`Sign in with your browser. If it does not open by itself, open this address:\n${url}\n`);
+  stderr.write(`Sign in with your browser. If it does not open automatically, open this address:\n${url}\n`);
   openBrowser(url.href, environment);
   const code = await waiting.code;
   return await redeem(transport, {
@@ -80,7 +80,7 @@ export async function signInWithDevice(transport: SignInServer, { stderr }: Comm
   const { status, body } = await ask(transport, "POST", "/oauth/device_authorization", {});
   const deviceCode = textAt(body, "device_code");
   if (status !== 200 || deviceCode === "") throw new UsageError(faultIn(body, status));
-  stderr.write(`Open ${textAt(body, "verification_uri")} on any device and type in this code:\n`);
+  stderr.write(`Open ${textAt(body, "verification_uri")} on any device and enter this code:\n`);
   stderr.write(`${textAt(body, "user_code")}\n`);
   let seconds = Number(body["interval"] ?? 5);
   for (;;) {
@@ -106,7 +106,7 @@ function keyIn({ status, body }: Answer): string {
 const faultIn = (body: JsonObject, status: number): string => {
   const error = textAt(body, "error");
   if (error === "access_denied") return "not signed in: it was refused in the browser";
-  if (error === "expired_token") return "not signed in: nobody has agreed in time";
+  if (error === "expired_token") return "not signed in: the sign-in was not confirmed in time";
   const why = textAt(body, "error_description") || error;
   return `not signed in: ${why === "" ? `the platform answered with code ${status}` : why}`;
 };
@@ -121,7 +121,7 @@ async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
   code.catch(() => {});
   const server = createServer((request, response) => {
     const answer = readReturn(request, state, issuer);
-    if (answer === undefined) return say(response, 404, "This is not the page that you are looking for.");
+    if (answer === undefined) return say(response, 404, "Page not found.");
     if ("error" in answer) {
       const { error } = answer;
       return say(response, 200, "You are not signed in. You can close this page.", () =>
@@ -129,7 +129,7 @@ async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
       );
     }
     const { code } = answer;
-    say(response, 200, "The command line goes on. You can close this page.", () => found.resolve(code));
+    say(response, 200, "You are signed in on the command line. You can close this page.", () => found.resolve(code));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -138,7 +138,7 @@ async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const timer = setTimeout(
-    () => found.reject(new UsageError("not signed in: the browser did not come back in time")),
+    () => found.reject(new UsageError("not signed in: the browser did not return in time")),
     WAIT_MS,
   );
   return {

@@ -19,15 +19,15 @@ type TestFlags = ConnectionFlags &
 export function createTrustCommand(context: CommandContext): Command {
   const test = new Command("test")
     .description(
-      "say which conditions of a trust rule hold for a token; nothing is handed out, and the token is not kept",
+      "show which conditions of a trust rule a token meets; no key is issued, and the token is not stored",
     )
     .argument("<rule>", "name of the trust rule")
-    .option("--project <name>", "project of the rule, if it is not one of the whole platform")
+    .option("--project <name>", "project of the rule (default: rules of the whole platform)")
     .option("--token-file <file>", "file with the token (default: standard input)")
     .option("--token-variable <name>", "variable with the token")
     .action((name: string, flags: TestFlags) => testToken(name, flags, context));
   const command = withConnectionOptions(withNamespacePrefixOption(withOutputOption(test)));
-  return new Command("trust").description("trust rules, which give access keys to CI jobs").addCommand(command);
+  return new Command("trust").description("trust rules, which issue access keys to CI jobs").addCommand(command);
 }
 
 async function testToken(name: string, flags: TestFlags, context: CommandContext): Promise<void> {
@@ -49,7 +49,7 @@ async function testToken(name: string, flags: TestFlags, context: CommandContext
       context.stdout.write(printRows(["check", "holds", "field", "why"], listAt(status, "checks").map(rowOf)));
     return status["accepted"] === true;
   });
-  if (!accepted) throw new UsageError(`the trust rule ${name} does not take the token`);
+  if (!accepted) throw new UsageError(`the trust rule ${name} does not accept the token`);
 }
 
 async function tokenOf(flags: TestFlags, context: CommandContext): Promise<string> {

@@ -19,8 +19,8 @@ const mapping = (what: string) =>
       claim: s
         .string({ maxLength: 256 })
         .describe("Name of the claim. One that begins with a slash is a JSON pointer."),
-      expression: expression.describe("CEL over the variable claims, instead of claim."),
-      prefix: s.string({ maxLength: 64 }).describe("Put before each value."),
+      expression: expression.describe("CEL expression over the variable claims, instead of claim."),
+      prefix: s.string({ maxLength: 64 }).describe("Prefix for each value."),
     })
     .describe(what);
 
@@ -36,23 +36,23 @@ const spec = s.object({
         .string({ minLength: 1, maxLength: 2048 })
         .required()
         .describe(
-          "The iss of the provider's tokens, compared exactly. Its settings are found by OIDC discovery below it, over HTTPS.",
+          "Issuer (iss) of the tokens, compared exactly. The provider's metadata is read from below this URL, over HTTPS.",
         ),
       discoveryURL: s
         .string({ maxLength: 2048 })
         .describe(
-          "Where the discovery document is, with its whole path, if it is not below url. It must name url as its issuer.",
+          "Full URL of the discovery document, if it is not below url. Its issuer must be url.",
         ),
       certificateAuthority: s
         .string()
-        .describe("PEM bundle of the CA certificates to verify the provider with. Defaults to the public ones."),
+        .describe("CA certificates in PEM to verify the provider with. Defaults to the public CAs."),
     })
     .required()
-    .describe("Who the provider is."),
+    .describe("Issuer of the tokens."),
   clientId: s
     .string({ minLength: 1, maxLength: 512 })
     .required()
-    .describe("The client that the provider knows this platform by. Tokens must be for this audience."),
+    .describe("Client ID of this platform at the provider. It must be an audience of the tokens."),
   clientSecretRef: s
     .object({
       secretNamespace: s.string({ minLength: 1 }).required().describe("Namespace of the Secret."),
@@ -68,7 +68,7 @@ const spec = s.object({
     .describe(`Scopes to request; openid is always included. Defaults to ${DEFAULT_SCOPES.join(", ")}.`),
   claimMappings: s
     .object({
-      username: mapping("The user's name, which rights are granted to.").required(),
+      username: mapping("Username, to which permissions are granted.").required(),
       groups: mapping("The user's groups. Defaults to none.").describe("The user's groups. Defaults to none."),
       uid: mapping("Unique identifier of the user at the provider, which is never reused. Defaults to the claim sub."),
       email: mapping("The e-mail address. Defaults to the claim email."),
@@ -77,27 +77,27 @@ const spec = s.object({
         .list(
           s.object({
             key: s.string({ minLength: 1, maxLength: 256 }).required().describe("Name of the extra claim."),
-            valueExpression: expression.required().describe("CEL over the variable claims."),
+            valueExpression: expression.required().describe("CEL expression over the variable claims."),
           }),
           { maxItems: 32 },
         )
-        .describe("What else is kept in spec.identity.extraClaims of the login key."),
+        .describe("Claims to store in spec.identity.extraClaims of the session key."),
     })
     .required()
     .describe(
-      "What of the claims counts for what. The claims are those of the ID token, and those of the userinfo endpoint that it lacks.",
+      "Mapping of claims to attributes of the user. Claims come from the ID token, and from the userinfo endpoint if the ID token does not have them.",
     ),
   claimValidationRules: s
     .list(
       s.object({
         claim: s.string({ maxLength: 256 }).describe("A claim that must have a value."),
         requiredValue: s.string({ maxLength: 1024 }).describe("The value, compared exactly."),
-        expression: expression.describe("CEL over the variable claims, which must be true. Instead of claim."),
-        message: s.string({ maxLength: 256 }).describe("What the rule asks for, for people who are refused."),
+        expression: expression.describe("CEL expression over the variable claims that must be true, instead of claim."),
+        message: s.string({ maxLength: 256 }).describe("Message for users who do not meet the condition."),
       }),
       { maxItems: 16 },
     )
-    .describe("What must hold of the claims, at sign-in and at every refresh."),
+    .describe("Conditions for the claims, checked at every sign-in and refresh."),
   allowedGroups: s
     .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
     .describe("Only members of these groups may sign in, as claimMappings.groups maps them. If unset, everyone may."),
@@ -110,7 +110,7 @@ const spec = s.object({
   linkUsers: s
     .boolean()
     .describe(
-      "True: who has the username of a user without an identity of this provider becomes that user at the first sign-in. Only for providers where nobody chooses their username.",
+      "Whether a first sign-in is linked to an existing user with the same username that has no identity at this provider. Only for providers where users cannot choose their username.",
     ),
   sessionTTL: s
     .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
@@ -132,16 +132,16 @@ const spec = s.object({
 
 export const identityProviderFields = s
   .object({
-    spec: spec.required().describe("Who the provider is, and whom it signs in as what."),
+    spec: spec.required().describe("Settings of the provider."),
     status: s
       .object({
         conditions: conditionsField,
         redirectURI: s.string().describe("The redirect URI that the client needs at the provider."),
         backChannelLogoutURI: s.string().describe("The back-channel logout URI of the client at the provider."),
       })
-      .describe("What the server knows of the provider. Read-only."),
+      .describe("Observed state of the provider. Read-only."),
   })
-  .describe("Signs people in: an OpenID Connect provider.");
+  .describe("An OpenID Connect provider that users sign in with.");
 
 export type IdentityProvider = KindOf<typeof identityProviderFields>;
 export type IdentityProviderSpec = Infer<typeof spec>;

@@ -41,7 +41,7 @@ const identity = s
 
 const oidcProvider = s
   .object({
-    clientId: s.string().describe("Client that the token was made for."),
+    clientId: s.string().describe("Client that the token was issued to."),
     nonce: s.string().describe("Nonce to use."),
     redirectUri: s.string().describe("Redirect URI to use."),
     scopes: s.string().describe("Scopes to use."),

@@ -52,7 +52,7 @@ export const projectFields = s
           .list(allowedClusterFields)
           .describe("Clusters that instances of the project can be placed in. Defaults to the built-in cluster only."),
         quotas: quotasFields.describe(
-          "What the project may have: virtualclusterinstances and spaceinstances count those; virtualcluster.objects and virtualcluster.bytes limit each built-in virtual cluster. Others are kept, and not enforced.",
+          "Quotas. virtualclusterinstances and spaceinstances limit their number; virtualcluster.objects and virtualcluster.bytes limit each built-in virtual cluster. Others are stored, but not enforced.",
         ),
         access: s
           .list(accessRuleFields)

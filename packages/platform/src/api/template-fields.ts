@@ -33,7 +33,7 @@ const accessPointFields = s.object({
 const accessRule = s.object({
   users: s.list(s.string()).describe("Users that the rule applies to; * for all."),
   teams: s.list(s.string()).describe("Teams that the rule applies to."),
-  clusterRole: s.string().describe("ClusterRole that they get inside the virtual cluster."),
+  clusterRole: s.string().describe("ClusterRole in the virtual cluster."),
 });
 
 /** A rule of who has which ClusterRole inside. */
@@ -52,10 +52,10 @@ export const templateFields = s.object({
   ),
   access: s
     .object({
-      defaultClusterRole: s.string().describe("ClusterRole inside the virtual cluster for all its users."),
-      rules: insideAccessRules.describe("Other ClusterRoles inside, for users and teams."),
+      defaultClusterRole: s.string().describe("ClusterRole in the virtual cluster for all its users."),
+      rules: insideAccessRules.describe("Additional ClusterRoles in the virtual cluster, for users and teams."),
     })
-    .describe("Permissions inside the virtual cluster. Has no effect: use spec.extraAccessRules of the instance."),
+    .describe("Permissions in the virtual cluster. Has no effect: use spec.extraAccessRules of the instance."),
   forwardToken: s.boolean().describe("Same as forwardTokenMode TokenReview."),
   forwardTokenMode: s
     .string({ enum: ["", "Off", "TokenReview", "Passthrough"] })
@@ -72,11 +72,11 @@ export const templateFields = s.object({
   workloads: s
     .string({ enum: ["", "stored", "completed"] })
     .describe(
-      "stored: a built-in virtual cluster keeps Pods, Deployments, Jobs and the like as objects; nothing runs them. completed: the same, and it takes every Job for complete, so that charts go on that wait for one. Absent: it refuses them.",
+      "How a built-in virtual cluster treats Pods, Deployments, Jobs and the like. stored: it stores them without running them. completed: it also completes every Job immediately, for charts that wait for a Job. Unset: it refuses them.",
     ),
   objects: s
     .string()
     .describe(
-      "Manifests for a built-in virtual cluster, as YAML text: applied when it is made, and again when the text changes. What is taken out of it stays.",
+      "Manifests for a built-in virtual cluster, as YAML. Applied when the virtual cluster is created, and again when the text changes. Objects that are removed from the text are not deleted.",
     ),
 });

@@ -113,7 +113,7 @@ const checked = s.object({
   type: s.string().describe("Type of the check, such as Signature, Audience or Claim."),
   field: s.string().describe("Field of the rule that requires it."),
   status: s.string().describe("True, False, or Unknown if an earlier check failed."),
-  message: s.string().describe("Why, for people to read."),
+  message: s.string().describe("Human-readable explanation."),
 });
 
 export const trustTestFields = s
@@ -128,7 +128,7 @@ export const trustTestFields = s
         checks: s.list(checked).describe("Checks, in order."),
         claims: s.map(s.string()).describe("Claims of the token, verified or not; long ones are left out."),
       })
-      .describe("The answer. No key is issued, and the token is not used up."),
+      .describe("The result. No key is issued, and the token is not used up."),
   })
   .describe("Tests whether a trust rule accepts a token.");
 

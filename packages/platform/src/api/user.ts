@@ -14,7 +14,7 @@ const fields = s
         kind: s
           .string({ enum: ["Person", "Bot"] })
           .describe(
-            "Whether it is a person or a bot. A bot is a program: it has access keys, or trust rules that give it some, and never signs in. Absent means Person.",
+            "Person or Bot. A bot is a program: it has access keys or trust rules, and cannot sign in. Defaults to Person.",
           ),
         displayName,
         description,
@@ -29,18 +29,18 @@ const fields = s
               subject: s
                 .string()
                 .required()
-                .describe("The user's subject there (sub, or what the provider's claimMappings.uid gives)."),
+                .describe("Subject of the user at the provider (sub, or the result of claimMappings.uid)."),
               groups: s
                 .list(s.string())
                 .describe("The user's groups at the provider. The server writes them at sign-in and refresh."),
             }),
           )
-          .describe("By whom the user signs in. Each subject of a provider belongs to one user."),
-        icon: s.string().describe("URL of a picture."),
+          .describe("Identities of the user at identity providers. Each subject of a provider belongs to one user."),
+        icon: s.string().describe("URL of the user's picture."),
         disabled: s.boolean().describe("Whether the user is locked. All access keys of a locked user are refused."),
         imagePullSecrets,
         owner: ownerFields.describe("User or team that owns the user. Stored, but has no effect."),
-        ssoGroups: keptStrings("Groups from single sign-on. Those of spec.identities count."),
+        ssoGroups: keptStrings("Groups from single sign-on. Use spec.identities instead."),
         extraClaims: keptTexts("Claims from single sign-on."),
         clusterRoles: keptNames(
           "ClusterRoles of the user. Use role bindings, groups and projects to grant permissions.",

@@ -35,7 +35,7 @@ const specFields = s.object({
     "Cluster and namespace of the virtual cluster. The server fills in what is unset at creation, except for the cluster of an external one. Immutable.",
   ),
   parameters: s.string().describe("Parameters of the template that templateRef names, as YAML."),
-  extraAccessRules: insideAccessRules.describe("Additional ClusterRoles inside, for users and teams."),
+  extraAccessRules: insideAccessRules.describe("Additional ClusterRoles in the virtual cluster, for users and teams."),
   access: s.list(accessRuleFields).describe("Additional access rules for the instance."),
   networkPeer: s
     .boolean()
@@ -55,7 +55,7 @@ const statusFields = s.object({
   deployHash: s.string().describe("Hash of the deployed release."),
   conditions: conditionsField,
   virtualClusterObjects: s.anyObject().describe("Objects that were created in the virtual cluster."),
-  spaceObjects: s.anyObject().describe("Objects that were created beside it."),
+  spaceObjects: s.anyObject().describe("Objects that were created in the host cluster."),
   virtualCluster: templateFields.describe("The template with its parameters resolved."),
   ignoreReconciliation: s.boolean().describe("Whether the server stops reconciling the virtual cluster."),
   sleepModeConfig: s.anyObject().describe("Sleep mode settings."),

@@ -47,7 +47,7 @@ export async function openSealedStore(
   );
   const unreadable = createSeriesCounter({
     name: "postern_store_unreadable_values_total",
-    help: "Times that a sealed value of the store could not be opened",
+    help: "Encrypted values of the store that could not be decrypted",
     labelNames: [],
     registers: [metrics.registry],
   }).series({});

@@ -50,7 +50,7 @@ export const noticeOptions = {
         flag: "notice-webhook-allowed-addresses",
         placeholder: "<network,…>",
         default: [],
-        defaultText: "none beside public ones",
+        defaultText: "none, except for public addresses",
         description: "Private networks and addresses that the webhook may use, such as 10.20.0.0/16",
         rule: networks,
       }),

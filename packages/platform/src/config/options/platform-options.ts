@@ -103,7 +103,7 @@ export const platformOptions = {
       flag: "proxy-allowed-addresses",
       placeholder: "<network,…>",
       default: [],
-      defaultText: "none beside public ones, and those of connected clusters",
+      defaultText: "none, except for public addresses and connected clusters",
       description: "Private networks and addresses that external virtual clusters may use, such as 10.20.0.0/16",
       rule: networks,
     }),

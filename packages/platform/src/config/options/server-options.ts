@@ -42,7 +42,7 @@ export const serverOptions = {
     default: 8443,
     min: 0,
     max: 65535,
-    description: "Port to serve HTTPS on; 0 picks a free one and prints it",
+    description: "Port to serve HTTPS on; 0 for any free port, which is printed",
   }),
   externalHostname: textOption({
     flag: "external-hostname",
@@ -55,7 +55,7 @@ export const serverOptions = {
   console: switchOption({
     flag: "console",
     default: true,
-    description: "Whether browsers get the console, a web page, at /",
+    description: "Whether to serve the web console at /",
   }),
   tlsCertFile: textOption({
     flag: "tls-cert-file",

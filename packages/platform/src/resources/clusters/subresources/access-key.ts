@@ -17,14 +17,14 @@ const hostField = ({ name }: Pick<PlatformNames, "name">): string => `${name}Hos
 const clusterAccessKeyFields = (names: Pick<PlatformNames, "name">) =>
   s
     .object({
-      accessKey: s.string().describe("The key. Secret."),
-      [hostField(names)]: s.string().describe("Host, or host and port, at which the platform is reached."),
-      insecure: s.boolean().describe("True: the platform's certificate cannot be verified."),
+      accessKey: s.string().describe("The access key. Confidential."),
+      [hostField(names)]: s.string().describe("Host, or host and port, of the platform."),
+      insecure: s.boolean().describe("Whether to skip verification of the platform's certificate."),
       caCert: s
         .string()
-        .describe("PEM of what verifies the platform's certificate, in base64. Absent: public roots do."),
+        .describe("CA certificates in PEM for the platform's certificate, base64-encoded. Defaults to the public CAs."),
     })
-    .describe("What a cluster needs to report to the platform.");
+    .describe("Address and access key with which a cluster connects to the platform.");
 
 export type ClusterAccessKeyDeps = {
   readonly names: Pick<PlatformNames, "managementGroup" | "name">;

@@ -60,7 +60,7 @@ const fields = s
             "Whether the value is compromised. All credentials created with the key are then revoked, and use of old values does not lock the key. Implied if the value was reported as leaked.",
           ),
       })
-      .describe("How to rotate."),
+      .describe("Settings of the rotation."),
     status: s
       .object({
         key: s.string().describe("The new value. Returned only once."),

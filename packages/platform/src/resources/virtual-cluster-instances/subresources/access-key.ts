@@ -12,7 +12,7 @@ import type { PlatformNames } from "../../../platform-names.ts";
 const KIND = "VirtualClusterInstanceAccessKey";
 
 const accessKeyFields = s
-  .object({ accessKey: s.string().describe("The key. Secret.") })
+  .object({ accessKey: s.string().describe("The access key. Confidential.") })
   .describe("The key of a virtual cluster itself, which has the role vcluster for this one virtual cluster.");
 
 export type VirtualClusterAccessKeyDeps = {

@@ -52,21 +52,21 @@ export const kubeconfigFields = s
               "more, or Ed25519.",
           ),
       })
-      .describe("What is asked for."),
+      .describe("Requested kubeconfig."),
     status: s
       .object({
         kubeConfig: s.string().describe("The kubeconfig, as YAML. It contains the credential, except in a dry run."),
         certificateSubject: s
           .object({
-            commonName: s.string().describe("Your user name inside the virtual cluster."),
-            organizations: s.list(s.string()).describe("Your groups inside the virtual cluster."),
+            commonName: s.string().describe("Your username in the virtual cluster."),
+            organizations: s.list(s.string()).describe("Your groups in the virtual cluster."),
           })
           .describe("Subject for a client certificate. Only in a dry run."),
         expirationTimestamp: s
           .timestamp()
           .describe("When the credential expires, which may be earlier than requested. Unset if it never expires."),
       })
-      .describe("The answer. Ignored in requests."),
+      .describe("The response. Ignored in requests."),
   })
   .describe("Requests a kubeconfig for a virtual cluster. Not stored.");
 
