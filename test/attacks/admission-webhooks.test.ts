@@ -92,7 +92,7 @@ test("neither a Service nor a redirect leads to an address that a URL may not na
     );
     await configure({ url: `${webhook.url}/` });
     expect((await write("demo", "x")).body.message).toContain(
-      `responded with code ${code}, and is not followed elsewhere`,
+      `responded with code ${code}, and redirects are not followed`,
     );
   }
   expect(reached).toBe(0);

@@ -120,7 +120,7 @@ describe("class 7 behind the proxy, in a cluster that others run (security book 
     const name = `protobuf-${release.replace(".", "-")}`;
     const create = ["create", "secret", "generic", name, "--from-literal=a=b", "-v=8"];
     const refused = await kubectl([...create, "--type=bootstrap.kubernetes.io/token"]);
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the access key has an end")]);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the access key expires")]);
     const made = await kubectl(create);
     expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("application/vnd.kubernetes.protobuf")]);
     const seen = await far.http(`${clusterPath("demo")}${SECRETS}/${name}`, { key: far.key });

@@ -196,7 +196,7 @@ describe("nobody writes a Secret by way of a key", () => {
       const made = await createKey(`to-${name}`, { secretRef: refTo(name) });
       const applied = await apply(`to-${name}`, { secretRef: refTo(name) });
       for (const { status, text } of [made, applied])
-        expect([status, text]).toEqual([422, expect.stringContaining("was not made for this access key")]);
+        expect([status, text]).toEqual([422, expect.stringContaining("was not created for this access key")]);
       expect([await gone(`to-${name}`), (await secret(name)).body.data]).toEqual([true, { key: "AA==" }]);
     }
   });

@@ -106,7 +106,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("people who sign in on two servers", 
     const page = await browse(1)("/login/confirm", returned.cookies);
     expect(page.text).toContain(begun.user_code);
     const agreed = await browse(0)("/login/confirm", page.cookies, { csrf: csrfIn(page), decision: "allow" }, OWN);
-    expect(agreed.text).toContain("The command line goes on");
+    expect(agreed.text).toContain("You are signed in on the command line");
     // Both ask at the same moment: one of them has it.
     const answers = await Promise.all([poll(0), poll(1), poll(0), poll(1)]);
     const keys = answers.flatMap(({ status, text }) => (status === 200 ? [JSON.parse(text).access_token] : []));

@@ -164,11 +164,11 @@ describe("the answers of providers", () => {
     expect((await back("good", query, again.cookies)).status).toBe(400);
   });
 
-  it("make nobody a user who is there already", async () => {
+  it("make nobody a user who already exists", async () => {
     await platform.create("users", { metadata: { name: `person-${count}` } });
     const { status, text, cookies } = await signInWith();
     expect([status, cookies.has(SESSION)]).toEqual([403, false]);
-    expect(text).toContain("is there already");
+    expect(text).toContain("already exists");
   });
 });
 
@@ -553,7 +553,7 @@ describe("the audit log", () => {
   });
 
   it.each<[string, () => Promise<unknown>, string]>([
-    ["another state", () => signInWith({ state: "wrong" }), "the state is not the one that was sent"],
+    ["another state", () => signInWith({ state: "wrong" }), "the state is not the expected one"],
     [
       "an error of the provider",
       () => signInWith({ error: "access_denied" }),
@@ -565,9 +565,9 @@ describe("the audit log", () => {
         await platform.create("users", { metadata: { name: `person-${count}` } });
         await signInWith();
       },
-      "is there already",
+      "already exists",
     ],
-    ["no beginning", () => back("good", { code: newCode(), state: "s" }, new Map()), "was begun in this browser"],
+    ["no beginning", () => back("good", { code: newCode(), state: "s" }, new Map()), "was started in this browser"],
   ])("says why nobody did: %s", async (_, attempt, why) => {
     await attempt();
     const { status, notes } = await lastEvent("/login/callback/good");

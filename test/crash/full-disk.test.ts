@@ -64,7 +64,7 @@ test("a copy of a store onto a disk that is too small for it fails and leaves no
     const path = join(folder, "copy.db");
     const { code, stderr } = await postern("store", "copy", "--from", `sqlite:${source}`, "--to", `sqlite:${path}`);
     if (code !== 0) {
-      expect(stderr).toMatch(/the disk is full: make room in/);
+      expect(stderr).toMatch(/the disk is full: free space in/);
       expect(await readdir(folder)).toEqual([]);
       return false;
     }

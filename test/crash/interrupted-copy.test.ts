@@ -45,7 +45,7 @@ it("is refused by servers and other copies, and finished by the same one", async
   expect(served.code).toBe(1);
   expect(served.stderr).toMatch(/part of a restore or copy that was interrupted: run the same/);
   const mixed = await postern("store", "copy", "--from", `sqlite:${other}`, "--to", to);
-  expect(mixed.stderr).toMatch(/part of another restore or copy.*run that one again.*etcdctl del --prefix/);
+  expect(mixed.stderr).toMatch(/part of another restore or copy.*run that command again.*etcdctl del --prefix/);
 
   const again = await postern(...copy);
   expect(again.stderr).toBe("");

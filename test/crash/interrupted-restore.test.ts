@@ -129,7 +129,7 @@ it("says so where the disk is full, and leaves nothing of itself", async ({ skip
   if (mount.status !== 0) return skip("a small disk can only be made by root");
   try {
     for (const file of FILES) await cp(at("origin", file), join(dataDir, file));
-    await refuses(postern(...restoreInto(dataDir)), /the disk is full: make room in .*full and run the same command/);
+    await refuses(postern(...restoreInto(dataDir)), /the disk is full: free space in .*full and run the same command/);
     expect((await readdir(dataDir)).toSorted()).toEqual(FILES.toSorted());
     await refuses(
       postern("store", "copy", "--from", `sqlite:${at("origin", "postern.db")}`, "--to", `sqlite:${dataDir}/copy.db`),

@@ -163,7 +163,7 @@ it("deploys by the pipeline of GitLab, and tells a job of another project no rea
   await succeed(run("42"));
   expect(await deployed("gitlab")).toBe("gitlab");
   const { code, stderr } = await run("43");
-  expect([code, stderr]).toEqual([1, expect.stringContaining("gives no access key")]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("issued no access key")]);
   expect(stderr).not.toContain("project_id");
 });
 

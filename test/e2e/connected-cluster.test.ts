@@ -138,7 +138,10 @@ describe("a space in a connected cluster", () => {
     });
     for (const base of [SPACE, "/kubernetes/cluster/host"]) {
       const refused = await give(base, "given", key);
-      expect([refused.status, refused.text]).toEqual([403, expect.stringContaining("does not open all")]);
+      expect([refused.status, refused.text]).toEqual([
+        403,
+        expect.stringContaining("does not have access to the whole"),
+      ]);
       const patched = { key, method: "PATCH", body: { roleRef } };
       expect((await near.http(`${base}${bindings}/given`, patched)).status).toBe(403);
       const token = `${base}/api/v1/namespaces/team-a/serviceaccounts/robot/token`;

@@ -159,7 +159,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
       await using named = await startWith("named");
       expect(await messageOf(named.endpoints)).toMatch(/its certificate is for other names$/);
       await using plain = await startEtcd();
-      expect(await messageOf(plain.endpoints)).toMatch(/it speaks no TLS$/);
+      expect(await messageOf(plain.endpoints)).toMatch(/it does not use TLS$/);
       await plain.members[0]?.kill();
       expect(await messageOf(plain.endpoints)).toMatch(/nothing listens there$/);
       expect(await messageOf(["etcd.invalid:2379"])).toMatch(/its name cannot be resolved$/);

@@ -77,7 +77,7 @@ it("prints a line for people, with what to do below it", async () => {
   expect(code).toBe(1);
   const path = join(dataDir, "server.key");
   expect(stdout).toContain(
-    `ERROR   files: ${path} holds secrets, and others may read or write it\n        → chmod 600 ${path}\n`,
+    `ERROR   files: ${path} contains secrets, and others may read or write it\n        → chmod 600 ${path}\n`,
   );
   expect(stdout).toMatch(/^ok {6}store: /m);
 });
@@ -209,14 +209,14 @@ describe("a database file", () => {
     withDatabase(join(dataDir, "postern.db"), "PRAGMA user_version = 99");
     await expectFault("store", /schema version 99, this release knows up to \d/, dataDir);
     withDatabase(join(dataDir, "postern.db"), "PRAGMA application_id = 1");
-    await expectFault("store", /is the database of another program/, dataDir);
+    await expectFault("store", /is the database of another application/, dataDir);
   });
 
   it("that was being restored, or lies elsewhere", async () => {
     const dataDir = soundCopy();
     const path = join(dataDir, "postern.db");
     await rename(path, `${path}.partial`);
-    await expectFault("store", /restore or copy into it is under way, or was interrupted/, dataDir);
+    await expectFault("store", /restore or copy into it is running, or was interrupted/, dataDir);
     await rm(`${path}.partial`);
     expect((await doctor(dataDir)).of("store")[0]).toMatchObject({ status: "skipped" });
     await writeFile(`${path}-wal`, "left behind", { mode: 0o600 });
@@ -249,7 +249,7 @@ describe("a server that runs", () => {
 
     const kubeConfig = await readFile(server.adminKubeconfig, "utf8");
     await writeFile(server.adminKubeconfig, kubeConfig.replace(/token: (\S{20})\S+/, "token: $1"));
-    await expectFault("server", /does not answer as its kubeconfig says/, server.dataDir);
+    await expectFault("server", /does not respond as its kubeconfig says/, server.dataDir);
     await rm(server.adminKubeconfig);
     expect((await doctor(server.dataDir)).of("server")[0]).toMatchObject({ status: "skipped" });
   });

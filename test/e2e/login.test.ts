@@ -74,7 +74,7 @@ test("several platforms are listed, chosen by name or address, and left", async 
   expect(await succeed(cli("status"))).toMatch(/^CURRENT +NAME/);
   expect(await succeed(cli("whoami", "--server", "one"))).toMatch(/Access key: +admin\n/);
   expect(await succeed(cli("whoami", "--server", server.url))).toMatch(/Access key: +admin\n/);
-  expect((await cli("login", "one")).stderr).toContain("already; the other commands use it now");
+  expect((await cli("login", "one")).stderr).toContain("already; other commands now use this platform");
   expect(await succeed(cli("whoami"))).toMatch(/Access key: +admin\n/);
   await succeed(cli("login", "two"));
   expect((await cli("whoami", "--server", "three")).stderr).toBe(
@@ -127,5 +127,5 @@ test("a kubeconfig that is named outweighs the login, and the login outweighs KU
   await succeed(cli("logout"));
   expect(await succeed(cliWith([`KUBECONFIG=${other}`], ["whoami"]))).toMatch(/Access key: +admin\n/);
   const both = await cli("whoami", "--kubeconfig", other, "--server", "one");
-  expect(both.stderr).toContain("does not go together");
+  expect(both.stderr).toContain("cannot be combined");
 });

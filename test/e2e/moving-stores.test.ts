@@ -111,7 +111,7 @@ describe.skipIf(reason !== undefined)("a store that moves", () => {
     const database = `sqlite:${data}/postern.db`;
     await refuses(copy(`${data}/postern.db`, store), /--from must be sqlite, sqlite:<file>/);
     await refuses(copy(database, "https://localhost:2379"), /--to must be sqlite, sqlite:<file>/);
-    await refuses(copy("memory", store), /a store in memory is nowhere but in its server: .*--from/);
+    await refuses(copy("memory", store), /a store in memory exists only in its server: .*--from/);
     await refuses(copy(`sqlite:${at("nowhere.db")}`, store), /nowhere\.db does not exist: correct --from/);
     await refuses(
       copy(store, `sqlite:${at("x.db")}`, "--etcd-prefix", "/nobody"),
@@ -131,7 +131,7 @@ describe.skipIf(reason !== undefined)("a store that moves", () => {
     {
       await using first = await startPostern(data, ["--store", store, ...tls]);
       expect([await statusOf(first, stays), await statusOf(first, revoked)]).toEqual([200, 401]);
-      await refuses(copy(store, `sqlite:${at("early.db")}`), /a server runs on the store that --from names/);
+      await refuses(copy(store, `sqlite:${at("early.db")}`), /a server runs on the store of --from/);
 
       // A directory that lacks something of the first one: it is said what, and none is made that nobody would trust.
       const serve = () => postern("serve", "--data-dir", second, "--secure-port", "0", "--store", store, ...tls);
@@ -228,7 +228,7 @@ it("a backup from before the server key was replaced comes back, without what wa
   expect(said).toMatch(/opens with the previous server key: serve it with --previous-server-key-file/);
   await refuses(
     postern("serve", "--data-dir", here("new"), "--secure-port", "0", ...SQLITE),
-    /sealed under server key [0-9a-f]{8}, not under the one given/,
+    /encrypted with server key [0-9a-f]{8}, not with the one given/,
   );
   {
     await using server = await startPostern(here("new"), [...SQLITE, ...previous]);

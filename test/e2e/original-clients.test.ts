@@ -187,7 +187,7 @@ describe("create", () => {
     await ok("clusters", { body: object("Cluster", { name: "full" }, { unusable: true }) });
     const spec = { clusterRef: { cluster: "full" } };
     const made = await ask(INSTANCES, { body: object("VirtualClusterInstance", { name: "late" }, spec) });
-    expect([made.status, made.text]).toEqual([422, expect.stringContaining("takes no new instances")]);
+    expect([made.status, made.text]).toEqual([422, expect.stringContaining("accepts no new instances")]);
   });
 });
 

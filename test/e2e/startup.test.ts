@@ -86,7 +86,10 @@ describe("a command line", () => {
       /etcd at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: check that etcd runs/,
     ],
     [["--tls-cert-file", "/nowhere/x", "--tls-private-key-file", "/nowhere/y"], /\/nowhere\/x is not there/],
-    [["--bind-address", "192.0.2.1"], /192\.0\.2\.1 is not an address of this machine: choose another with --bind-address/],
+    [
+      ["--bind-address", "192.0.2.1"],
+      /192\.0\.2\.1 is not an address of this machine: choose another with --bind-address/,
+    ],
   ])("with %j is refused", async (flags, line) => {
     await refuses(serve(join(directory.path, "never"), ...flags), line);
   });
@@ -140,7 +143,7 @@ describe("a data directory", () => {
     [
       "a server key that is none",
       (path) => writeFile(join(path, "server.key"), "garbage\n"),
-      /server\.key does not hold the server key.*put back the copy/,
+      /server\.key does not hold the server key.*restore your separate copy/,
     ],
     [
       "an authority that is no certificate",
@@ -167,18 +170,18 @@ describe("a data directory", () => {
   it("that is a file is refused", async () => {
     const file = join(directory.path, "file");
     await appendFile(file, "mine");
-    await refuses(serve(file), /cannot make the directory .*file/);
+    await refuses(serve(file), /cannot create the directory .*file/);
     expect(await readFile(file, "utf8")).toBe("mine");
   });
 
   it.each(["/proc/nothing", "/sys/nothing"])("in %s, where nobody can write, is refused", (path) =>
-    refuses(serve(path), /cannot make the directory .*: choose a place/),
+    refuses(serve(path), /cannot create the directory .*: choose a directory/),
   );
 
   it("behind a link that leads nowhere is refused", async () => {
     const link = join(directory.path, "link");
     await symlink("/nowhere/at/all", link);
-    await refuses(serve(join(link, "data")), /cannot make the directory/);
+    await refuses(serve(join(link, "data")), /cannot create the directory/);
   });
 
   it("that was never used gets what is missing above it", async () => {

@@ -149,7 +149,7 @@ it("a store of a newer release is refused with its format and what to do, and no
   ]);
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /was written by a newer release \(\S+ has schema version \d+, this release knows up to \d+.*run that release, or restore a backup/,
+    /was written by a newer release \(\S+ has schema version \d+, this release knows up to \d+.*run that release, or restore an older backup/,
   );
   expect((await readFile(path)).equals(database)).toBe(true);
 });

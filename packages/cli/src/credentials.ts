@@ -73,7 +73,9 @@ function withSubjectOptions(command: Command): Command {
     .addOption(subject("--team <name>", "those of a team"))
     .addOption(subject("--key <name>", "an access key and all credentials created with it"))
     .addOption(
-      subject("--virtual-cluster <project/name>", "those with access to a virtual cluster").argParser(parseVirtualCluster),
+      subject("--virtual-cluster <project/name>", "those with access to a virtual cluster").argParser(
+        parseVirtualCluster,
+      ),
     );
   return withNamespacePrefixOption(command);
 }

@@ -101,7 +101,8 @@ function printRing(ring: Ring, flags: OutputFlags, context: CommandContext): voi
   }
   stderr.write(`the ring is encrypted with ${openers(serverKeys)}\n`);
   const unreadable = Number(reencryption["unreadable"] ?? 0);
-  if (unreadable > 0) stderr.write(`${unreadable} values cannot be decrypted with any key: see the log of the server\n`);
+  if (unreadable > 0)
+    stderr.write(`${unreadable} values cannot be decrypted with any key: see the log of the server\n`);
 }
 
 const openers = (serverKeys: readonly string[]): string =>

@@ -12,8 +12,7 @@ export type OutputFlags = { readonly output: OutputFormat };
 export const withOutputOption = (
   command: Command,
   formats: readonly OutputFormat[] = ["text", "json", "yaml"],
-): Command =>
-  command.addOption(new Option("-o, --output <format>", "output format").choices(formats).default("text"));
+): Command => command.addOption(new Option("-o, --output <format>", "output format").choices(formats).default("text"));
 
 /**
  * Whether the format is one for programs: then the value is printed, or, one a line, the names in it. `text` is left to the command.

@@ -21,10 +21,7 @@ export function createAuditCommand(context: CommandContext): Command {
   const verify = new Command("verify")
     .description("verify that no line of an audit log was changed or removed")
     .argument("<file...>", "the logs, oldest first, such as audit.log.2 audit.log.1 audit.log")
-    .option(
-      "--from <sha256>",
-      "expected hash of the first line, as printed by a check of the lines before it",
-    )
+    .option("--from <sha256>", "expected hash of the first line, as printed by a check of the lines before it")
     .option(
       "--through <sha256>",
       "hash that an earlier check printed for its last line. The line must exist: this detects a truncated log",

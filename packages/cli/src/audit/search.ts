@@ -25,16 +25,9 @@ export const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Co
       .option("--key <name>", "requests with this access key, by name or ID, or with credentials created with it")
       .option("--user <name>", "requests of this user, or as this user")
       .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
-      .option(
-        "--object <name>",
-        "requests for this object, such as ci or ownedaccesskeys/ci",
-      )
+      .option("--object <name>", "requests for this object, such as ci or ownedaccesskeys/ci")
       .option("--verb <verb>", "requests with this verb of the API, such as list")
-      .option(
-        "--since <time>",
-        "since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z",
-        parseTime,
-      )
+      .option("--since <time>", "since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z", parseTime)
       .option("--until <time>", "before then", parseTime)
       .option("--refused", "only requests that were refused: 401 and 403")
       .option("--requests", "print each request, instead of counts"),

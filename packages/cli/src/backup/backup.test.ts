@@ -204,10 +204,10 @@ describe("postern backup and restore", () => {
   it("refuses what it cannot do right, in one line, and writes nothing", async () => {
     const dataDir = await newDataDir(origin, "refused");
     const restore = (...args: string[]) => refusal("restore", "--data-dir", dataDir, ...args);
-    expect(await restore("--in", file("online"))).toMatch(/give one of --revocations/);
-    expect(await restore("--in", file("online"), "--keep-keys", "--disable-all-keys")).toMatch(/give one of/);
+    expect(await restore("--in", file("online"))).toMatch(/use one of --revocations/);
+    expect(await restore("--in", file("online"), "--keep-keys", "--disable-all-keys")).toMatch(/use one of/);
     expect(await restore("--in", file("nowhere"), "--keep-keys")).toMatch(/cannot be read \(ENOENT\)/);
-    expect(await restore("--in", passphraseFile, "--keep-keys")).toMatch(/no backup of Postern/);
+    expect(await restore("--in", passphraseFile, "--keep-keys")).toMatch(/not a backup of Postern/);
     expect(await restore("--in", file("sealed"), "--keep-keys")).toMatch(/--backup-key-file/);
 
     await writeFile(file("wrong"), "another passphrase");
@@ -216,7 +216,7 @@ describe("postern backup and restore", () => {
     );
     const bytes = await readFile(file("online"));
     await writeFile(file("truncated"), bytes.subarray(0, bytes.length - 20));
-    expect(await restore("--in", file("truncated"), "--keep-keys")).toMatch(/not whole/);
+    expect(await restore("--in", file("truncated"), "--keep-keys")).toMatch(/incomplete/);
     bytes.writeUInt8(bytes.readUInt8(5_000) ^ 1, 5_000);
     await writeFile(file("tampered"), bytes);
     expect(await restore("--in", file("tampered"), "--keep-keys")).toMatch(/damaged/);
@@ -229,7 +229,7 @@ describe("postern backup and restore", () => {
 
     await expect(readFile(join(dataDir, "postern.db"))).rejects.toThrow("ENOENT");
     expect(await refusal("restore", "--in", file("online"), "--data-dir", origin, "--keep-keys")).toMatch(
-      /exists already/,
+      /already exists/,
     );
     await rm(join(dataDir, "server.key"));
     expect(await restore("--in", file("online"), "--keep-keys")).toMatch(/server\.key is missing/);

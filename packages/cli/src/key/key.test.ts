@@ -205,7 +205,7 @@ describe("postern key create", () => {
   });
 
   it.each([
-    [["--ttl-after-last-activity"], 1, "needs a --ttl"],
+    [["--ttl-after-last-activity"], 1, "requires --ttl"],
     [["--secret-ref", "x"], 2, "namespace/name"],
   ])("refuses %j", async (args, code, message) => {
     const outcome = await runCommand(["key", "create", ...args], environment);

@@ -18,9 +18,7 @@ type TestFlags = ConnectionFlags &
 
 export function createTrustCommand(context: CommandContext): Command {
   const test = new Command("test")
-    .description(
-      "show which conditions of a trust rule a token meets; no key is issued, and the token is not stored",
-    )
+    .description("show which conditions of a trust rule a token meets; no key is issued, and the token is not stored")
     .argument("<rule>", "name of the trust rule")
     .option("--project <name>", "project of the rule (default: rules of the whole platform)")
     .option("--token-file <file>", "file with the token (default: standard input)")

@@ -62,5 +62,5 @@ const tooDeepError = (): ApiError =>
   new ApiError({
     code: 403,
     reason: "Forbidden",
-    message: `the access key goes back to ${MAX_ORIGINS} others: make the new one with one of those`,
+    message: `the access key has ${MAX_ORIGINS} ancestors: create the new one with one of those`,
   });

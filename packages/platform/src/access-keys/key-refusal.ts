@@ -136,7 +136,7 @@ export function remedyOfKeyRefusal(refusal: string): string {
     case LOCKED:
       return "its values may be compromised: rotate the key with another credential";
     case LOCKED_USER:
-      return "an administrator has to unlock the user: set spec.disabled of the user to false";
+      return "an administrator must unlock the user: set spec.disabled of the user to false";
     default:
       return `create another key: this one is refused permanently (${refusal})`;
   }

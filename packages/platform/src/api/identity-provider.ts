@@ -40,9 +40,7 @@ const spec = s.object({
         ),
       discoveryURL: s
         .string({ maxLength: 2048 })
-        .describe(
-          "Full URL of the discovery document, if it is not below url. Its issuer must be url.",
-        ),
+        .describe("Full URL of the discovery document, if it is not below url. Its issuer must be url."),
       certificateAuthority: s
         .string()
         .describe("CA certificates in PEM to verify the provider with. Defaults to the public CAs."),

@@ -36,7 +36,7 @@ export function parseAuditPolicy(path: string, text: string): AuditPolicy {
   }
   const rules = reader.list(policy["rules"], "rules").map((rule, at) => readRule(rule, `rules[${at}]`, reader));
   // A policy that records nothing at all is a slip of the pen in every case that is known.
-  if (rules.length === 0) throw reader.fault("rules", "must hold at least one rule");
+  if (rules.length === 0) throw reader.fault("rules", "must have at least one rule");
   return createAuditPolicy(rules, {
     omitStages: reader.choices(policy["omitStages"], "omitStages", STAGES),
     omitManagedFields: reader.flag(policy["omitManagedFields"], "omitManagedFields") ?? false,
@@ -60,7 +60,7 @@ function readRule(value: unknown, at: string, reader: Reader): AuditRule {
   const [level] = reader.choices([rule["level"]], `${at}.level`, LEVELS);
   const nonResourceURLs = reader.texts(rule["nonResourceURLs"], `${at}.nonResourceURLs`);
   const badUrl = nonResourceURLs.find((url) => url !== "*" && (!url.startsWith("/") || url.slice(0, -1).includes("*")));
-  if (badUrl !== undefined) throw reader.fault(`${at}.nonResourceURLs`, "must be paths, with a * at the end alone");
+  if (badUrl !== undefined) throw reader.fault(`${at}.nonResourceURLs`, "must be paths; * is allowed only at the end");
   const resources = reader.list(rule["resources"], `${at}.resources`);
   if (nonResourceURLs.length > 0 && (resources.length > 0 || rule["namespaces"] !== undefined)) {
     throw reader.fault(at, "may name either resources and namespaces or nonResourceURLs");
@@ -97,7 +97,7 @@ function createReader(path: string) {
   };
   const texts = (value: unknown, at: string): readonly string[] =>
     list(value, at).map((item) => {
-      if (typeof item !== "string") throw fault(at, "must be a list of texts");
+      if (typeof item !== "string") throw fault(at, "must be a list of strings");
       return item;
     });
   return {

@@ -56,8 +56,8 @@ describe("a decision", () => {
   });
 
   it.each([
-    ["scope", scoped({}), "out-of-scope", "the scope of the access key does not open this request"],
-    ["rules", ruled({ verbs: ["list"] }), "out-of-rules", "the rules of the access key do not open this request"],
+    ["scope", scoped({}), "out-of-scope", "the scope of the access key does not allow this request"],
+    ["rules", ruled({ verbs: ["list"] }), "out-of-rules", "the rules of the access key do not allow this request"],
   ])("denies what the %s of the key does not open", (_part, restrictions, code, reason) => {
     const { authorizer, subject } = decided({ restrictions });
     expect(authorizer.decide(own, subject)).toEqual({

@@ -113,10 +113,10 @@ describe("security book 29: nothing of Kubernetes' own is carried inside", () =>
     };
     expect(reach(place)).toMatchObject({
       message:
-        'virtualclusterinstances.management.postern "v1" is forbidden: this user name means something else inside',
+        'virtualclusterinstances.management.postern "v1" is forbidden: this username is reserved in virtual clusters',
     });
     expect(reach({ project: "a", space: "s1" })).toMatchObject({
-      message: 'spaceinstances.management.postern "s1" is forbidden: this user name means something else inside',
+      message: 'spaceinstances.management.postern "s1" is forbidden: this username is reserved in virtual clusters',
     });
   });
 

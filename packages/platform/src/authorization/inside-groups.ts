@@ -41,7 +41,7 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, sources: In
   if (user.name === "" || isReserved(user.name)) {
     const { resource, name } = instanceAt(place);
     const target = { group: sources.names.managementGroup, resource };
-    throw forbiddenRequestError(target, name, "this user name means something else inside");
+    throw forbiddenRequestError(target, name, "this username is reserved in virtual clusters");
   }
   const roles = insideClusterRoles(user, place, sources).map(sources.names.insideRoleGroup);
   const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !standsForRole(group, sources.names));

@@ -35,8 +35,8 @@ const MASTERS: PlatformDecision = { verdict: "allow", code: "masters", reason: "
 
 const REFUSALS = {
   "key-refused": "the access key is no longer accepted",
-  "out-of-scope": "the scope of the access key does not open this request",
-  "out-of-rules": "the rules of the access key do not open this request",
+  "out-of-scope": "the scope of the access key does not allow this request",
+  "out-of-rules": "the rules of the access key do not allow this request",
 } as const;
 
 export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuthorizer {

@@ -29,7 +29,8 @@ export function createCertificateRefusal(
       if (parent === undefined) return "the key it was issued to does not exist";
       const why = keys.refusalOf(parent);
       if (why !== undefined) return `the key it was issued to is refused: ${why}`;
-      if (!certificateIsWithin(issuedTo, parent.restrictions, names)) return "reaches beyond the key it was issued to";
+      if (!certificateIsWithin(issuedTo, parent.restrictions, names))
+        return "has more permissions than the key it was issued to";
     }
     return undefined;
   };

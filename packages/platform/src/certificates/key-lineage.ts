@@ -75,14 +75,14 @@ export function createLineageJudge({ keys, certificates, names }: LineageSources
     const key = keys.byUid(maker.uid);
     if (key === undefined) return "the key it was created with does not exist";
     const why = keys.refusalOf(key);
-    if (why !== undefined) return `the key it was made with is refused: ${why}`;
+    if (why !== undefined) return `the key it was created with is refused: ${why}`;
     if (place === undefined || certificateIsWithin(place, key.restrictions, names)) return undefined;
     return "has more permissions than the key it was created with";
   };
   const refusalOfCertificates = ({ certificates: serials }: KeyLineage): string | undefined => {
     const isOver = (serial: string): boolean =>
       certificates.refusalOf(serial, certificates.find(serial)?.instanceUid ?? "") !== undefined;
-    return serials.some(isOver) ? "the certificate it was made with is good no more" : undefined;
+    return serials.some(isOver) ? "the certificate it was created with is not valid any more" : undefined;
   };
   return {
     refusalOf(lineage) {

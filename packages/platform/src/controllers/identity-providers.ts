@@ -1,4 +1,4 @@
-// Says in the status of every identity provider whether people can sign in, and what its client needs to know of this server.
+// Says in the status of every identity provider whether users can sign in, and what its client needs to know of this server.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -39,7 +39,7 @@ export function createIdentityProviderController(deps: IdentityProviderControlle
     const fault = provider.isOff ? "the provider is disabled" : await client.faultOf(provider);
     const state: ConditionState =
       fault === undefined
-        ? { type: "Ready", holds: true, reason: "Ready", message: "people can sign in" }
+        ? { type: "Ready", holds: true, reason: "Ready", message: "users can sign in" }
         : { type: "Ready", holds: false, reason: provider.isOff ? "Disabled" : "DiscoveryFailed", message: fault };
     // The store holds no other kind under this resource.
     const before = (object as IdentityProvider).status;

@@ -29,7 +29,7 @@ export async function checkCertificates(configuration: Configuration, now: numbe
   const caPath = join(dataDir, "ca.crt");
   const external = parseHostAndPort(externalHostname)?.host;
   const names = external === undefined ? [] : [external];
-  const own = "move tls.crt away: the next start makes another one";
+  const own = "move tls.crt away: the next start creates another one";
   const shown: Shown[] = [
     { check: "authority", path: caPath, keyPath: join(dataDir, "ca.key"), remedy: "see docs/operations/replicas.md" },
     tlsCertFile === ""
@@ -77,7 +77,7 @@ async function checkOne(shown: Shown, now: number): Promise<readonly Finding[]> 
   try {
     certificate = new X509Certificate(text);
   } catch {
-    return [fault(check, `${path} is no PEM certificate`, remedy)];
+    return [fault(check, `${path} is not a PEM certificate`, remedy)];
   }
   const findings = [checkTime(shown, certificate, now)];
   const keyFault = await faultOfKey(shown, certificate);

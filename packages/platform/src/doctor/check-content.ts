@@ -23,7 +23,7 @@ export async function checkContent(configuration: Configuration): Promise<readon
     server = await openStoppedServer(configuration);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    return [fault("key ring", error.message, "put back the server key that is kept apart from the backups")];
+    return [fault("key ring", error.message, "restore your separate copy of the server key")];
   }
   await using stopped = server;
   const clusters = connectedClusters(stopped);
@@ -109,5 +109,5 @@ function answerFinding(check: string, server: string, status: number, remedy: st
   if (status === 401) return fault(check, `${server} refuses the credential of its kubeconfig`, remedy);
   // Whether it may be asked is for the cluster to say; that it answers is known then.
   if (status < 400 || status === 403) return ok(check, `${server} answers`);
-  return warning(check, `${server} answers with code ${status} when asked if it is ready`, "look at that cluster");
+  return warning(check, `${server} answers with code ${status} on its readiness check`, "look at that cluster");
 }

@@ -53,7 +53,7 @@ async function checkAccess(configuration: Configuration, directory: Stats): Prom
     // A group may read what a mounted Secret or a credential of systemd holds: that is how they are handed over.
     const isMounted = !path.startsWith(dataDir) && (file.mode & 0o037) === 0;
     if ((file.mode & OTHERS) !== 0 && !isMounted) {
-      findings.push(fault("files", `${path} holds secrets, and others may read or write it`, `chmod 600 ${path}`));
+      findings.push(fault("files", `${path} contains secrets, and others may read or write it`, `chmod 600 ${path}`));
     }
     if (process.getuid !== undefined && process.getuid() !== 0 && file.uid !== process.getuid()) {
       const remedy = `run the doctor as the user that runs the server, or chown ${path}`;
@@ -62,7 +62,7 @@ async function checkAccess(configuration: Configuration, directory: Stats): Prom
   }
   return findings.length > 0
     ? findings
-    : [ok("files", `${count} files with secrets in ${dataDir} are their owner's alone`)];
+    : [ok("files", `${count} files with secrets in ${dataDir} are accessible only by their owner`)];
 }
 
 /** Kubernetes gives a volume to the group of the pod (`fsGroup`): it belongs to root, and that group alone may write to it. */
@@ -75,11 +75,11 @@ async function checkServerKey(configuration: Configuration): Promise<Finding> {
   const path = serverKeyPath(configuration);
   try {
     if ((await readServerSecret(configuration)) === undefined) {
-      return skipped("server key", `${path} is not there: the first start makes it`);
+      return skipped("server key", `${path} does not exist: the first start creates it`);
     }
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    return fault("server key", error.message, "put back the copy that is kept apart from the backups");
+    return fault("server key", error.message, "restore your separate copy");
   }
   if (configuration.serverKeyCommand === "" && path === join(configuration.dataDir, "server.key")) {
     return warning(
@@ -88,13 +88,13 @@ async function checkServerKey(configuration: Configuration): Promise<Finding> {
       "keep it elsewhere in production, with --server-key-file or --server-key-command, and a copy in a safe place",
     );
   }
-  return ok("server key", "the server key can be read, and does not lie beside the store");
+  return ok("server key", "the server key can be read, and is not beside the store");
 }
 
 async function checkRoom(dataDir: string): Promise<Finding> {
   const { bavail, bsize } = await statfs(dataDir);
   const free = bavail * bsize;
-  const message = `${Math.floor(free / MEBIBYTE)} MiB are free where ${dataDir} lies`;
+  const message = `${Math.floor(free / MEBIBYTE)} MiB are free on the disk of ${dataDir} lies`;
   if (free < LITTLE_ROOM) return fault("disk", message, "make room: writes fail when it is full");
   return free < ENOUGH_ROOM
     ? warning("disk", message, "make room: backups and the audit log need some")

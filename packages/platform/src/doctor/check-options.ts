@@ -16,11 +16,11 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   warn(
     isOpen && externalHostname === "",
     "the server listens on all addresses, and kubeconfigs name 127.0.0.1",
-    "set --external-hostname to the name that people use",
+    "set --external-hostname to the name that clients use",
   );
   warn(
     securePort === 0 && externalHostname !== "" && parseHostAndPort(externalHostname)?.port !== undefined,
-    "--external-hostname names a port, and --secure-port 0 takes another one at each start",
+    "--external-hostname has a port, but --secure-port 0 uses another one at each start",
     "set --secure-port",
   );
   warn(
@@ -42,8 +42,8 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   );
   warn(
     isEtcd && etcd.newInstallation,
-    "--etcd-new-installation is set: with a wrong prefix the next start makes an empty installation",
-    "leave it out, now that there is one",
+    "--etcd-new-installation is set: with a wrong prefix the next start creates an empty installation",
+    "leave it out, since the installation exists now",
   );
   if (isEtcd && (etcd.certFile === "") !== (etcd.keyFile === "")) {
     findings.push(fault(CHECK, "--etcd-certfile and --etcd-keyfile belong together", "give both, or neither"));
@@ -51,7 +51,7 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   warn(
     store.kind === "memory",
     "the store is in memory: all data is lost when the server stops",
-    "use --store sqlite or etcd for what has to last",
+    "use --store sqlite or etcd for data that must persist",
   );
   warn(
     bootstrap.dir === "" && bootstrap.drift === "overwrite",
@@ -60,7 +60,7 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   );
   warn(
     configuration.previousServerKeyFile !== "",
-    "--previous-server-key-file is set: two server keys open the key ring",
+    "--previous-server-key-file is set: two server keys decrypt the key ring",
     "run `postern encryption-key rotate`, and leave the option out once no start needs it",
   );
   if (findings.length === 0) findings.push(ok(CHECK, "no option contradicts another"));

@@ -46,8 +46,8 @@ export async function checkServer(configuration: Configuration): Promise<readonl
   } catch (error) {
     if (error instanceof KubeconfigError) return [fault("server", error.message, `put ${path} back in order`)];
     const why = error instanceof Error ? error.message : String(error);
-    const remedy = "check its log, its address and the certificate that it shows";
-    return [fault("server", `a server runs, and does not answer as its kubeconfig says: ${why}`, remedy)];
+    const remedy = "check its log, its address and its certificate";
+    return [fault("server", `a server runs, but does not respond as its kubeconfig says: ${why}`, remedy)];
   }
 }
 
@@ -73,7 +73,7 @@ async function checkReached(client: ApiClient, { platform }: Configuration): Pro
     }),
   );
   const all = findings.flat();
-  return all.length > 0 ? all : [ok("clusters", "everything that the server reaches answers")];
+  return all.length > 0 ? all : [ok("clusters", "the server can reach all its dependencies")];
 }
 
 function phaseFinding(resource: string, item: JsonObject): readonly Finding[] {
@@ -84,7 +84,7 @@ function phaseFinding(resource: string, item: JsonObject): readonly Finding[] {
   const { namespace, name } = metadata ?? {};
   const check = `${resource.replace(/s$/, "")} ${namespace === undefined ? "" : `${String(namespace)}/`}${String(name)}`;
   return [
-    warning(check, `${String(phase)}: ${String(reason)} ${String(message)}`.trim(), "mend what the message names"),
+    warning(check, `${String(phase)}: ${String(reason)} ${String(message)}`.trim(), "fix what the message names"),
   ];
 }
 

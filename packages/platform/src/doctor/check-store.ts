@@ -52,7 +52,7 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
     case "in use":
       return only(ok("store", `a server runs on ${path}, and checks it once a day while it does`));
     case "foreign":
-      return only(fault("store", `${path} is the database of another program`, "correct --store or --data-dir"));
+      return only(fault("store", `${path} is the database of another application`, "correct --store or --data-dir"));
     case "damaged":
       return only(fault("store", `${path} is damaged: ${found.fault}`, restore));
     case "unreadable":
@@ -67,7 +67,7 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
   const { version, newestVersion, bytes } = found;
   const whole = `${path} is whole, ${Math.ceil(bytes / MEBIBYTE)} MiB, format ${version}`;
   if (version === newestVersion) return { findings: [ok("store", whole)], isReadable: true };
-  const message = `${whole}; the next start brings it to format ${newestVersion}, and releases before cannot open it then`;
+  const message = `${whole}; the next start migrates it to format ${newestVersion}, and releases before cannot open it then`;
   return only(warning("store", message, "make a backup first: see docs/operations/upgrading.md"));
 }
 
@@ -93,7 +93,7 @@ async function checkEtcd(endpoints: readonly string[], configuration: Configurat
     findings.push(fault("etcd", versionFault, "install that release: see docs/operations/upgrading.md"));
   }
   if (!isInstalled) {
-    const message = `nothing lies below ${etcd.prefix}: no server has started there`;
+    const message = `there is nothing below ${etcd.prefix}: no server has started there`;
     findings.push(warning("etcd", message, "check --etcd-prefix"));
   }
   findings.push(neighbourFinding(neighbour, configuration));
@@ -107,7 +107,10 @@ const CA_REMEDY = "set --etcd-cafile to the CA that signed the certificate of et
 const UNREACHABLE: { readonly [reason in UnreachableReason]: readonly [message: string, remedy: string] } = {
   "nothing listens": ["nothing listens there", "start etcd, or correct its address in --store"],
   "unknown host": ["its name cannot be resolved", "correct its name in --store, or the DNS of this machine"],
-  "no answer in time": ["it does not answer in time", "check that etcd runs, and the network and firewalls in between"],
+  "no answer in time": [
+    "it does not respond in time",
+    "check that etcd runs, and the network and firewalls in between",
+  ],
   "untrusted certificate": ["its certificate is not signed by the CA in --etcd-cafile", CA_REMEDY],
   "expired certificate": [
     "its certificate, or the CA that signed it, has expired",
@@ -121,7 +124,7 @@ const UNREACHABLE: { readonly [reason in UnreachableReason]: readonly [message: 
     "its certificate is for other names",
     "add the name to the certificate of etcd (subjectAltName), or use one of its names in --store",
   ],
-  "no TLS": ["it speaks no TLS", "turn on TLS in etcd (--cert-file, --key-file), or remove --etcd-cafile"],
+  "no TLS": ["it does not use TLS", "turn on TLS in etcd (--cert-file, --key-file), or remove --etcd-cafile"],
   "TLS only": ["it closes connections without TLS", CA_REMEDY],
   "client certificate missing": [
     "it requires a client certificate",
@@ -163,7 +166,7 @@ function checkMember(member: EtcdMember, { answering, all, alarms }: Cluster): r
   const share = bytes / quotaBytes;
   const size = `${Math.ceil(bytes / MEBIBYTE)} of ${Math.floor(quotaBytes / MEBIBYTE)} MiB`;
   if (share > NEARLY_FULL) {
-    const message = `the database of ${address} has ${size}: beyond that etcd takes no writes`;
+    const message = `the database of ${address} has ${size}: above that etcd refuses writes`;
     findings.push(warning("etcd", message, "compact and defragment it, or raise --quota-backend-bytes of etcd"));
   }
   return findings.length > 0 ? findings : [ok("etcd", `${address} runs etcd ${version}, and its database has ${size}`)];
@@ -181,7 +184,7 @@ function alarmFinding(alarm: string): Finding {
   };
   return fault(
     "etcd",
-    `etcd has raised the alarm ${alarm}, and takes no writes`,
+    `etcd has raised the alarm ${alarm}, and refuses writes`,
     remedies[alarm] ?? "see the documentation of etcd",
   );
 }
@@ -190,8 +193,8 @@ function neighbourFinding(neighbour: EtcdExamination["neighbour"], { etcd }: Con
   if (neighbour === undefined) return ok("etcd neighbours", "no other program has keys in this etcd");
   const who =
     neighbour.example === undefined
-      ? "this user of etcd sees its own keys alone"
-      : `others have keys below ${neighbour.example}`;
+      ? "this etcd user sees only its own keys"
+      : `other applications have keys below ${neighbour.example}`;
   if (etcd.compaction === "always") {
     const remedy = "set --etcd-compaction unless-shared, and --auto-compaction-retention of etcd";
     return warning("etcd neighbours", `${who}, and this server compacts their history too`, remedy);

@@ -13,6 +13,6 @@ export function clockFinding(whose: string, offsetMs: number | undefined): reado
   const seconds = Math.round(Math.abs(offsetMs) / 1000);
   if (seconds * 1000 <= UNSURE_MS) return [ok("clock", `the clock agrees with that of ${whose}`)];
   const message = `the clock of ${whose} is ${seconds} seconds ${offsetMs > 0 ? "ahead of" : "behind"} that of this machine`;
-  const remedy = "let both follow the same time servers (NTP)";
+  const remedy = "synchronise both with the same time servers (NTP)";
   return [seconds * 1000 < WRONG_MS ? warning("clock", message, remedy) : fault("clock", message, remedy)];
 }

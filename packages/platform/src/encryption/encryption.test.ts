@@ -42,7 +42,7 @@ describe("the key ring", () => {
   it("opens under its server key alone, and says which one that is", async () => {
     const storage = createMemoryStorage();
     const { serverKeys } = await open(storage);
-    await expect(open(storage, [OTHER_KEY])).rejects.toThrow(new RegExp(`sealed under server key ${serverKeys[0]}`));
+    await expect(open(storage, [OTHER_KEY])).rejects.toThrow(new RegExp(`encrypted with server key ${serverKeys[0]}`));
     await expect(open(storage, [OTHER_KEY])).rejects.toBeInstanceOf(KeyRingError);
   });
 

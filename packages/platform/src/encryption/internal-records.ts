@@ -77,7 +77,7 @@ export function createInternalRecords(
       text = open(entry);
     }
     const record: unknown = text === undefined ? undefined : JSON.parse(text);
-    if (!isJsonObject(record)) throw new Error(`${entry.key} cannot be opened with the keys on the key ring`);
+    if (!isJsonObject(record)) throw new Error(`${entry.key} cannot be decrypted with the keys on the key ring`);
     return record;
   }
 

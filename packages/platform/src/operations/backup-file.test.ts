@@ -144,7 +144,7 @@ describe("a backup", () => {
 
   it("is not written over a file, nor left half written", async () => {
     const { path } = await backUp("once");
-    await expect(backUp("once")).rejects.toThrow(`${path} exists already`);
+    await expect(backUp("once")).rejects.toThrow(`${path} already exists`);
     const failing = (async function* () {
       yield Buffer.from("half");
       throw new Error("the store is gone");

@@ -57,7 +57,7 @@ export function decodeHeader(bytes: Uint8Array): BackupHeader {
 }
 
 export const damagedHeader = (): BackupError =>
-  new BackupError("the file is damaged, or no backup of Postern: its head cannot be read; take another copy of it");
+  new BackupError("the file is damaged or not a backup of Postern: its header cannot be read; use another copy");
 
 function parse(bytes: Uint8Array) {
   try {

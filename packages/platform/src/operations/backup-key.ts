@@ -55,7 +55,7 @@ async function keyOfPassphrase(passphrase: string, salt: Uint8Array): Promise<Ba
   const text = passphrase.trim();
   if (text.length < MIN_PASSPHRASE_LENGTH) {
     throw new BackupError(
-      `the passphrase has fewer than ${MIN_PASSPHRASE_LENGTH} characters: take a longer one, such as 32 random bytes in base64`,
+      `the passphrase has fewer than ${MIN_PASSPHRASE_LENGTH} characters: use a longer one, such as 32 random bytes in base64`,
     );
   }
   const secret = await new Promise<Uint8Array>((resolve, reject) => {

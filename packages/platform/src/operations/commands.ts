@@ -42,7 +42,7 @@ export async function backupStore(
     throw inUse(
       error,
       configuration,
-      "give --kubeconfig in place of --data-dir, which backs it up through that server, or stop it",
+      "use --kubeconfig instead of --data-dir to back it up through the server, or stop the server",
     );
   });
   const { disk: storage, cache, core, serverKeys } = server;
@@ -102,7 +102,7 @@ export async function restoreStore(options: RestoreOptions): Promise<RestoreOutc
   const passphrase = await readPassphrase(passphraseFile);
   const key = await findBackupKey(header.key, { server: serverKey, passphrase });
   if (key === undefined) {
-    throw new BackupError("the backup is encrypted under a passphrase: name its file with --backup-key-file");
+    throw new BackupError("the backup is encrypted with a passphrase: pass its file with --backup-key-file");
   }
   const policy = await policyOf(choice, serverKeys);
   assertListIsNewer(header, policy);
@@ -142,13 +142,13 @@ export async function copyBetween(
   onProgress?: ReportProgress,
 ): Promise<ContentSummary> {
   if (from.store.kind === "memory") {
-    throw new BackupError("a store in memory is nowhere but in its server: name a database file or etcd with --from");
+    throw new BackupError("a store in memory exists only in its server: use a database file or etcd for --from");
   }
   if (from.store.kind === "sqlite" && !(await exists(from.store.path))) {
     throw new BackupError(`${from.store.path} does not exist: correct --from`);
   }
   const { storage, election } = await openStore(from, { isReadOnly: true }).catch((error: unknown) => {
-    throw inUse(error, from, "stop it, since what it writes meanwhile would be missing from the copy");
+    throw inUse(error, from, "stop it, because the copy would miss its writes");
   });
   await using source = storage;
   await assertFilled(source);
@@ -160,7 +160,7 @@ export async function copyBetween(
   const server = await election.leader(CONTROLLERS);
   if (server !== undefined) {
     throw new BackupError(
-      `a server runs on the store that --from names (${server}), and what it writes meanwhile would be missing from the copy: stop all servers on it; one that was killed counts for ten seconds more`,
+      `a server runs on the store of --from (${server}), and the copy would miss its writes: stop all servers on it; a killed server counts for ten more seconds`,
     );
   }
   const name = from.store.kind === "etcd" ? from.store.endpoints.join(",") : from.store.path;

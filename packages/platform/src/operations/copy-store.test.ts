@@ -91,7 +91,7 @@ describe("a copy of a store", () => {
     await expect(copyBetween(sqlite, inEtcd, signal)).rejects.toThrow(/not empty/);
     const back = await configure(dataDir, "sqlite:back.db");
     expect(await copyBetween(inEtcd, back, signal)).toEqual(copied);
-    await expect(copyBetween(inEtcd, back, signal)).rejects.toThrow(/exists already/);
+    await expect(copyBetween(inEtcd, back, signal)).rejects.toThrow(/already exists/);
     expect(await statusFor(key, back)).toBe(201);
 
     // As if an earlier release had written it, for whom a mark would be one of a newer one.
@@ -116,7 +116,7 @@ describe("a copy of a store", () => {
     const damaged = join(root, "damaged");
     await writeFile(damaged, (await readFile(out)).subarray(0, -1));
     const elsewhere = await configure(restoredDir, address, { "etcd-prefix": "/elsewhere" });
-    await expect(restoreStore({ configuration: elsewhere, file: damaged, choice })).rejects.toThrow(/not whole/);
+    await expect(restoreStore({ configuration: elsewhere, file: damaged, choice })).rejects.toThrow(/incomplete/);
     await using place = await openEtcdStorage({ endpoints: etcd.endpoints, prefix: "/elsewhere" });
     expect((await place.list("")).entries).toEqual([]);
     const report = await restoreStore({ configuration: restored, file: out, choice });

@@ -15,7 +15,7 @@ export async function copyStore(
   onProgress: ReportProgress = () => {},
 ): Promise<ContentSummary> {
   if (!(await canBeFilled(to))) {
-    throw new BackupError("the store that --to names is not empty: name a new one, nothing was written");
+    throw new BackupError("the store of --to is not empty: use a new one; nothing was written");
   }
   const total = await countEntries(from);
   const [copying, comparing] = [
@@ -34,7 +34,7 @@ export async function copyStore(
   const found = await summarizeStore(to, signal, comparing);
   if (!sameContent(copied, found)) {
     throw new BackupError(
-      `the copy differs: ${copied.entries} entries were read and ${found.entries} are there (SHA-256 ${copied.sha256} and ${found.sha256}): empty the store that --to names and try again`,
+      `the copy differs: ${copied.entries} entries were read and ${found.entries} are there (SHA-256 ${copied.sha256} and ${found.sha256}): empty the store of --to and try again`,
     );
   }
   return copied;

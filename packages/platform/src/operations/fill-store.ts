@@ -22,14 +22,14 @@ async function fillOne(storage: Storage, { key, value }: BackupEntry): Promise<v
   } catch (error) {
     if (error instanceof ValueTooLargeError) {
       throw new BackupError(
-        `${key} is too large for this store (${error.message}): make that object smaller where it comes from, or choose a database file, which takes larger ones`,
+        `${key} is too large for this store (${error.message}): make the object smaller in the source, or use a database file, which has no such limit`,
         { cause: error },
       );
     }
     if (!(error instanceof KeyExistsError)) throw error;
     const current = error.current ?? (await storage.get(key));
     if (current !== undefined && Buffer.compare(current.value, value) === 0) return;
-    throw new BackupError(`${key} is in the store already, with another content: empty the store and try again`, {
+    throw new BackupError(`${key} is already in the store, with other content: empty the store and try again`, {
       cause: error,
     });
   }

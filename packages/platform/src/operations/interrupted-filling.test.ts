@@ -15,7 +15,7 @@ const { signal } = new AbortController();
 /** More than etcd takes, and the last to come: everything else has been written by then. */
 const LARGE_KEY = "/registry/zzz";
 const TOO_LARGE = /\/registry\/zzz is too large for this store \(the value has 2097152 bytes, more than \d+\)/;
-const ANOTHER = /part of another restore or copy, which was interrupted: run that one again/;
+const ANOTHER = /part of another restore or copy, which was interrupted: run that command again/;
 const UNFINISHED = /part of a restore or copy that was interrupted: run the same/;
 
 describe.skipIf(whyNoEtcd() !== undefined)("a store whose filling was interrupted", () => {

@@ -45,13 +45,13 @@ export function decodeKeysInForce(text: string, serverKeys: readonly Uint8Array[
   };
   if (!serverKeys.some(isSignedUnder)) {
     throw new BackupError(
-      "the list of --revocations is damaged, or was made under another server key: take another copy of it, or give the server key that it was made under with --server-key-file, and the one of the backup with --previous-server-key-file",
+      "the list of --revocations is damaged, or was created with another server key: use another copy, or pass the server key of the list with --server-key-file, and that of the backup with --previous-server-key-file",
     );
   }
   const list = parseJson(content);
   const { version, takenAt, keys, certificates }: JsonObject = isJsonObject(list) ? list : {};
   if (version !== VERSION || typeof takenAt !== "number") {
-    throw new BackupError("the list of --revocations was made by another release: use that one");
+    throw new BackupError("the list of --revocations was created by another release: use that release");
   }
   return { takenAt, keys: objectsOf(keys).map(readKey), certificates: textsOf(certificates) };
 }

@@ -42,8 +42,8 @@ export async function* readBackup(
   if (checkOf(fileKey, FILE_CHECK) !== header.check) {
     throw new BackupError(
       header.key.from === "server"
-        ? "the backup is encrypted under another server key: put the server.key of its server in place"
-        : "the backup is encrypted under another passphrase: correct --backup-key-file",
+        ? "the backup is encrypted with another server key: use the server.key of its server"
+        : "the backup is encrypted with another passphrase: correct --backup-key-file",
     );
   }
   const opener = createChunkOpener(fileKey, head);
@@ -66,10 +66,10 @@ export async function* readBackup(
 }
 
 const damaged = (): BackupError =>
-  new BackupError("the backup is damaged: it is not what was written; nothing was restored, take another copy of it");
+  new BackupError("the backup is damaged: its content has changed; nothing was restored, use another copy");
 
 const truncated = (): BackupError =>
-  new BackupError("the backup is not whole: its end is missing; nothing was restored, take another copy of it");
+  new BackupError("the backup is incomplete: its end is missing; nothing was restored, use another copy");
 
 async function readHead(reader: ByteReader): Promise<{ readonly header: BackupHeader; readonly head: Uint8Array }> {
   const start = Buffer.from(await reader.read(MAGIC.length + 4));

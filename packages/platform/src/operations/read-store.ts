@@ -61,7 +61,7 @@ async function listAfter(storage: Storage, key: string, revision: Revision, sign
   } catch (error) {
     if (!(error instanceof RevisionCompactedError)) throw error;
     throw new BackupError(
-      `the store forgot revision ${revision} while it was read: whatever takes the backup reads too slowly; try again`,
+      `the store forgot revision ${revision} while it was read: the backup is received too slowly; try again`,
       { cause: error },
     );
   }

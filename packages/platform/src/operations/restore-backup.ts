@@ -31,14 +31,14 @@ export function assertListIsNewer({ takenAt }: Pick<BackupHeader, "takenAt">, po
   if (policy.type !== "in-force" || policy.list.takenAt >= takenAt) return;
   const [list, backup] = [policy.list.takenAt, takenAt].map((at) => new Date(at).toISOString());
   throw new BackupError(
-    `the list of keys is from ${list} and the backup from ${backup}: take a list that is newer than the backup, or none and --keep-keys if nothing was revoked since`,
+    `the list of keys is from ${list} and the backup from ${backup}: use a list that is newer than the backup, or --keep-keys if nothing was revoked since`,
   );
 }
 
 export async function restoreBackup(options: RestoreBackupOptions): Promise<RestoreReport> {
   const { path, header, key, policy, storage } = options;
   if (!(await canBeFilled(storage))) {
-    throw new BackupError("the store is not empty: restore into a new one, nothing was written");
+    throw new BackupError("the store is not empty: restore into a new one; nothing was written");
   }
   const restore = createEntryRestorer(policy, header.prefixes);
   const keys = { kept: 0, disabled: 0, "left out": 0 };

@@ -24,7 +24,9 @@ export async function fillNewStore<T>(
 ): Promise<T> {
   const { store } = configuration;
   if (store.kind === "memory") {
-    throw new BackupError("a store in memory ends with this command: name a database file or etcd with --store");
+    throw new BackupError(
+      "a store in memory is lost at the end of this command: use a database file or etcd for --store",
+    );
   }
   if (store.kind === "etcd") {
     return await fillOpened(configuration, async (storage) => {
@@ -66,7 +68,7 @@ export async function fillNewStore<T>(
 /** What a database left behind would be taken for the newest state of the one that is written here. */
 async function assertFree(path: string): Promise<void> {
   if (await exists(path)) {
-    throw new BackupError(`${path} exists already: name a new place for the store, nothing was written`);
+    throw new BackupError(`${path} already exists: use a new place for the store; nothing was written`);
   }
   const log = `${path}-wal`;
   if (await exists(log)) {
@@ -103,5 +105,5 @@ async function fillOpened<T>(configuration: Configuration, fill: (storage: Stora
 
 const noRoom = (store: Configuration["store"]): string =>
   store.kind === "sqlite"
-    ? `the disk is full: make room in ${dirname(store.path)} and run the same command again; nothing of it was left there`
-    : "etcd has no room for all of it: raise its --quota-backend-bytes, and run the same command again, which goes on with what is there";
+    ? `the disk is full: free space in ${dirname(store.path)} and run the same command again; no data was left there`
+    : "etcd has not enough space: raise its --quota-backend-bytes, and run the same command again, which continues";

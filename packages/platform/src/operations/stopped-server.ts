@@ -48,7 +48,7 @@ export async function openStoppedServer(
     teardown.use(disk);
     await assertFilled(disk);
     if (await isFirstStart(disk)) {
-      throw new ConfigurationError(`the store is empty, no server has started on it: correct ${flags}`);
+      throw new ConfigurationError(`the store is empty; no server has started on it: correct ${flags}`);
     }
     const { clock, scheduler, random } = systemRuntime;
     const ignore = (): void => undefined;

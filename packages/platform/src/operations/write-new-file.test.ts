@@ -33,7 +33,7 @@ it("two at once under one name leave one of them whole, and the other is refused
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
   const refused = outcomes.find((outcome) => outcome.status === "rejected");
   expect(refused?.reason).toBeInstanceOf(BackupError);
-  expect(refused?.reason.message).toMatch(/exists already and is not overwritten/);
+  expect(refused?.reason.message).toMatch(/already exists and is not overwritten/);
   const winner = outcomes[0]?.status === "fulfilled" ? "first-" : "second";
   expect(await readFile(path, "utf8")).toBe(winner.repeat(1000));
   expect(await readdir(folder)).toEqual(["backup"]);

@@ -38,7 +38,7 @@ export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Arra
 }
 
 const existing = (path: string, cause?: unknown): BackupError =>
-  new BackupError(`${path} exists already and is not overwritten: name another file`, { cause });
+  new BackupError(`${path} already exists and is not overwritten: use another file`, { cause });
 
 /** Others come from what the chunks are read from. */
 const FILE_FAILURES: ReadonlySet<string> = new Set([

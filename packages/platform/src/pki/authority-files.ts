@@ -36,7 +36,7 @@ export async function loadOrCreateAuthority(
   }
   if (certificatePem !== undefined) {
     throw new ConfigurationError(
-      `${certificatePath} has no private key beside it: restore ${keyPath} from a backup, or move the certificate away to have a new authority made (existing kubeconfigs then stop working)`,
+      `${certificatePath} has no private key beside it: restore ${keyPath} from a backup, or move the certificate away, and the server creates a new CA (existing kubeconfigs then stop working)`,
     );
   }
   const authority = createCertificateAuthority({
@@ -57,13 +57,13 @@ function loadAuthority(path: string, certificatePem: string, keyPem: string, clo
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError(
-      `the certificate authority ${path} cannot be used (${why}): restore it and its key from a backup, or move both away to have a new one made`,
+      `the certificate authority ${path} cannot be used (${why}): restore it and its key from a backup, or move both away, and the server creates a new one`,
       { cause: error },
     );
   }
   if (authority.notAfter <= clock.now()) {
     throw new ConfigurationError(
-      `the certificate authority ${path} expired at ${new Date(authority.notAfter).toISOString()}: move it and its key away to have a new one made, then hand out new kubeconfigs`,
+      `the certificate authority ${path} expired at ${new Date(authority.notAfter).toISOString()}: move it and its key away, and the server creates a new one; then issue new kubeconfigs`,
     );
   }
   return authority;
@@ -74,7 +74,7 @@ function readAuthorityKey(path: string, pem: string) {
     return createPrivateKey(pem);
   } catch (cause) {
     throw new ConfigurationError(
-      `${path} is not a PEM private key: restore it from a backup, or move it away to have a new authority made`,
+      `${path} is not a PEM private key: restore it from a backup, or move it away, and the server creates a new CA`,
       { cause },
     );
   }

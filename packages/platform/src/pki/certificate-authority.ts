@@ -80,9 +80,9 @@ export function createCertificateAuthority(options: AuthorityOptions): Certifica
 export function authorityFromPem(certificatePem: string, privateKeyPem: string): CertificateAuthority {
   const certificate = parseOr("it is not a PEM certificate", () => new X509Certificate(certificatePem));
   const signingKey = parseOr("its private key is not a PEM private key", () => createPrivateKey(privateKeyPem));
-  if (!certificate.ca) throw new Error("it is not the certificate of an authority");
+  if (!certificate.ca) throw new Error("it is not a CA certificate");
   if (signingKey.asymmetricKeyType !== "ec") throw new Error("its private key is not an EC key");
-  if (!certificate.checkPrivateKey(signingKey)) throw new Error("certificate and private key do not belong together");
+  if (!certificate.checkPrivateKey(signingKey)) throw new Error("certificate and private key do not match");
   const { subject, subjectKeyIdentifier } = readAuthorityFields(certificate.raw);
   return {
     certificatePem,

@@ -26,9 +26,7 @@ export async function readConfiguredCertificate(
     createPrivateKey(privateKeyPem),
   );
   if (!certificate.checkPrivateKey(key)) {
-    throw new ConfigurationError(
-      `${certificatePath} and ${keyPath} do not belong together: give the key of the certificate`,
-    );
+    throw new ConfigurationError(`${certificatePath} and ${keyPath} do not match: use the key of the certificate`);
   }
   if (Date.parse(certificate.validTo) <= clock.now()) {
     throw new ConfigurationError(`${certificatePath} expired at ${certificate.validTo}: renew it`);

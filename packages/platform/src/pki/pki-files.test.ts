@@ -77,7 +77,7 @@ describe("the files of a certificate authority", () => {
     await load();
     const other = await loadOrCreateAuthority(workspace.path("other"), { commonName: "x", clock, random });
     workspace.write("pki/ca.key", other.privateKeyPem);
-    await expect(load()).rejects.toThrow(/do not belong together/);
+    await expect(load()).rejects.toThrow(/do not match/);
   });
 
   it("are refused once expired", async () => {
@@ -159,7 +159,7 @@ describe("a serving certificate that an operator brings along", () => {
     const { certificatePem, privateKeyPem } = await make();
     await expect(bring("x", privateKeyPem)).rejects.toThrow(/my\.crt is not a PEM certificate.*--tls-cert-file/);
     await expect(bring(certificatePem, "x")).rejects.toThrow(/my\.key is not .*--tls-private-key-file/);
-    await expect(bring(certificatePem, (await load()).privateKeyPem)).rejects.toThrow(/do not belong together/);
+    await expect(bring(certificatePem, (await load()).privateKeyPem)).rejects.toThrow(/do not match/);
     await expect(readConfiguredCertificate("/nowhere/a", "/nowhere/b", clock)).rejects.toThrow(
       /\/nowhere\/a is not there/,
     );
@@ -182,7 +182,7 @@ describe("a secret file", () => {
 
   it.each(["", "short", "x".repeat(64), "a".repeat(65)])("is refused and left alone when it holds %j", async (text) => {
     const path = workspace.write("server.key", text);
-    await expect(loadSecret()).rejects.toThrow(/server\.key does not hold the server key.*put back the copy/);
+    await expect(loadSecret()).rejects.toThrow(/server\.key does not hold the server key.*restore your separate copy/);
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 

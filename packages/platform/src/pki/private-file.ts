@@ -23,7 +23,7 @@ export async function readFileIfPresent(path: string, what: string): Promise<str
     const code = systemErrorCode(error);
     if (code === "ENOENT") return undefined;
     throw new ConfigurationError(
-      `cannot read ${what} in ${path} (${code ?? "unknown error"}): make the file readable by the user that runs the server`,
+      `cannot read ${what} in ${path} (${code ?? "unknown error"}): make the file readable for the user of the server`,
       { cause: error },
     );
   }
@@ -35,7 +35,7 @@ export async function ensurePrivateDirectory(path: string): Promise<void> {
     await makeDirectory(path);
   } catch (error) {
     throw new ConfigurationError(
-      `cannot make the directory ${path} (${systemErrorCode(error) ?? "unknown error"}): choose a place that the user who runs the server may write to`,
+      `cannot create the directory ${path} (${systemErrorCode(error) ?? "unknown error"}): choose a directory that the user of the server may write to`,
       { cause: error },
     );
   }
@@ -95,7 +95,7 @@ async function writeThrough(path: string, text: string, publish: (temporary: str
     const code = systemErrorCode(error) ?? "unknown error";
     const remedy =
       code === "EEXIST"
-        ? "it exists already and is not overwritten"
+        ? "it already exists and is not overwritten"
         : "check the directory's permissions and free space";
     throw new ConfigurationError(`cannot write ${path} (${code}): ${remedy}`, { cause: error });
   }

@@ -18,7 +18,7 @@ export async function readSecret(path: string, what: string): Promise<Uint8Array
   const secret = parseSecret(text);
   if (secret === undefined) {
     throw new ConfigurationError(
-      `${path} does not hold ${what} (64 hexadecimal digits): put back the copy that was kept apart from the backups; with a new one, existing access keys stop working`,
+      `${path} does not hold ${what} (64 hexadecimal digits): restore your separate copy; with a new one, existing access keys stop working`,
     );
   }
   return secret;

@@ -119,7 +119,9 @@ function readServingKey(path: string, pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    throw new ConfigurationError(`${path} is not a PEM private key: move it away to have a new one made`, { cause });
+    throw new ConfigurationError(`${path} is not a PEM private key: move it away, and the server creates a new one`, {
+      cause,
+    });
   }
 }
 
@@ -127,7 +129,9 @@ function readServingCertificate(path: string, pem: string): X509Certificate {
   try {
     return new X509Certificate(pem);
   } catch (cause) {
-    throw new ConfigurationError(`${path} is not a PEM certificate: move it away to have a new one made`, { cause });
+    throw new ConfigurationError(`${path} is not a PEM certificate: move it away, and the server creates a new one`, {
+      cause,
+    });
   }
 }
 

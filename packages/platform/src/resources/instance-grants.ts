@@ -1,4 +1,4 @@
-// Nobody hands out more of a virtual cluster or space than they have: the check on its owner, access list and roles inside.
+// The escalation check on owner, access list and roles of a virtual cluster or space: you can only grant permissions that you have.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -17,7 +17,7 @@ export type InstanceGrantsDeps = {
   readonly names: PlatformNames;
   readonly authorizer: Authorizer;
   readonly keys: Pick<AccessKeyIndex, "byId">;
-  /** As whom a user appears inside. */
+  /** The identity of a user inside. */
   readonly insideIdentity: (user: Parameters<typeof insideIdentity>[0], place: InstancePlace) => InsideIdentity;
 };
 
@@ -35,7 +35,7 @@ const SUBRESOURCES: {
   spaceinstances: [],
 };
 
-/** Throws 403. `old` is what an update starts from; who creates an instance for itself gives away what is its own. */
+/** Throws 403. `old` is what an update starts from; the creator of an instance owns all permissions in it. */
 export async function checkInstanceGrants(
   resource: InstanceResource,
   instance: KubeObject,
@@ -66,7 +66,7 @@ export async function checkInstanceGrants(
     for (const [verb, subresource] of pairs) {
       if (await isAllowed(verb, subresource)) continue;
       const right = subresource === "" ? verb : `${verb} ${subresource}`;
-      throw refuse(`${what} gives away ${JSON.stringify(right)}, which you may not do yourself`);
+      throw refuse(`${what} grants ${JSON.stringify(right)}, which you do not have`);
     }
   };
   /** Who has all that an owner has could become the owner. */
@@ -100,7 +100,7 @@ export async function checkInstanceGrants(
     const opensInside = (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", ""));
     if (!opensInside || !((await holds(everything)) || hasInside(clusterRole))) {
       throw refuse(
-        `spec.extraAccessRules[${at}] gives away ClusterRole ${JSON.stringify(clusterRole)}, which you do not have inside`,
+        `spec.extraAccessRules[${at}] grants ClusterRole ${JSON.stringify(clusterRole)}, which you do not have in the virtual cluster`,
       );
     }
   }

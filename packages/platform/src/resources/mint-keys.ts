@@ -50,7 +50,7 @@ export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMin
     const created = await accessKeys().store.create(context, "", object, { dryRun: false });
     // The answer to a create is the one place that shows the key.
     const { spec: shown, status } = created.decode() as OwnedAccessKey;
-    if (shown?.key === undefined) throw new Error("the store did not show the key that it made");
+    if (shown?.key === undefined) throw new Error("the store did not return the key that was created");
     return { key: shown.key, expiresAt: parseTimestamp(status?.expirationTimestamp ?? "") };
   };
   const mint: KeyMint["mint"] = async (draft, signal) =>
@@ -83,7 +83,7 @@ export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMin
         throw forbiddenRequestError(
           { group, resource: plural },
           "",
-          "the access key that asks has too many rules of its own",
+          "the access key of the request has too many rules",
         );
       return await create(
         {

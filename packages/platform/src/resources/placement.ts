@@ -48,7 +48,7 @@ export async function validatePlacement(
   return [
     forbiddenError(
       "spec.clusterRef.cluster",
-      `cluster ${JSON.stringify(cluster)} takes no new instances: it is unusable`,
+      `cluster ${JSON.stringify(cluster)} accepts no new instances: it is marked as unusable`,
     ),
   ];
 }

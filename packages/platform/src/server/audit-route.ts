@@ -36,7 +36,7 @@ function createAuditSearchHandler(path: string | undefined): Handler {
     if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
     const { limit, ...query } = readQuery(request.query);
     if (path === undefined) throw noFileError();
-    if (isSearching) throw tooManyRequestsError("another search of the audit log is under way on this server", 1);
+    if (isSearching) throw tooManyRequestsError("another search of the audit log is running on this server", 1);
     isSearching = true;
     try {
       const found = await newest(searchAuditLog(await withRotated(path), query), limit, signal);

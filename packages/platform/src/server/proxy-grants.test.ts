@@ -217,7 +217,7 @@ describe("security book 2: a key whose rules open a part is told what it may do 
     expect(await mayI({ verb: "delete", ...maps }, key)).toMatchObject({
       allowed: false,
       denied: true,
-      reason: "the rules of the access key do not open this request",
+      reason: "the rules of the access key do not allow this request",
     });
     expect(await mayI({ verb: "delete", ...maps })).toMatchObject({ allowed: true });
     expect(await mayI({ verb: "*", group: "*", resource: "*" }, key)).toMatchObject({ allowed: false });

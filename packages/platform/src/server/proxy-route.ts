@@ -138,7 +138,7 @@ async function toCluster(
   const cluster = lookup.cluster(name);
   if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);
   if (isLocalCluster(cluster)) {
-    throw badRequestError("the built-in cluster has no API of its own: its virtual clusters and spaces have");
+    throw badRequestError("the built-in cluster has no API: use those of its virtual clusters and spaces");
   }
   context.open?.keep({
     rights: destinations,
@@ -155,6 +155,6 @@ async function toCluster(
 /** Nobody comes in from outside as a part of the system. */
 function outsideIdentity({ name, groups }: UserInfo): UserInfo {
   if (isSystemName(name))
-    throw forbiddenPathError(`user ${JSON.stringify(name)} cannot reach into a connected cluster`);
+    throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be used in a connected cluster`);
   return { name, groups: groups.filter((group) => !isSystemName(group)) };
 }

@@ -138,9 +138,9 @@ function checkExchange(form: URLSearchParams): void {
   if (!["", ACCESS_TOKEN].includes(given("requested_token_type")))
     throw invalid(`the requested_token_type must be ${ACCESS_TOKEN}`);
   if (given("actor_token") !== "" || given("actor_token_type") !== "")
-    throw invalid("there is no delegation: leave the actor_token out");
+    throw invalid("delegation is not supported: leave out actor_token");
   if (given("scope") !== "")
-    throw new ExchangeRefusal("invalid_scope", "the trust rule decides about the scope: leave it out");
+    throw new ExchangeRefusal("invalid_scope", "the trust rule decides about the scope: leave out scope");
 }
 
 /** Throws ExchangeRefusal where several are named. */
@@ -152,11 +152,11 @@ function targetIn(form: URLSearchParams, names: PlatformNames): ExchangeTarget {
       .map((text) => (name === "resource" ? targetOfAddress(text, names) : targetOfName(text, names))),
   );
   const [first, ...others] = new Map(named.map((target) => [JSON.stringify(target), target])).values();
-  if (others.length > 0) throw new ExchangeRefusal("invalid_target", "one trust rule at a time is asked");
+  if (others.length > 0) throw new ExchangeRefusal("invalid_target", "name only one trust rule");
   return first ?? { kind: "cluster" };
 }
 
-const NO_RULE = "there is no such trust rule, or it is about another issuer";
+const NO_RULE = "there is no such trust rule, or it is for another issuer";
 
 /** `deploy`, `team/deploy`, or `team/*` for the only one of the project that takes the token. */
 function targetOfName(text: string, names: PlatformNames): ExchangeTarget {

@@ -72,7 +72,7 @@ async function verify(
 ): Promise<LoggedOut> {
   const token = decodeToken(text, ["jwt", "logout+jwt"]);
   const { iat, jti, sub, sid, nonce, events } = token.claims;
-  if (token.issuer !== provider.source.issuer) throw new TokenFault("the token is another issuer's (iss)");
+  if (token.issuer !== provider.source.issuer) throw new TokenFault("the token is from another issuer (iss)");
   if (!token.audiences.includes(provider.spec.clientId)) throw new TokenFault("the token is for another client (aud)");
   const { keys } = await issuerKeys.find(provider.source, (known) => candidateKeys(token, known).length === 0);
   if (!(await isSignedBy(token, candidateKeys(token, keys)))) throw new TokenFault("the signature is wrong");
@@ -80,12 +80,12 @@ async function verify(
   if (fault !== undefined) throw new TokenFault(fault);
   if (typeof iat !== "number" || now() - iat * 1000 > MAX_AGE_MS) throw new TokenFault("the token is too old (iat)");
   if (!isJsonObject(events) || !isJsonObject(events[EVENT]))
-    throw new TokenFault("the token is about no logout (events)");
+    throw new TokenFault("the token is not a logout token (events)");
   if (nonce !== undefined) throw new TokenFault("the token has a nonce");
   const isText = (value: unknown): value is string =>
     typeof value === "string" && value !== "" && value.length <= MAX_ID;
   if ((sub !== undefined && !isText(sub)) || (sid !== undefined && !isText(sid)) || (sub ?? sid) === undefined)
-    throw new TokenFault("the token says neither whose session ends, nor which (sub, sid)");
+    throw new TokenFault("the token names neither a user nor a session (sub, sid)");
   if (!isText(jti)) throw new TokenFault("the token has no jti");
   if (!(await take(provider, jti, Math.max(token.expiresAt, now() + MAX_AGE_MS))))
     throw new TokenFault("the token was used before (jti)");

@@ -76,13 +76,13 @@ export function faultOfOrigin(request: ApiRequest, session: string, ownUrl: stri
   const isRead = (request.method === "GET" || request.method === "HEAD") && request.upgrade === undefined;
   const site = headerOf(request, "sec-fetch-site");
   const isOwn = site === "" || site === "same-origin" || (isRead && site === "none");
-  if (!isOwn) return refused(`the browser says that it comes from elsewhere (Sec-Fetch-Site: ${shown(site)})`);
+  if (!isOwn) return refused(`the request was sent by another site (Sec-Fetch-Site: ${shown(site)})`);
   const origin = headerOf(request, "origin");
   if (origin !== "" && !isOwnOrigin(origin, request, ownUrl))
-    return refused(`it comes from a page of another origin (Origin: ${shown(origin)})`);
+    return refused(`the request was sent by a page of another origin (Origin: ${shown(origin)})`);
   const destination = headerOf(request, "sec-fetch-dest");
   if (!DESTINATIONS.includes(destination))
-    return refused(`a page cannot include what it asks for (Sec-Fetch-Dest: ${shown(destination)})`);
+    return refused(`the resource cannot be embedded in a page (Sec-Fetch-Dest: ${shown(destination)})`);
   if (isRead || isSameText(headerOf(request, CSRF_HEADER), csrfTokenOf(session))) return undefined;
   return refused("the header X-Postern-Csrf must have the csrfToken of GET /login/session");
 }

@@ -54,7 +54,7 @@ export function checkSameOrigin(request: ApiRequest, ownUrl: string): void {
   throw new ApiError({
     code: 403,
     reason: "Forbidden",
-    message: "the request does not come from a page of this server",
+    message: "the request was not sent by a page of this server",
   });
 }
 

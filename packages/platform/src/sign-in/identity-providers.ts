@@ -85,10 +85,10 @@ function refusalBy(
   grant: KeyGrant,
   isStillTheirs: () => boolean,
 ): KeyRefusal | undefined {
-  if (provider === undefined || provider.uid !== grant.ruleUid) return withdrawn("its identity provider is gone");
+  if (provider === undefined || provider.uid !== grant.ruleUid) return withdrawn("its identity provider is deleted");
   if (provider.isOff) return withdrawn("its identity provider is disabled");
-  if (provider.identity !== grant.terms) return withdrawn("its identity provider is another one now");
-  return isStillTheirs() ? undefined : withdrawn("the user does not sign in by this identity any more");
+  if (provider.identity !== grant.terms) return withdrawn("its identity provider was replaced");
+  return isStillTheirs() ? undefined : withdrawn("the user does not use this identity any more");
 }
 
 const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });

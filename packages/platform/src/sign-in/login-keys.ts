@@ -91,10 +91,10 @@ export const createMintChild =
     const parent = keys.find(presented);
     const record = parent && records.view.get(records.prefix + parent.name)?.decode();
     if (parent === undefined || record === undefined || keys.refusalOf(parent) !== undefined)
-      throw new SignInRefusal("the access key is not good", { isUnknown: true });
+      throw new SignInRefusal("the access key is not valid", { isUnknown: true });
     const { owner, id, uid, name, expiresAt: end = Number.POSITIVE_INFINITY } = parent;
     if (owner.kind === "user" && directory.user(owner.name)?.isBot === true)
-      throw new SignInRefusal("a bot does not sign in");
+      throw new SignInRefusal("a bot cannot sign in");
     // Its own kind: what is written there is checked like that of any other key.
     const { groups, scope, rules } = specOf(record) as AccessKeySpec;
     const left = Math.floor((end - clock.now()) / 1000);

@@ -24,8 +24,8 @@ import type { SignInPurpose, SignInTransaction } from "./sign-in-flow.ts";
 import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
 
 const CODE_MS = 60_000;
-const AGAIN = "This sign-in is over, or was begun in another browser. Begin it again.";
-const UNUSABLE = "The answer of the identity provider cannot be used. Try again later.";
+const AGAIN = "This sign-in has expired, or was started in another browser. Start again.";
+const UNUSABLE = "The response of the identity provider is invalid. Try again later.";
 const CLOCKS =
   "The clocks of the identity provider and of this server differ too much. Ask an administrator to set them.";
 
@@ -58,7 +58,7 @@ export function choosePage(purpose: SignInPurpose, deps: SignInRoutesDeps): ApiR
 <label for="key">Access key</label><input id="key" name="key" type="password" autocomplete="off" required>
 <button type="submit">Sign in</button></form>`
       : html``;
-  const none = html`<p>No identity provider is set up here.</p>`;
+  const none = html`<p>No identity provider is configured.</p>`;
   return pageResponse(
     "Sign in",
     html`${whatFor(purpose)}${usable.length === 0 ? none : html`<ul class="choices">${choices}</ul>`}${withKey}`,
@@ -68,7 +68,7 @@ export function choosePage(purpose: SignInPurpose, deps: SignInRoutesDeps): ApiR
 
 function whatFor(purpose: SignInPurpose): Html {
   if (purpose.kind === "browser") return html``;
-  return html`<p>After that you are asked whether a command line may act as you.</p>`;
+  return html`<p>Afterwards, confirm that the command line may act as you.</p>`;
 }
 
 const newTransaction = (purpose: SignInPurpose, { transactions }: SignInRoutesDeps): SignInTransaction => ({
@@ -121,18 +121,18 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
     return failurePage(status, text, cleared);
   };
   if (transaction === undefined || away === undefined || away.provider !== name)
-    return fail("no sign-in with this provider was begun in this browser", 400, AGAIN);
+    return fail("no sign-in with this provider was started in this browser", 400, AGAIN);
   const provider = providers.get(name);
   if (provider === undefined || provider.isOff)
-    return fail("the identity provider is gone or disabled", 404, "There is no such identity provider.");
+    return fail("the identity provider is deleted or disabled", 404, "There is no such identity provider.");
   const answer = new URL(callbackUrl(publicUrl(), name));
   answer.search = request.query.toString();
   noteProvider(context, deps, name);
   if (!isSameText(request.query.get("state") ?? "", away.state))
-    return fail("the state is not the one that was sent", 400, AGAIN);
+    return fail("the state is not the expected one", 400, AGAIN);
   const error = request.query.get("error");
   if (error !== null)
-    return fail(`the identity provider said ${error}`, 403, "The identity provider did not sign you in.");
+    return fail(`the identity provider responded: ${error}`, 403, "The identity provider did not sign you in.");
   try {
     const proof = await deps.service.enter(provider, await client.takeCode(provider, answer, away));
     noteUser(context, deps, proof.signedIn.user);
@@ -173,7 +173,7 @@ async function goOn(
   }
   const pending = transactions.secret();
   const isKept = await records.put("pending", pending, writeProof(proof), clock.now() + STEP_MS);
-  if (!isKept) return failurePage(503, "Too many people are signing in. Try again later.");
+  if (!isKept) return failurePage(503, "Too many users are signing in. Try again later.");
   // Another transaction than the one that went to the provider: what was known of it before is worth nothing.
   const next: SignInTransaction = { purpose, csrf: transactions.secret(), pending };
   return pageResponse("One more step", html`<p><a href="${CONFIRM_PATH}">Go on</a></p>`, {
@@ -200,7 +200,7 @@ export async function signInWithKey(context: RequestContext, deps: SignInRoutesD
   const transaction = deps.transactions.read(request);
   const isOwn = transaction !== undefined && isSameText(form.get("csrf") ?? "", transaction.csrf);
   if (!isOwn || transaction.purpose.kind !== "browser") {
-    noteRefusal(context, deps, "the form is not of a sign-in that was begun in this browser");
+    noteRefusal(context, deps, "the form does not belong to a sign-in of this browser");
     return failurePage(400, AGAIN);
   }
   try {
@@ -226,10 +226,10 @@ export async function confirmPage({ request }: RequestContext, deps: SignInRoute
   const button = (decision: string, text: string): Html =>
     html`<button type="submit" name="decision" value="${decision}">${text}</button>`;
   return pageResponse(
-    "May the command line act as you?",
+    "Allow the command line to act as you?",
     html`<p>You are signed in as <strong>${proof.signedIn.user}</strong>.</p>
 <p>${askedOf(purpose)}</p>
-<p class="note">Allow this only if you have just started it yourself. It may then do everything here that you may.</p>
+<p class="note">Allow this only if you have just started it yourself. The command line gets all your permissions.</p>
 <form method="post" action="${CONFIRM_PATH}"><input type="hidden" name="csrf" value="${csrf}">${button("allow", "Allow")}${button("deny", "Refuse")}</form>`,
     { formTargets: targetsOf(purpose) },
   );
@@ -238,11 +238,11 @@ export async function confirmPage({ request }: RequestContext, deps: SignInRoute
 const askedOf = (purpose: SignInPurpose): Html => {
   switch (purpose.kind) {
     case "loopback":
-      return html`A command line on this computer (${new URL(purpose.redirectUri).host}) asks for an access key.`;
+      return html`A command line on this computer (${new URL(purpose.redirectUri).host}) requests an access key.`;
     case "original":
-      return html`A command line on this computer (${new URL(ORIGINAL_CLI_URL).host}) asks for an access key.`;
+      return html`A command line on this computer (${new URL(ORIGINAL_CLI_URL).host}) requests an access key.`;
     case "device":
-      return html`A command line at the address ${purpose.from} asks for an access key. It shows the code <strong>${purpose.userCode}</strong>.`;
+      return html`A command line at the address ${purpose.from} requests an access key. It shows the code <strong>${purpose.userCode}</strong>.`;
     default:
       return html``;
   }
@@ -267,7 +267,7 @@ export async function confirmSignIn(context: RequestContext, deps: SignInRoutesD
   const content = isOwn ? await records.take("pending", transaction.pending) : undefined;
   const proof = content && readProof(content);
   if (transaction === undefined || proof === undefined) {
-    noteRefusal(context, deps, "the answer is to no question that was asked in this browser");
+    noteRefusal(context, deps, "the confirmation does not belong to a request of this browser");
     return failurePage(400, AGAIN, cleared);
   }
   const isAllowed = form.get("decision") === "allow";
@@ -278,7 +278,8 @@ export async function confirmSignIn(context: RequestContext, deps: SignInRoutesD
   try {
     if (purpose.kind === "loopback") return await answerLoopback(purpose, isAllowed ? proof : undefined, deps, cleared);
     if (purpose.kind === "device") return await answerDevice(purpose, isAllowed ? proof : undefined, deps, cleared);
-    if (!isAllowed) return pageResponse("Refused", html`<p>The command line gets nothing.</p>`, { headers: cleared });
+    if (!isAllowed)
+      return pageResponse("Refused", html`<p>The command line did not get access.</p>`, { headers: cleared });
     const { value } = await deps.service.mint(proof, "Original command line");
     noteIssued(context, deps, value);
     return redirectResponse(`${ORIGINAL_CLI_URL}?key=${encodeURIComponent(value)}`, cleared);
@@ -326,7 +327,7 @@ async function answerDevice(
   if (!isWritten) return failurePage(400, AGAIN, headers);
   const [title, text] =
     proof === undefined
-      ? ["Refused", "The command line gets nothing."]
-      : ["Done", "The command line goes on. You can close this page."];
+      ? ["Refused", "The command line did not get access."]
+      : ["Done", "You are signed in on the command line. You can close this page."];
   return pageResponse(title, html`<p>${text}</p>`, { headers });
 }

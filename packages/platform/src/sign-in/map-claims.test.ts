@@ -49,7 +49,7 @@ it("leaves out groups with characters that nobody sees, and takes those characte
 });
 
 it.each([
-  [{}, { preferred_username: 7 }, "what your username is"],
+  [{}, { preferred_username: 7 }, "returned no username"],
   [{}, { preferred_username: "system:admin" }, "reserved"],
   [{}, { preferred_username: ["a", "b"] }, "several values"],
   [named({ claim: "email" }), { email: "j@x", email_verified: false }, "not verified"],
@@ -62,9 +62,9 @@ it.each([
   [{}, { preferred_username: "a\ud800" }, "not seen"],
   [named({ expression: "claims.absent" }), {}, "do not give your username"],
   [{ allowedGroups: ["idp:ops"] }, { groups: ["ops2"] }, "none of the groups"],
-  [{ claimValidationRules: [{ claim: "hd", requiredValue: "x" }] }, { hd: "y" }, "do not let you in"],
+  [{ claimValidationRules: [{ claim: "hd", requiredValue: "x" }] }, { hd: "y" }, "do not allow you to sign in"],
   [{ claimValidationRules: [{ expression: "claims.hd == 'x'", message: "only x" }] }, {}, "only x"],
-  [{ claimValidationRules: [{ expression: "claims.n > 5" }] }, { n: 5 }, "do not let you in"],
+  [{ claimValidationRules: [{ expression: "claims.n > 5" }] }, { n: 5 }, "do not allow you to sign in"],
 ])("refuses %j with %j", (spec, claims, message) => {
   expect(refusal(spec, claims)).toContain(message);
 });

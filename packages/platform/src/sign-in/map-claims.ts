@@ -95,13 +95,13 @@ export function mapClaims(
     mapping === undefined ? [] : mappedTexts(name, mapping, claims, value, budget);
   const oneOf = (name: string, mapping: CompiledMapping | undefined): string => {
     const [text = "", ...others] = textsOf(name, mapping);
-    if (others.length > 0) throw new SignInRefusal(`the provider gives several values for your ${name}`);
+    if (others.length > 0) throw new SignInRefusal(`the provider returned several values for your ${name}`);
     return text;
   };
   checkRules(compiled, claims, value, budget);
   const username = oneOf("username", compiled.username);
   const subject = oneOf("uid", compiled.uid);
-  if (username === "" || subject === "") throw new SignInRefusal("the provider does not say what your username is");
+  if (username === "" || subject === "") throw new SignInRefusal("the provider returned no username");
   if (username.length > MAX_TEXT || subject.length > MAX_TEXT) throw new SignInRefusal("your username is too long");
   if (!isPlainName(username)) throw new SignInRefusal("your username has characters that are not seen");
   if (isReserved(username)) throw new SignInRefusal("your username is reserved");
@@ -135,7 +135,7 @@ function checkRules({ rules }: CompiledClaims, claims: JsonObject, value: CelVal
       expression === undefined
         ? textOf(claimAt(claims, claim)) === requiredValue
         : evaluateCondition(expression, value, budget).holds;
-    if (!holds) throw new SignInRefusal(message === "" ? "the provider's claims about you do not let you in" : message);
+    if (!holds) throw new SignInRefusal(message === "" ? "the provider's claims do not allow you to sign in" : message);
   }
 }
 
@@ -164,8 +164,7 @@ function textsGiven(name: string, expression: CelExpression, value: CelValue, bu
   try {
     return textsOfExpression(expression, value, budget);
   } catch (error) {
-    if (error instanceof ClaimFault)
-      throw new SignInRefusal(`the provider's claims do not give your ${name}`, { cause: error });
+    if (error instanceof ClaimFault) throw new SignInRefusal(`the provider's claims have no ${name}`, { cause: error });
     throw error;
   }
 }

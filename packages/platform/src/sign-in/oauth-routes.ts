@@ -55,7 +55,7 @@ export function authorize({ request }: RequestContext, deps: SignInRoutesDeps): 
   const isOnce = new Set(query.keys()).size === query.size;
   const redirectUri = query.get("redirect_uri") ?? "";
   if (!isOnce || query.get("client_id") !== CLI_CLIENT || !isLoopbackRedirect(redirectUri))
-    return failurePage(400, "The request of the command line is not right. Begin it again.");
+    return failurePage(400, "The request of the command line is not valid. Start again.");
   const state = query.get("state") ?? "";
   const challenge = query.get("code_challenge") ?? "";
   const fault =
@@ -83,7 +83,7 @@ export async function authorizeDevice({ request }: RequestContext, deps: SignInR
   const isKept =
     (await records.put("device", deviceCode, { waits: true }, until)) &&
     (await records.put("user-code", userCode, { deviceCode, from: request.remoteAddress }, until));
-  if (!isKept) return oauthFailure("temporarily_unavailable", "too many devices wait, try again later", 503);
+  if (!isKept) return oauthFailure("temporarily_unavailable", "too many sign-ins are pending, try again later", 503);
   const page = `${publicUrl()}${DEVICE_PATH}`;
   return oauthAnswer(200, {
     device_code: deviceCode,
@@ -115,9 +115,9 @@ function userCodeIn(text: string): string {
 /** GET /device: asks for the code that the command line shows. */
 export const devicePage = ({ request }: Pick<RequestContext, "request">, fault = ""): ApiResponse =>
   pageResponse(
-    "Sign a command line in",
+    "Sign in on the command line",
     html`${fault === "" ? html`` : html`<p role="alert">${fault}</p>`}
-<p class="note">Type a code in only if the command line in front of you shows it. Nobody asks for it in a message or a call.</p>
+<p class="note">Enter a code only if your command line shows it. Never enter a code from a message or a call.</p>
 <form method="post" action="${DEVICE_PATH}"><label for="code">Code</label>
 <input id="code" name="user_code" autocomplete="off" spellcheck="false" maxlength="16" required value="${codeIn(request)}">
 <button type="submit">Go on</button></form>`,
@@ -135,7 +135,7 @@ export async function takeUserCode(context: RequestContext, deps: SignInRoutesDe
   checkSameOrigin(request, deps.publicUrl());
   const userCode = userCodeIn(((await askedByForm(request)).get("user_code") ?? "").slice(0, 64));
   const found = await deps.records.read("user-code", userCode);
-  if (found === undefined) return devicePage(context, "There is no such code, or it is over.");
+  if (found === undefined) return devicePage(context, "The code is not valid or has expired.");
   return choosePage({ kind: "device", userCode, from: String(found.content["from"] ?? "") }, deps);
 }
 
@@ -163,7 +163,7 @@ export async function redeem(
   } catch (error) {
     if (!(error instanceof SignInRefusal)) throw error;
     noteRefusal(context, deps, error.message);
-    return oauthFailure("invalid_grant", "the sign-in is not good any more");
+    return oauthFailure("invalid_grant", "the sign-in is not valid any more");
   }
 }
 
@@ -184,8 +184,9 @@ async function redeemCode(form: URLSearchParams, { records }: SignInRoutesDeps):
     isSameText(form.get("redirect_uri") ?? "", String(content["redirectUri"]));
   const proof = isGood ? readProof(content) : undefined;
   if (proof !== undefined) return { proof };
-  const refusal = content === undefined ? "there is no such code, or it is over" : "the code is somebody else's (PKCE)";
-  return { ...oauthFailure("invalid_grant", "the code is not good"), refusal };
+  const refusal =
+    content === undefined ? "the code is not valid or has expired" : "the code belongs to another client (PKCE)";
+  return { ...oauthFailure("invalid_grant", "the code is not valid"), refusal };
 }
 
 async function redeemDevice(form: URLSearchParams, { records, clock }: SignInRoutesDeps): Promise<Redeemed> {
@@ -202,7 +203,7 @@ async function redeemDevice(form: URLSearchParams, { records, clock }: SignInRou
     if (isTooSoon) return oauthFailure("slow_down", "asked too often");
     // Where an answer was written meanwhile, it is found the next time.
     await records.replace("device", code, record, { waits: true, polledAt: clock.now() });
-    return oauthFailure("authorization_pending", "nobody has agreed yet");
+    return oauthFailure("authorization_pending", "the sign-in is not confirmed yet");
   }
   const content = await records.take("device", code);
   const proof = content && readProof(content);
@@ -210,6 +211,6 @@ async function redeemDevice(form: URLSearchParams, { records, clock }: SignInRou
 }
 
 const OVER: Redeemed = {
-  ...oauthFailure("expired_token", "the code is over, or was used"),
-  refusal: "there is no such device code, or it is over",
+  ...oauthFailure("expired_token", "the code has expired or was used"),
+  refusal: "the device code is not valid or has expired",
 };

@@ -102,7 +102,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     if (isCurrent) return await before.made;
     // Whoever waits for it gets the same words.
     const made = discover(provider, secret, fetchFrom).catch((error: unknown) => {
-      throw faultFrom(error, "its discovery document could not be used");
+      throw faultFrom(error, "its discovery document is not valid");
     });
     known.set(name, { terms, secret, until: clock.elapsed() + CONFIGURATION_MS, made });
     try {
@@ -119,7 +119,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     const { keys } = await issuerKeys.find(source, (set) => candidateKeys(token, set).length === 0);
     if (!(await isSignedBy(token, candidateKeys(token, keys))))
       throw new ProviderFault("none of its keys signed the ID token");
-    if (token.issuer !== source.issuer) throw new ProviderFault("the ID token is another issuer's");
+    if (token.issuer !== source.issuer) throw new ProviderFault("the ID token is from another issuer");
     const fault = faultOfTime(token, clock.now());
     if (fault !== undefined) throw new ProviderClockFault(fault);
     return token.claims;
@@ -135,7 +135,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     const own = idToken === undefined ? {} : await verified(provider, idToken);
     const subject = typeof own["sub"] === "string" ? own["sub"] : expectedSubject;
     if (subject === undefined || (expectedSubject !== undefined && subject !== expectedSubject))
-      throw new ProviderFault("its tokens are about somebody else");
+      throw new ProviderFault("its tokens are for another user");
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
     // Its library has checked that it is an object, about the same subject.
     const info = hasUserInfo ? ((await fetchUserInfo(configuration, accessToken, subject)) as JsonObject) : {};
@@ -154,8 +154,8 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     } catch (error) {
       if (error instanceof ProviderFault) throw error;
       if (error instanceof ResponseBodyError && error.error === "invalid_grant")
-        throw new ProviderRefusal("the provider refuses the grant", { cause: error });
-      throw faultFrom(error, "its answer could not be used");
+        throw new ProviderRefusal("the provider refused the grant", { cause: error });
+      throw faultFrom(error, "its response is not valid");
     }
   };
 
@@ -214,7 +214,7 @@ async function discover(
   const found = await discovery(discoveryUrlOf(source), spec.clientId, {}, authenticationOf(provider, secret), options);
   const metadata = found.serverMetadata();
   // Another issuer's document would lend its endpoints to this one's name.
-  if (metadata.issuer !== source.issuer) throw new ProviderFault("its discovery document is that of another issuer");
+  if (metadata.issuer !== source.issuer) throw new ProviderFault("its discovery document is for another issuer");
   const configuration = new Configuration(
     metadata,
     spec.clientId,

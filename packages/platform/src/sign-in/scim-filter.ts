@@ -25,7 +25,7 @@ export function parseFilter(text: string): ScimFilter {
   const take = (): string => tokens[at++] ?? "";
 
   const any = (depth: number): ScimFilter => {
-    if (depth > MAX_DEPTH) throw new ScimFilterFault("the filter is too deep");
+    if (depth > MAX_DEPTH) throw new ScimFilterFault("the filter is nested too deeply");
     let left = all(depth);
     while (peek() === "or") {
       take();
@@ -76,7 +76,7 @@ export function parseFilter(text: string): ScimFilter {
     const operator = take().toLowerCase();
     if (operator === "pr") return (resource) => valuesIn(resource).length > 0;
     const compare = OPERATORS.get(operator);
-    if (compare === undefined || at >= tokens.length) throw new ScimFilterFault("the filter cannot be read");
+    if (compare === undefined || at >= tokens.length) throw new ScimFilterFault("the filter is not valid");
     const wanted = literalOf(take());
     return (resource) => {
       const values = valuesIn(resource).map(comparable);
@@ -87,7 +87,7 @@ export function parseFilter(text: string): ScimFilter {
   };
 
   const filter = any(0);
-  if (at < tokens.length) throw new ScimFilterFault("the filter cannot be read to its end");
+  if (at < tokens.length) throw new ScimFilterFault("the filter has unexpected text at its end");
   return filter;
 }
 
@@ -97,7 +97,7 @@ function tokensOf(text: string): readonly string[] {
   const end = text.trimEnd().length;
   while (expression.lastIndex < end) {
     const found = expression.exec(text);
-    if (found === null) throw new ScimFilterFault("the filter cannot be read");
+    if (found === null) throw new ScimFilterFault("the filter is not valid");
     tokens.push(found[1] ?? found[2] ?? found[3] ?? "");
   }
   return tokens;
@@ -116,7 +116,7 @@ function literalOf(token: string): Comparable {
     // Entra ID publishes queries with a word by itself.
     if (WORD.test(token)) return token.toLowerCase();
   }
-  throw new ScimFilterFault("a value is a text in quotes, a number, true, false or null");
+  throw new ScimFilterFault("a value must be a string in quotes, a number, true, false or null");
 }
 
 /** Texts are compared whatever their case: names of people are. */

@@ -29,19 +29,19 @@ const longestListOf = (resource: JsonObject): number =>
   Math.max(0, ...Object.values(resource).map((value) => (isJsonArray(value) ? value.length : 0)));
 
 function applyOperation(resource: JsonObject, operation: JsonValue): JsonObject {
-  if (!isJsonObject(operation)) throw new ScimFilterFault("an operation is no object");
+  if (!isJsonObject(operation)) throw new ScimFilterFault("an operation must be an object");
   const { op, path, value } = operation;
   const verb = typeof op === "string" ? op.toLowerCase() : "";
   if (!["add", "replace", "remove"].includes(verb)) throw new ScimFilterFault("op must be add, replace or remove");
   if (path === undefined || path === "") {
-    if (!isJsonObject(value) || verb === "remove") throw new ScimFilterFault("without a path, value is an object");
+    if (!isJsonObject(value) || verb === "remove") throw new ScimFilterFault("without a path, value must be an object");
     return Object.entries(value).reduce<JsonObject>(
       // Some send paths for names.
       (made, [name, member]) => (member === undefined ? made : changeAt(made, name, verb, member)),
       resource,
     );
   }
-  if (typeof path !== "string" || path.length > 1_000) throw new ScimFilterFault("path is no text");
+  if (typeof path !== "string" || path.length > 1_000) throw new ScimFilterFault("path must be a string");
   return changeAt(resource, path, verb, value);
 }
 

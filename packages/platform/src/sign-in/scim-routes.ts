@@ -82,7 +82,7 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
   if (id === undefined) {
     if (method === "GET") return await list(type, request.query, call, scim);
     if (method === "POST") return await create(type, await bodyOf(context), call, scim);
-    throw new ScimFault(405, "the method is not served here");
+    throw new ScimFault(405, "the method is not supported");
   }
   switch (method) {
     case "GET":
@@ -100,7 +100,7 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
       await call("DELETE", id, type);
       return NO_CONTENT;
     default:
-      throw new ScimFault(405, "the method is not served here");
+      throw new ScimFault(405, "the method is not supported");
   }
 }
 
@@ -231,7 +231,7 @@ async function bodyOf({ request }: RequestContext): Promise<JsonObject> {
   } catch (error) {
     if (isApiError(error)) throw error;
   }
-  throw new ScimFault(400, "the body is no JSON object", "invalidSyntax");
+  throw new ScimFault(400, "the body must be a JSON object", "invalidSyntax");
 }
 
 function integerIn(query: URLSearchParams, name: string, otherwise: number): number {
@@ -284,7 +284,7 @@ function describe(first: string, id: string | undefined, method: string, { base 
   const found: readonly JsonObject[] | undefined =
     first === "ResourceTypes" ? types : first === "Schemas" ? schemas : undefined;
   if (!isConfig && found === undefined) throw new ScimFault(404, "there is no such resource");
-  if (method !== "GET") throw new ScimFault(405, "the method is not served here");
+  if (method !== "GET") throw new ScimFault(405, "the method is not supported");
   if (isConfig) return say(200, serviceProviderConfig(base));
   const all = found ?? [];
   if (id === undefined)

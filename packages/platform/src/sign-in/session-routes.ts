@@ -73,7 +73,7 @@ function keyIn(bytes: Uint8Array): string {
   // What the body has in it is not for an error: it may be the key.
   if (!isJsonObject(body as JsonObject)) throw badRequestError('the body must be a JSON object such as {"key": "..."}');
   const { key, ...others } = body as JsonObject;
-  if (Object.keys(others).length > 0) throw badRequestError("the body must have the member key alone");
+  if (Object.keys(others).length > 0) throw badRequestError("the body must have only the member key");
   if (typeof key !== "string" || key.trim() === "") throw badRequestError("key: must be the value of an access key");
   return key.trim();
 }

@@ -67,15 +67,15 @@ export function createSignInService(deps: SignInServiceDeps): SignInService {
       const provider = providers.get(name);
       // Whoever was let in by other rules a moment ago asks again.
       if (provider === undefined || provider.isOff || provider.terms !== terms)
-        throw new SignInRefusal("the identity provider was changed meanwhile: sign in again");
+        throw new SignInRefusal("the identity provider has changed: sign in again");
       return await mintLogin(provider, signedIn, on);
     },
     async mintWithKey(key, on, from) {
       // As everywhere: guesses are counted and slowed down, and a value that was replaced locks its key.
       const body = { apiVersion, kind: "Self", metadata: {}, spec: {} };
       const { status } = await call({ method: "POST", path: "selves", key, from, body });
-      if (status === 401) throw new SignInRefusal("the access key is not good", { isUnknown: true });
-      if (status >= 300) throw new SignInRefusal("the access key is not let in now: try again later");
+      if (status === 401) throw new SignInRefusal("the access key is not valid", { isUnknown: true });
+      if (status >= 300) throw new SignInRefusal("the access key cannot be verified now: try again later");
       return await mintChild(key, on);
     },
   };

@@ -24,7 +24,7 @@ export type SignInUsersDeps = {
 export type SignInUsers = {
   /** The name of the user, whose groups are as the provider tells them. Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
-  /** For who is in already: writes the groups. Rejects with SignInRefusal where the user is gone, locked or somebody else's now. */
+  /** For who is in already: writes the groups. Rejects with SignInRefusal where the user does not exist, locked or somebody else's now. */
   keep(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
 };
 
@@ -103,13 +103,13 @@ export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
       checkUser(namesake);
       if (spec.linkUsers !== true || namesake.identities.some(({ provider: other }) => other === providerName))
         throw new SignInRefusal(
-          "a user with your username is there already: an administrator can write your identity into its spec.identities",
+          "a user with your username already exists: an administrator can add your identity to its spec.identities",
         );
       await writeIdentity(namesake.name, providerName, identity);
       return namesake.name;
     }
     if (spec.createUsers !== true)
-      throw new SignInRefusal("you have no user here: an administrator has to create one for you");
+      throw new SignInRefusal("you do not have a user: an administrator must create one for you");
     return await create(provider, identity);
   };
 
@@ -123,7 +123,7 @@ export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
           const isRace = isApiError(error, "AlreadyExists") || isApiError(error, "Conflict");
           if (isRace && attempt < ATTEMPTS) continue;
           if (isApiError(error, "Invalid"))
-            throw new SignInRefusal("your user cannot be written: an administrator finds the reason in the log", {
+            throw new SignInRefusal("your user cannot be updated: the log of the server has the reason", {
               cause: error,
             });
           throw error;
@@ -132,7 +132,7 @@ export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
     },
     async keep(provider, identity) {
       const known = directory.userByIdentity(provider.name, identity.subject);
-      if (known === undefined) throw new SignInRefusal("the user does not sign in by this identity any more");
+      if (known === undefined) throw new SignInRefusal("the user does not use this identity any more");
       checkUser(known);
       await writeIdentity(known.name, provider.name, identity);
       return known.name;
@@ -141,6 +141,6 @@ export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
 }
 
 function checkUser({ isBot, locked }: DirectoryUser): void {
-  if (isBot) throw new SignInRefusal("your username is that of a bot, which does not sign in");
-  if (locked) throw new SignInRefusal("your user is locked: an administrator has to unlock it");
+  if (isBot) throw new SignInRefusal("your username belongs to a bot, and bots cannot sign in");
+  if (locked) throw new SignInRefusal("your user is locked: an administrator must unlock it");
 }

@@ -17,14 +17,12 @@ export async function beginFilling(storage: Storage, source: string): Promise<vo
   if (mark !== undefined) {
     if (Buffer.from(mark.value).toString() === source) return;
     throw new BackupError(
-      "the store holds part of another restore or copy, which was interrupted: run that one again to its end, or empty the store (for the usual prefix: etcdctl del --prefix /postern/), nothing was written",
+      "the store holds part of another restore or copy, which was interrupted: run that command again, or empty the store (for the usual prefix: etcdctl del --prefix /postern/), nothing was written",
     );
   }
   const { entries } = await storage.list("", { limit: 1, remaining: "any" });
   if (entries.length > 0) {
-    throw new BackupError(
-      "the store is not empty: name a new one, or another place in it with --etcd-prefix; nothing was written",
-    );
+    throw new BackupError("the store is not empty: use a new one, or another --etcd-prefix; nothing was written");
   }
   await storage.create(FILLING_KEY, Buffer.from(source));
 }
@@ -38,7 +36,7 @@ export async function endFilling(storage: Storage): Promise<void> {
 export async function assertFilled(storage: Storage): Promise<void> {
   if ((await storage.get(FILLING_KEY)) === undefined) return;
   throw new ConfigurationError(
-    "the store holds part of a restore or copy that was interrupted: run the same postern restore or postern store copy again, which goes on with it, or empty the store",
+    "the store holds part of a restore or copy that was interrupted: run the same postern restore or postern store copy again, which continues it, or empty the store",
   );
 }
 
@@ -53,6 +51,6 @@ export async function assertNotInterrupted(path: string): Promise<void> {
   const partial = partialPathOf(path);
   if ((await exists(path)) || !(await exists(partial))) return;
   throw new ConfigurationError(
-    `${path} is not there yet: a restore or copy into it is under way, or was interrupted: run the same postern restore or postern store copy again, or delete ${partial} to give it up`,
+    `${path} is not there yet: a restore or copy into it is running, or was interrupted: run the same postern restore or postern store copy again, or delete ${partial} to discard it`,
   );
 }

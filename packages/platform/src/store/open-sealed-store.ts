@@ -59,7 +59,7 @@ export async function openSealedStore(
     onUnreadable(key, fault) {
       unreadable.inc();
       const error = new Error(`${key} cannot be opened: ${fault}`);
-      logger.error({ error, component: "key-ring" }, "a value in the store cannot be opened: restore a backup");
+      logger.error({ error, component: "key-ring" }, "a value in the store cannot be decrypted: restore a backup");
     },
   });
   return { keyRing, storage };
@@ -74,7 +74,7 @@ export async function withRemedy<Ring>(opening: Promise<Ring>, configuration: Co
     const from =
       configuration.serverKeyCommand === "" ? configuration.serverKeyFile : "the command of --server-key-command";
     throw new ConfigurationError(
-      `${error.message}; the server key came from ${from}: give the one that belongs to this store, or name the one before with --previous-server-key-file; nothing was changed`,
+      `${error.message}; the server key came from ${from}: use the one that belongs to this store, or pass the previous one with --previous-server-key-file; nothing was changed`,
       { cause: error },
     );
   }

@@ -115,13 +115,13 @@ async function openEtcd(
     }
     if (error instanceof EtcdPlaceError) {
       throw new ConfigurationError(
-        `${error.message}: correct --etcd-prefix, or for a first installation beside them start once with --etcd-new-installation; nothing was written`,
+        `${error.message}: correct --etcd-prefix, or, for a new installation in this etcd, start once with --etcd-new-installation; nothing was written`,
         { cause: error },
       );
     }
     if (error instanceof StoreWriteRefusedError) {
       throw new ConfigurationError(
-        `${error.message}: give that user, whom --etcd-certfile names, a role with the permission readwrite on them, or choose another place with --etcd-prefix`,
+        `${error.message}: give the user of --etcd-certfile a role with the permission readwrite on them, or use another --etcd-prefix`,
         { cause: error },
       );
     }
@@ -155,7 +155,7 @@ const NO_BYTES = new Uint8Array();
 export async function readTls({ caFile, certFile, keyFile }: Configuration["etcd"]): Promise<EtcdTls | undefined> {
   if (caFile === "" && certFile === "" && keyFile === "") return undefined;
   if ((certFile === "") !== (keyFile === "")) {
-    throw new ConfigurationError("--etcd-certfile and --etcd-keyfile belong together: give both, or neither");
+    throw new ConfigurationError("--etcd-certfile and --etcd-keyfile belong together: set both, or neither");
   }
   return {
     ...(caFile === "" ? {} : { ca: await read(caFile, "--etcd-cafile") }),
@@ -190,7 +190,7 @@ function remedyOf(error: unknown, path: string): string | undefined {
     return error.message;
   }
   if (error instanceof StoreVersionError) {
-    return `${path} was written by a newer release (${error.message}): run that release, or restore a backup of before; it was not changed`;
+    return `${path} was written by a newer release (${error.message}): run that release, or restore an older backup; it was not changed`;
   }
   if (error instanceof StorageUnavailableError) {
     return `${path} cannot be opened (${error.message}): check that the directory exists and may be written by this user`;

@@ -103,7 +103,7 @@ function textsIn(value: CelValue): readonly string[] {
   if (typeof given === "string") return [given];
   if (given instanceof CelList && given.items.every((item) => typeof item === "string"))
     return given.items.filter((item) => item !== "");
-  throw new ClaimFault("it gives neither a string nor a list of strings");
+  throw new ClaimFault("it is neither a string nor a list of strings");
 }
 
 /** JSON as expressions see it: whole numbers of 64 bits are int, others double. */

@@ -47,7 +47,7 @@ export function createFetchKeySet(deps: FetchKeySetDeps): FetchKeySet {
     const document = await read("its discovery document", start);
     const { issuer, jwks_uri: place } = parseDocument(document);
     // Another issuer's document would lend its keys to this one's name.
-    if (issuer !== source.issuer) throw new FetchFault("its discovery document is that of another issuer");
+    if (issuer !== source.issuer) throw new FetchFault("its discovery document is for another issuer");
     if (typeof place !== "string") throw new FetchFault("its discovery document names no jwks_uri");
     return await read("its key set", httpsUrl(place, "the jwks_uri in its discovery document"));
   };
@@ -61,7 +61,7 @@ export function discoveryUrlOf({ issuer, discoveryURL }: IssuerPlace): URL {
 export function httpsUrl(text: string, what: string): URL {
   if (!URL.canParse(text)) throw new FetchFault(`${what} is no URL`);
   const url = new URL(text);
-  if (url.protocol !== "https:") throw new FetchFault(`${what} does not begin with https://`);
+  if (url.protocol !== "https:") throw new FetchFault(`${what} does not start with https://`);
   if (url.username !== "" || url.password !== "") throw new FetchFault(`${what} has a user or a password in it`);
   return url;
 }
@@ -95,7 +95,7 @@ async function readDocument(
       response.destroy();
       const redirects = statusCode >= 300 && statusCode < 400;
       throw new FetchFault(
-        `${what} is answered with code ${statusCode}${redirects ? ", and nobody is followed elsewhere" : ""}`,
+        `${what} responded with code ${statusCode}${redirects ? ", and redirects are not followed" : ""}`,
       );
     }
     return await textOf(response, what);

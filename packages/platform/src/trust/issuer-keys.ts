@@ -100,7 +100,7 @@ export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysDe
     } catch (error) {
       if (signal.aborted) return;
       place.failures++;
-      const fault = error instanceof FetchFault ? error.message : "its answer could not be read";
+      const fault = error instanceof FetchFault ? error.message : "its response could not be read";
       place.state = { ...before, fault };
     }
     if (signal.aborted) return;

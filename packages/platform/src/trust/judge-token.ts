@@ -64,20 +64,20 @@ export function createTokenJudge({ issuerKeys, directory, faultOfWriter, clock }
 
   function* cheapChecks(token: UnverifiedToken, rule: TrustRuleState): Generator<TokenCheck> {
     const { source, audiences } = rule;
-    yield check("Rule", "", faultOfRule(rule), "the rule is in force");
+    yield check("Rule", "", faultOfRule(rule), "the rule is active");
     yield check(
       "Issuer",
       "spec.issuer.url",
-      token.issuer === source.issuer ? undefined : "the token is of another issuer (iss)",
-      "the issuer is the one of the rule",
+      token.issuer === source.issuer ? undefined : "the token is from another issuer (iss)",
+      "the issuer matches the rule",
     );
     yield check(
       "Audience",
       "spec.audiences",
       token.audiences.some((each) => audiences.includes(each)) ? undefined : "the token is for another audience (aud)",
-      "the audience is one of the rule's",
+      "the audience matches the rule",
     );
-    yield check("Time", "", faultOfTime(token, clock.now()), "the token is good at this time");
+    yield check("Time", "", faultOfTime(token, clock.now()), "the token is valid now");
   }
 
   const faultOfRule = (rule: TrustRuleState): string | undefined =>
@@ -94,12 +94,7 @@ export function createTokenJudge({ issuerKeys, directory, faultOfWriter, clock }
       );
     const candidates = candidateKeys(token, keys);
     if (candidates.length === 0)
-      return check(
-        "Signature",
-        "spec.issuer",
-        "none of the issuer's keys goes with the kid and the alg of the token",
-        "",
-      );
+      return check("Signature", "spec.issuer", "no key of the issuer matches the kid and alg of the token", "");
     const isGood = await isSignedBy(token, candidates);
     return check(
       "Signature",
@@ -127,7 +122,7 @@ export function createTokenJudge({ issuerKeys, directory, faultOfWriter, clock }
       yield check("TokenID", "spec.singleUse", faultOfTokenId(token, clock.now()), "the token has a jti");
     }
     const user = directory.user(owner.name);
-    yield check("User", "spec.user", faultOfUser(user, userUid), "the user is there");
+    yield check("User", "spec.user", faultOfUser(user, userUid), "the user exists");
   }
 
   return {
@@ -146,7 +141,7 @@ export function createTokenJudge({ issuerKeys, directory, faultOfWriter, clock }
       const isOthers = cheap.some(({ type, status }) => type === "Issuer" && status !== "True");
       // Of another issuer's token nothing could be verified.
       const signed: TokenCheck = isOthers
-        ? { type: "Signature", field: "spec.issuer", status: "Unknown", message: "the token is of another issuer" }
+        ? { type: "Signature", field: "spec.issuer", status: "Unknown", message: "the token is from another issuer" }
         : await signature(token, rule);
       const claims = [...claimChecks(token, rule, createClaimBudget())];
       return [...cheap, signed, ...claims];
@@ -157,15 +152,13 @@ export function createTokenJudge({ issuerKeys, directory, faultOfWriter, clock }
 /** What is remembered of a token is remembered for as long as it lives. */
 function faultOfTokenId({ claims, expiresAt }: UnverifiedToken, now: number): string | undefined {
   const id = claims["jti"];
-  if (typeof id !== "string" || id === "" || id.length > MAX_TOKEN_ID) return "the token has no jti to tell it by";
-  return expiresAt - now > MAX_REMEMBERED_MS
-    ? "the token lives too long to be remembered: for more than a day"
-    : undefined;
+  if (typeof id !== "string" || id === "" || id.length > MAX_TOKEN_ID) return "the token has no jti";
+  return expiresAt - now > MAX_REMEMBERED_MS ? "the token is valid for too long: more than a day" : undefined;
 }
 
 function faultOfUser(user: ReturnType<Directory["user"]>, uid: string | undefined): string | undefined {
-  if (user === undefined) return "the user is gone";
+  if (user === undefined) return "the user does not exist";
   if (uid !== undefined && user.uid !== uid)
-    return "the user is another one than when the rule was written: write it anew";
+    return "the user was replaced since the rule was created: create the rule again";
   return user.locked ? "the user is locked" : undefined;
 }

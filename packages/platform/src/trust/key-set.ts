@@ -37,10 +37,10 @@ const SECRET_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 export function faultOfKeySet(text: string): string | undefined {
   const keys = keysIn(text);
   if (keys === undefined) return "must be the JSON of a JWK set: an object with a list of keys";
-  if (keys.some(isSecret)) return "must hold public keys alone";
+  if (keys.some(isSecret)) return "must contain only public keys";
   if (keys.length > MAX_KEYS) return `must hold ${MAX_KEYS} keys at most`;
   return readKeySet(text).length === 0
-    ? `must hold a key to verify signatures with: RSA of ${MIN_RSA_BITS} bits at least, P-256, P-384, P-521 or Ed25519`
+    ? `must contain a key for signatures: RSA of ${MIN_RSA_BITS} bits at least, P-256, P-384, P-521 or Ed25519`
     : undefined;
 }
 

@@ -51,10 +51,10 @@ export function decodeToken(text: string, types: readonly string[] = JWT_TYPES):
   const { alg, kid, crit, typ } = header;
   if (typeof alg !== "string" || !SIGNATURE_ALGORITHMS.includes(alg))
     throw new TokenFault(`the token must be signed with one of ${SIGNATURE_ALGORITHMS.join(", ")}`);
-  if (crit !== undefined) throw new TokenFault("the header of the token asks for extensions (crit)");
+  if (crit !== undefined) throw new TokenFault("the header of the token requires extensions (crit)");
   if (typ !== undefined && (typeof typ !== "string" || !types.includes(typ.toLowerCase())))
     throw new TokenFault("the token is of another type (typ) than JWT");
-  if (kid !== undefined && typeof kid !== "string") throw new TokenFault("the kid of the token is not a text");
+  if (kid !== undefined && typeof kid !== "string") throw new TokenFault("the kid of the token is not a string");
   const { iss, exp } = claims;
   if (typeof iss !== "string" || iss === "") throw new TokenFault("the token names no issuer (iss)");
   if (!isTime(exp)) throw new TokenFault("the token has no expiry (exp)");
@@ -70,7 +70,7 @@ export function faultOfTime({ expiresAt, claims }: UnverifiedToken, now: number)
     const time = claims[name];
     if (time === undefined) continue;
     if (!isTime(time)) return `the ${name} of the token is not a time`;
-    if (time * 1000 > now + CLOCK_SKEW_MS) return `the token is not good yet (${name})`;
+    if (time * 1000 > now + CLOCK_SKEW_MS) return `the token is not valid yet (${name})`;
   }
   return undefined;
 }

@@ -147,7 +147,7 @@ export function createTokenExchange({ rules, judge, take, issue, clock }: TokenE
       return { ...(await issue(rule, token)), rule, token };
     } catch (error) {
       if (!isApiError(error) || error.code >= 500) throw error;
-      throw new ExchangeRefusal("invalid_target", "the trust rule cannot give a key now", {
+      throw new ExchangeRefusal("invalid_target", "the trust rule cannot issue a key now", {
         token,
         detail: error.message,
       });
@@ -167,10 +167,10 @@ function decoded(text: string): UnverifiedToken {
 function noRule(token: UnverifiedToken, { kind }: ExchangeTarget): ExchangeRefusal {
   if (kind === "cluster") {
     const why =
-      "no cluster trust rule knows the issuer of the token; rules of a project are named in audience, as <project>/<rule>";
+      "no cluster trust rule has the issuer of the token; for rules of a project, set audience to <project>/<rule>";
     return new ExchangeRefusal("invalid_request", why, { token });
   }
-  return new ExchangeRefusal("invalid_target", "there is no such trust rule, or it is about another issuer", { token });
+  return new ExchangeRefusal("invalid_target", "there is no such trust rule, or it is for another issuer", { token });
 }
 
 /** What is about the token alone may be told to whoever has it; what a rule asks of claims may not. */
@@ -205,6 +205,6 @@ function ambiguous(token: UnverifiedToken, taken: readonly TrustRuleState[]): Ex
     .slice(0, MAX_NAMED)
     .map(({ title }) => title)
     .join(", ");
-  const message = `several trust rules take the token: name one in audience, of ${named}`;
+  const message = `several trust rules accept the token: set audience to one of ${named}`;
   return new ExchangeRefusal("invalid_target", message, { token });
 }

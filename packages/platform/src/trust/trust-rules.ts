@@ -100,12 +100,12 @@ export function createTrustRules(deps: TrustRulesDeps): TrustRules {
 }
 
 function refusalBy(rule: TrustRuleState | undefined, grant: KeyGrant, key: GrantedKey): KeyRefusal | undefined {
-  if (rule === undefined || rule.uid !== grant.ruleUid) return withdrawn("its trust rule is gone");
+  if (rule === undefined || rule.uid !== grant.ruleUid) return withdrawn("its trust rule is deleted");
   if (rule.isOff) return withdrawn("its trust rule is disabled");
-  if (rule.terms !== grant.terms) return withdrawn("its trust rule is another one now");
+  if (rule.terms !== grant.terms) return withdrawn("its trust rule was replaced");
   // What its owner made of it since.
   if (!sameOwner(key.owner, rule.owner) || key.groups.length > 0 || !isWithin(key.restrictions, rule.restrictions))
-    return withdrawn("it reaches beyond its trust rule");
+    return withdrawn("it has more permissions than its trust rule allows");
   return undefined;
 }
 

@@ -36,10 +36,10 @@ export function signRequest(
     );
     if (subject.commonName === "") return { failure: "the subject of the request has no common name" };
     if (hasOtherSubjectAttributes) {
-      return { failure: "the subject may have a common name and organizations, and nothing else" };
+      return { failure: "the subject may have only a common name and organizations" };
     }
-    if (requestedExtensions.length > 0) return { failure: "the request asks for extensions, which are not granted" };
-    if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not signed for` };
+    if (requestedExtensions.length > 0) return { failure: "the request has extensions, which are not supported" };
+    if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not supported` };
     const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
     const { pem, notAfter } = signSubject(
       { ...subject, publicKeyInfo, expirationSeconds: spec?.expirationSeconds },

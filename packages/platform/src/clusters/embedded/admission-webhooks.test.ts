@@ -230,7 +230,7 @@ describe("a validating webhook", () => {
       response.writeHead(307, { location: `${server.url}/other` }).end(),
     );
     await asked("/check");
-    await fails(`${post}the server responded with code 307, and is not followed elsewhere`);
+    await fails(`${post}the server responded with code 307, and redirects are not followed`);
     expect(pathsAsked()).not.toContain("/other");
     server.raw.set("/check", (request) => request.socket.destroy());
     await asked("/check");

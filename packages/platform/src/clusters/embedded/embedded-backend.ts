@@ -139,7 +139,7 @@ const CLUSTER_ROLE_BINDINGS = { group: RBAC_GROUP, resource: "clusterrolebinding
  * signed inside.
  */
 function acceptedUser({ name, groups }: UserInfo): UserInfo {
-  if (isSystemName(name)) throw forbiddenPathError(`user ${JSON.stringify(name)} cannot reach into a virtual cluster`);
+  if (isSystemName(name)) throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be used in a virtual cluster`);
   return { name, groups: [...groups.filter((group) => !isSystemName(group)), GROUP_AUTHENTICATED] };
 }
 

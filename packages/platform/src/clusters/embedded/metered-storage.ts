@@ -43,7 +43,7 @@ export function meteredStorage(storage: Storage, shareOf: () => StorageShare): M
     throw new ApiError({
       code: 507,
       reason: "InsufficientStorage",
-      message: `this virtual cluster is full: it has ${known.objects} objects of ${share.objects} and ${known.bytes} bytes of ${share.bytes}; delete some, or have its project's spec.quotas raised`,
+      message: `this virtual cluster is full: it has ${known.objects} objects of ${share.objects} and ${known.bytes} bytes of ${share.bytes}; delete some, or raise spec.quotas of its project`,
     });
   }
 

@@ -92,7 +92,7 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
       answer.response.destroy();
       const isRedirect = statusCode >= 300 && statusCode < 400;
       throw new WebhookCallError(
-        `the server responded with code ${statusCode}${isRedirect ? ", and is not followed elsewhere" : ""}`,
+        `the server responded with code ${statusCode}${isRedirect ? ", and redirects are not followed" : ""}`,
       );
     }
     return await readText(answer.response);
@@ -100,7 +100,7 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
 
   return {
     async call(endpoint, body, { timeoutMs, signal }) {
-      if (calls >= MAX_CALLS) throw new WebhookCallError(`more than ${MAX_CALLS} calls to webhooks are under way`);
+      if (calls >= MAX_CALLS) throw new WebhookCallError(`more than ${MAX_CALLS} calls to webhooks are in progress`);
       calls++;
       const deadline = new AbortController();
       const expire = (): void => deadline.abort(new WebhookCallError(DEADLINE_EXCEEDED));
@@ -127,7 +127,7 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
 /** What is said of a cluster otherwise. */
 function callErrorOf(error: unknown): WebhookCallError {
   if (error instanceof WebhookCallError) return error;
-  const why = isApiError(error) ? faultOf(error).message : "the connection could not be made, or broke off";
+  const why = isApiError(error) ? faultOf(error).message : "the connection failed";
   return new WebhookCallError(why, { cause: error });
 }
 

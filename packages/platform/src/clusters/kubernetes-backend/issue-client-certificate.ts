@@ -58,7 +58,7 @@ export async function issueClientCertificate(
   refuseNames(request);
   const { expirationSeconds } = request;
   if (expirationSeconds !== undefined && expirationSeconds < MIN_EXPIRATION_SECONDS) {
-    throw badRequestError(`a certificate lasts ${MIN_EXPIRATION_SECONDS} seconds at least`);
+    throw badRequestError(`a certificate is valid for ${MIN_EXPIRATION_SECONDS} seconds at least`);
   }
   const { pem, publicKey, privateKeyPem } = await requestToSign(request);
   const created = await asPlatformRequest("ask for certificates", create(client, pem, expirationSeconds, signal));
@@ -94,7 +94,7 @@ async function requestToSign({ commonName, organizations, request }: ClientCerti
   if (!isOurs || hasOtherSubjectAttributes) {
     const wanted = [...organizations.map((organization) => `O=${organization}`), `CN=${commonName}`].join(", ");
     throw badRequestError(
-      `spec.certificateSigningRequest: the cluster signs the subject as it is written, so it must be ${wanted} and nothing else`,
+      `spec.certificateSigningRequest: the cluster signs the subject of the request, so it must be ${wanted} and nothing else`,
     );
   }
   if (requestedExtensions.length > 0) {
@@ -150,7 +150,10 @@ async function approve(client: ApiClient, created: CertificateSigningRequest, si
       const isRace = isApiError(error, "Conflict") || isApiError(error, "Invalid");
       if (!isRace || attempt >= APPROVAL_ATTEMPTS) throw clusterRefusal("approve certificate requests", error);
     }
-    current = await asPlatformRequest("look at its certificate request", send(client, { method: "GET", path, signal }));
+    current = await asPlatformRequest(
+      "see the CertificateSigningRequest",
+      send(client, { method: "GET", path, signal }),
+    );
   }
 }
 
@@ -177,7 +180,7 @@ async function untilSigned(
   const path = `${COLLECTION}/${encodeURIComponent(name)}`;
   for (let wait = FIRST_POLL_MS; ; wait = Math.min(wait * 2, MAX_POLL_MS)) {
     const request = await asPlatformRequest(
-      "look at its certificate request",
+      "see the CertificateSigningRequest",
       send(client, { method: "GET", path, signal }),
     );
     throwIfRefused(request);
@@ -219,7 +222,7 @@ const deniedError = (why: string): ApiError => {
 
 function timedOut(): ApiError {
   const message =
-    "the cluster did not sign the certificate in time: does a signer for kubernetes.io/kube-apiserver-client run there?";
+    "the cluster did not sign the certificate in time: check that a signer for kubernetes.io/kube-apiserver-client runs there";
   return new ApiError({
     code: 504,
     reason: "Timeout",
@@ -237,7 +240,7 @@ function checkedCertificate(
 ): Pick<IssuedClientCertificate, "serial" | "notAfter"> {
   const checked = checkSignedCertificate(certificatePem, { ...request, publicKey }, clock);
   if ("fault" in checked) {
-    const message = `its signer made another certificate than was asked for: ${checked.fault}`;
+    const message = `its signer issued another certificate than requested: ${checked.fault}`;
     throw badGatewayError({ reason: "CertificateFailed", message });
   }
   return { serial: new X509Certificate(certificatePem).serialNumber, notAfter: checked.notAfter };

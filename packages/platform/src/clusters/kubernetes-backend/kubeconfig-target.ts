@@ -64,9 +64,10 @@ function credentialOf({
   // A program named by the file would run with the platform's rights.
   if (way !== undefined)
     throw new KubeconfigError(
-      `${ORIGIN}: it signs in by ${way}, which is not supported: put a token or a client certificate in`,
+      `${ORIGIN}: it authenticates with ${way}, which is not supported: use a token or a client certificate`,
     );
-  if (tokenFile !== undefined) throw new KubeconfigError(`${ORIGIN}: it names a file for the token: put the token in`);
+  if (tokenFile !== undefined)
+    throw new KubeconfigError(`${ORIGIN}: it refers to a file for the token: include the token`);
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
     throw new KubeconfigError(
       `${ORIGIN}: it has a client certificate without its key, or a key without its certificate`,
@@ -96,7 +97,7 @@ function bearerToken(token: string): string {
 
 function pemOf(source: PemSource, name: string): string {
   if ("pem" in source) return source.pem;
-  throw new KubeconfigError(`${ORIGIN}: it names a file for ${name}: use ${name}-data`);
+  throw new KubeconfigError(`${ORIGIN}: it refers to a file for ${name}: use ${name}-data`);
 }
 
 function isLoopbackHost(hostname: string): boolean {

@@ -96,7 +96,11 @@ export function createSpaceBackend(deps: SpaceBackendDeps): SpaceBackend {
   };
 }
 
-const NOT_PROVISIONED = { reason: "NotProvisioned", message: "the namespace has not been made yet" };
+const NOT_PROVISIONED = { reason: "NotProvisioned", message: "the namespace has not been created yet" };
 
 const taken = (namespace: string) =>
-  conflictError({ group: "", resource: "namespaces" }, namespace, "it is there already, and is not this space's");
+  conflictError(
+    { group: "", resource: "namespaces" },
+    namespace,
+    "it already exists, and does not belong to this space",
+  );

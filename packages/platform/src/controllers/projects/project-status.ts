@@ -14,9 +14,9 @@ export function namespaceFault(namespace: string, state: NamespaceState): string
     case "ready":
       return undefined;
     case "taken":
-      return `namespace ${namespace} exists already and does not belong to this project`;
+      return `namespace ${namespace} already exists and does not belong to this project`;
     case "terminating":
-      return `namespace ${namespace} is being deleted, and will be made again`;
+      return `namespace ${namespace} is being deleted, and will be created again`;
   }
 }
 

@@ -61,7 +61,7 @@ export const createSpaceController = (
           const { reason, message } = faultOf(error);
           return {
             reason,
-            message: `it is deleted as soon as its namespace ${namespace} is, but ${message}; to leave that behind, delete the cluster ${cluster} from the platform`,
+            message: `it will be deleted when its namespace ${namespace} is, but ${message}; to leave that behind, delete the cluster ${cluster} from the platform`,
           };
         }
       },
@@ -95,6 +95,6 @@ function spaceStatus(
     phase: health.ready ? "Ready" : "Pending",
     ...(health.ready ? {} : { reason: health.reason, message: health.message }),
     ...(template === undefined ? {} : { space: template }),
-    conditions: withCondition(kept.conditions ?? [], readyCondition(health, "Its namespace is there"), now),
+    conditions: withCondition(kept.conditions ?? [], readyCondition(health, "The namespace exists"), now),
   };
 }

@@ -22,14 +22,14 @@ export const identityProviders = (deps: IdentityProviderStrategyDeps): ResourceD
       {
         name: "Issuer",
         type: "string",
-        description: "Who signs people in.",
+        description: "URL of the issuer.",
         // The store holds no other kind under this resource.
         value: (provider) => (provider as IdentityProvider).spec.issuer.url,
       },
       {
         name: "Ready",
         type: "string",
-        description: "Whether people can sign in.",
+        description: "Whether users can sign in.",
         value(provider) {
           const { status } = provider;
           const conditions = isJsonObject(status) ? status["conditions"] : undefined;

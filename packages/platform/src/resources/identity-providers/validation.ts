@@ -27,7 +27,7 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
     ...scopes.flatMap((scope, at) =>
       SCOPE.test(scope)
         ? []
-        : [invalidError(indexPath("spec.scopes", at), scope, "must be printable and have no spaces")],
+        : [invalidError(indexPath("spec.scopes", at), scope, "must be printable and without spaces")],
     ),
     ...Object.entries(mappings).flatMap(([name, mapping]) =>
       mapping === undefined ? [] : validateMapping(mapping, `spec.claimMappings.${name}`),
@@ -44,7 +44,9 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
       if ((claim === "") === (expression === undefined))
         return [invalidError(path, "", "needs either a claim with its requiredValue, or an expression")];
       if (expression !== undefined) return expressionErrors(expression, `${path}.expression`, faultOfCondition);
-      return requiredValue === undefined ? [requiredError(`${path}.requiredValue`, "what the claim must be")] : [];
+      return requiredValue === undefined
+        ? [requiredError(`${path}.requiredValue`, "the required value of the claim")]
+        : [];
     }),
   ];
 }
@@ -55,7 +57,7 @@ const SCOPE = /^[!#-[\]-~]+$/;
 function validateMapping({ claim = "", expression, prefix = "" }: Mapping, path: string): readonly FieldError[] {
   if ((claim === "") === (expression === undefined)) return [requiredError(path, "either claim or expression")];
   if (expression === undefined) return [];
-  if (prefix !== "") return [invalidError(`${path}.prefix`, prefix, "an expression writes its own prefix")];
+  if (prefix !== "") return [invalidError(`${path}.prefix`, prefix, "not allowed with an expression")];
   return expressionErrors(expression, `${path}.expression`, faultOfClaimExpression);
 }
 

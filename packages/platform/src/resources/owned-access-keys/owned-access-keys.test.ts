@@ -122,7 +122,7 @@ describe("creating", () => {
     [{ rules: [{ requestTargets: ["Moon"] }] }, "spec.rules[0].requestTargets[0]", /"Management", "Cluster"/],
     [{ rules: [{ resources: [{ resources: ["*", "pods"] }] }] }, "spec.rules[0].resources[0].resources[1]", /overlap/],
     [{ rules: [{ resources: [{ resourceNames: ["a"] }] }] }, "spec.rules[0].resources[0].resourceNames", /requires/],
-    [{ rules: [{ nonResourceURLs: ["/a*"] }] }, "spec.rules[0].nonResourceURLs[0]", /final step/],
+    [{ rules: [{ nonResourceURLs: ["/a*"] }] }, "spec.rules[0].nonResourceURLs[0]", /last step/],
     [{ identity: { connectorData: "?secret?" } }, "spec.identity.connectorData", /must be base64/],
     [{ identity: { identityRefresh: "today" } }, "spec.identity.identityRefresh", /date-time/],
     [{ subject: "system:admin" }, "spec.subject", /reserved/],

@@ -94,7 +94,7 @@ export async function checkDelivery(
   }
 }
 
-const notOurs = (target: Target): string => `${textOf(target)} exists, and was not made for this access key`;
+const notOurs = (target: Target): string => `${textOf(target)} exists, and was not created for this access key`;
 
 /** Writes a new value. Throws ApiErrors. A value that was replaced meanwhile is left to whoever set the newer one. */
 export async function deliverValue(

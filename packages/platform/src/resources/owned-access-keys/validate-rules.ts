@@ -68,5 +68,5 @@ function validatePath(url: string, path: string): readonly FieldError[] {
   if (url === "*") return [];
   if (!url.startsWith("/")) return [invalidError(path, url, "must begin with a slash")];
   const fixed = url.endsWith("/*") ? url.slice(0, -1) : url;
-  return fixed.includes("*") ? [invalidError(path, url, "* may only stand as the full, final step of the path")] : [];
+  return fixed.includes("*") ? [invalidError(path, url, "* is allowed only as the whole last step of the path")] : [];
 }

@@ -73,7 +73,7 @@ export function validateAccessKey(
       ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
       : []),
     ...(spec.type === "Login" && old?.spec?.type !== "Login" && directory.user(spec.user ?? "")?.isBot === true
-      ? [forbiddenError("spec.type", "a bot does not sign in: leave it unset, or use Other")]
+      ? [forbiddenError("spec.type", "a bot cannot sign in: leave it unset, or use Other")]
       : []),
     ...(spec.scope === undefined ? [] : validateScope(spec.scope, restrictionNames(names.name))),
     ...validateSecretRef(spec),

@@ -61,7 +61,7 @@ describe("a project", () => {
     await tenancy.settled();
     expect(tenancy.lookup.project("taken")?.status).toMatchObject({
       phase: "Failed",
-      message: "namespace p-taken exists already and does not belong to this project",
+      message: "namespace p-taken already exists and does not belong to this project",
     });
     await tenancy.request({ method: "DELETE", url: `${API}/projects/taken` });
     await tenancy.eventually(() => tenancy.lookup.project("taken") === undefined);

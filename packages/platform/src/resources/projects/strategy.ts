@@ -121,7 +121,7 @@ async function checkLimits(
   throw forbiddenRequestError(
     resource,
     name,
-    `spec.${changed} limits the project: changing it takes the verb ${RESTRICT_VERB} on projects`,
+    `spec.${changed} limits the project: changing it requires the verb ${RESTRICT_VERB} on projects`,
   );
 }
 

@@ -65,7 +65,7 @@ async function statusOfKey(presented: string, context: RequestContext, deps: Sel
     ? await look()
     : await comparisons.ask(context, presented, look, (found) => found.refusal === undefined);
   if (key === undefined || refusal !== undefined)
-    throw keyNotFoundError(`the key that was asked about: ${refusal}`, key?.id);
+    throw keyNotFoundError(`the access key in spec.accessKey: ${refusal}`, key?.id);
   return statusOf(identityOf(key), key.owner, key, context, deps);
 }
 
@@ -96,7 +96,7 @@ async function checkMayIntrospect(
   throw forbiddenRequestError(
     { group: names.managementGroup, resource: "selves" },
     "",
-    "asking about other access keys needs a key with the role vcluster or agent, or the verb introspect on selves",
+    "looking up other access keys requires a key with the role vcluster or agent, or the verb introspect on selves",
   );
 }
 

@@ -9,7 +9,7 @@ const named = {
   displayName: s.string().describe("Display name."),
 };
 
-const WITHOUT_EFFECT = "Of the original interface. This server leaves it out of its answers.";
+const WITHOUT_EFFECT = "For compatibility. Not returned by this server.";
 /** Of somebody: users have values in some of them. */
 const entity = {
   ...named,

@@ -61,7 +61,7 @@ async function checkGoverns(team: Team, context: RequestContext, deps: GivenRigh
   if (await mayGovern({ kind: "team", name }, { name: group, groups: [group] }, context, deps)) return;
   throw refuse(
     team,
-    "the team may do what you may not: demoting and deleting it takes the verb impersonate on it",
+    "the team has permissions that you do not have: demoting or deleting it requires the verb impersonate on it",
     deps,
   );
 }

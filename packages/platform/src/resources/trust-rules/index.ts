@@ -47,7 +47,7 @@ const specOf = (rule: KubeObject): TrustRule["spec"] => (rule as TrustRule).spec
 
 const columns: readonly PrinterColumn[] = [
   { name: "Issuer", type: "string", description: "Issuer of the tokens.", value: (rule) => issuerOf(rule) },
-  { name: "User", type: "string", description: "For whom keys are issued.", value: ".spec.user" },
+  { name: "User", type: "string", description: "User that keys are issued for.", value: ".spec.user" },
   {
     name: "Ready",
     type: "string",

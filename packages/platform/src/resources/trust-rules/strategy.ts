@@ -27,7 +27,7 @@ import { validateTrustRule } from "./validation.ts";
 export type TrustRuleStrategyDeps = CreatorLimitsDeps & ProjectBotsDeps;
 
 const NOT_NARROWED =
-  "spec.scope: absent, and so are rules: issued keys may do all that the user may; name the projects, clusters or virtual clusters that the job needs";
+  "spec.scope: unset, and so are rules: issued keys have all permissions of the user; list the projects, clusters or virtual clusters that the job needs";
 
 export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRule> {
   const { names } = deps;

@@ -70,7 +70,7 @@ function validateIssuer(issuer: Issuer): readonly FieldError[] {
   const { jwks, discoveryURL, certificateAuthority } = issuer;
   const path = "spec.issuer";
   const url = issuerUrlOf(issuer);
-  if (url === "") return [requiredError(`${path}.url`, "the preset does not say where the issuer is")];
+  if (url === "") return [requiredError(`${path}.url`, "the preset has no default URL: set url")];
   const isFetchedThere = jwks === undefined && discoveryURL === undefined;
   return [
     ...(url.length > MAX_URL ? [invalidError(`${path}.url`, "", `must have at most ${MAX_URL} characters`)] : []),
@@ -78,7 +78,7 @@ function validateIssuer(issuer: Issuer): readonly FieldError[] {
     ...(discoveryURL === undefined ? [] : validateAddress(discoveryURL, `${path}.discoveryURL`, true)),
     ...(jwks === undefined ? [] : validateKeySet(jwks, `${path}.jwks`)),
     ...(jwks !== undefined && discoveryURL !== undefined
-      ? [forbiddenError(`${path}.discoveryURL`, "the keys are given in jwks, so that nothing is fetched")]
+      ? [forbiddenError(`${path}.discoveryURL`, "must not be set together with jwks")]
       : []),
     ...(certificateAuthority === undefined
       ? []
@@ -90,7 +90,7 @@ export function validateAddress(text: string, path: string, mayHaveQuery: boolea
   const refuse = (why: string): readonly FieldError[] => [invalidError(path, text.slice(0, MAX_URL), why)];
   if (!URL.canParse(text) || text.length > MAX_URL) return refuse("must be a URL");
   const { protocol, username, password, hash, search } = new URL(text);
-  if (protocol !== "https:") return refuse("must begin with https://, since the keys of the issuer are fetched there");
+  if (protocol !== "https:") return refuse("must begin with https://");
   if (username !== "" || password !== "")
     return [invalidError(path, "<hidden>", "must not have a user or a password in it")];
   if (hash !== "" || (search !== "" && !mayHaveQuery)) return refuse("must not have a query or a fragment");
@@ -107,12 +107,12 @@ export function validateCertificates(text: string, path: string): readonly Field
   const refuse = (why: string): readonly FieldError[] => [invalidError(path, "<hidden>", why)];
   if (text.length > MAX_CERTIFICATES) return refuse(`must have at most ${MAX_CERTIFICATES} characters`);
   const found = text.match(CERTIFICATE) ?? [];
-  if (found.length === 0) return refuse("must hold a certificate in PEM");
+  if (found.length === 0) return refuse("must contain a certificate in PEM");
   try {
     for (const pem of found) new X509Certificate(pem);
     return [];
   } catch {
-    return refuse("must hold certificates in PEM alone");
+    return refuse("must contain only certificates in PEM");
   }
 }
 
@@ -120,7 +120,9 @@ function validateAudiences(audiences: readonly string[]): readonly FieldError[] 
   return audiences.flatMap((audience, at) => {
     const path = indexPath("spec.audiences", at);
     if (audiences.indexOf(audience) !== at) return [duplicateError(path, audience)];
-    return audience.includes("*") ? [invalidError(path, audience, "is compared exactly: there are no wildcards")] : [];
+    return audience.includes("*")
+      ? [invalidError(path, audience, "must not have wildcards: it is compared exactly")]
+      : [];
   });
 }
 

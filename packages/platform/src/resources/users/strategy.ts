@@ -94,7 +94,8 @@ async function checkGoverns(user: User, context: RequestContext, deps: UserStrat
     groups: [...groupsOf(user, deps), names.userGroup(name)],
   };
   if (await mayGovern({ kind: "user", name }, as, context, deps)) return;
-  const why = "the user may do what you may not: locking, changing and deleting it takes the verb impersonate on it";
+  const why =
+    "the user has permissions that you do not have: locking, changing or deleting it requires the verb impersonate on it";
   throw forbiddenRequestError({ group: names.managementGroup, resource: "users" }, name, why);
 }
 
@@ -128,7 +129,7 @@ function validateUser(
     ...validateGroups(user.spec?.groups ?? [], "spec.groups"),
     ...(user.spec?.kind === "Bot"
       ? SIGN_IN_FIELDS.filter((field) => (user.spec?.[field] ?? "") !== "").map((field) =>
-          forbiddenError(`spec.${field}`, "a bot does not sign in"),
+          forbiddenError(`spec.${field}`, "a bot cannot sign in"),
         )
       : []),
     ...validateIdentities(user, directory),
@@ -143,8 +144,7 @@ function validateUser(
 
 function validateIdentities({ metadata, spec }: User, directory: Directory): readonly FieldError[] {
   const identities = spec?.identities ?? [];
-  if (spec?.kind === "Bot" && identities.length > 0)
-    return [forbiddenError("spec.identities", "a bot does not sign in")];
+  if (spec?.kind === "Bot" && identities.length > 0) return [forbiddenError("spec.identities", "a bot cannot sign in")];
   return identities.flatMap(({ provider, subject, groups = [] }, at) => {
     const path = indexPath("spec.identities", at);
     const isSame = (other: { readonly provider: string; readonly subject: string }): boolean =>

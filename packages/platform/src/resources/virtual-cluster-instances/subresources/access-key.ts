@@ -28,7 +28,7 @@ export const virtualClusterAccessKey = (deps: VirtualClusterAccessKeyDeps): Subr
     name: "accesskey",
     kind: { group: names.managementGroup, version: "v1", kind: KIND },
     schema: kindSchema(accessKeyFields.schema),
-    description: "The key of the virtual cluster itself. Made when it is first asked for.",
+    description: "The key of the virtual cluster itself. Created at the first request.",
     async get(context) {
       const { namespace, name } = context.info;
       const instance = lookup.virtualClusterInstance(namespace, name);

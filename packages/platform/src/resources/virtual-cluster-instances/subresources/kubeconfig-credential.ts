@@ -89,7 +89,7 @@ export async function grantCertificate(
   if (seconds < MIN_TTL_SECONDS) {
     throw refusal(
       info,
-      `a certificate is good for ${MIN_TTL_SECONDS} seconds at least, and the access key that asks is not`,
+      `a certificate is valid for ${MIN_TTL_SECONDS} seconds at least, longer than the access key of the request`,
     );
   }
   // What it says beside its serial and its end is what was asked for: backends see to that.
@@ -124,7 +124,7 @@ export function asViewer({ name, groups }: InsideIdentity, names: PlatformNames)
     throw forbiddenRequestError(
       { group: names.managementGroup, resource: "virtualclusterinstances" },
       name,
-      "you have no role in the virtual cluster that view could be a part of: leave out spec.role",
+      "you have no role in the virtual cluster that includes view: leave out spec.role",
     );
   return { name, groups: [names.insideRoleGroup("view")] };
 }
@@ -141,7 +141,7 @@ function warnOfEarlierEnd(
 }
 
 const BEYOND_THE_KEY =
-  "a certificate has access to the whole virtual cluster, and your access key has not: leave out spec.clientCert";
+  "a certificate has access to the whole virtual cluster, but your access key does not: leave out spec.clientCert";
 
 const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: string) =>
   forbiddenRequestError({ group: apiGroup, resource }, name, why);

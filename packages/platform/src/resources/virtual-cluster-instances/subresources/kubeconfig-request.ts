@@ -40,15 +40,15 @@ export const kubeconfigFields = s
         role: s
           .string({ enum: ["view"] })
           .describe(
-            "view: the credential only reads, and no Secrets. A token reads what the ClusterRole view of Kubernetes has; a certificate has " +
-              "the group of that role alone, beside whatever is bound to your own name inside. Defaults to all that you may do.",
+            "view: a read-only credential without access to Secrets. A token allows what the ClusterRole view allows. A certificate has only " +
+              "the group of that role, and in addition what is bound to your own name in the virtual cluster. Defaults to all your permissions.",
           ),
         certificateSigningRequest: s
           .string({ maxLength: MAX_CERTIFICATE_REQUEST_LENGTH })
           .describe(
             "A PKCS #10 certificate request in PEM, signed by a private key that stays with the client. The kubeconfig then holds a " +
-              "client certificate for that key, and no private key. The subject is replaced by yours in embedded virtual clusters; in " +
-              "all others it must be status.certificateSubject, which a dry run tells. EC P-256, P-384 or P-521, RSA of 2048 bits or " +
+              "client certificate for that key, and no private key. Embedded virtual clusters replace the subject with yours; for " +
+              "others it must be status.certificateSubject, which a dry run returns. EC P-256, P-384 or P-521, RSA of 2048 bits or " +
               "more, or Ed25519.",
           ),
       })

@@ -70,8 +70,8 @@ function noIngressEndpoint(
   { names, needsOwnEndpoint = false }: ServerAddressDeps,
 ) {
   const otherWay = needsOwnEndpoint
-    ? "name its address in spec.server, or ask for a token: a client certificate is valid at its own endpoint only"
-    : "let the server answer with its own address by the setting kubeConfig.proxyFallback";
+    ? "set spec.server to its address, or request a token: a client certificate is valid only at its own endpoint"
+    : "set kubeConfig.proxyFallback, so that the server returns its own address";
   const project = names.projectOf(metadata.namespace ?? "") ?? "";
   return badRequestError(
     `virtual cluster ${quoteGo(metadata.name ?? "")} of project ${quoteGo(project)} has no ingress endpoint: ${missing}, or ${otherWay}`,
