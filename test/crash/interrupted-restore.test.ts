@@ -115,8 +115,8 @@ it("is refused beside the write-ahead log of another store, which would be taken
   await cp(at("origin", "postern.db-wal"), log);
   const before = await readFile(log);
   expect(before.length).toBeGreaterThan(0);
-  await refuses(postern(...restoreInto(dataDir)), /postern\.db-wal is there without .*move it to where/);
-  await refuses(serve(dataDir), /postern\.db-wal is there without .*put the file back/);
+  await refuses(postern(...restoreInto(dataDir)), /postern\.db-wal exists without .*move it to where/);
+  await refuses(serve(dataDir), /postern\.db-wal exists without .*restore the file/);
   expect(await readFile(log)).toEqual(before);
   await rename(log, at("moved-wal"));
   await succeed(postern(...restoreInto(dataDir)));

@@ -83,7 +83,7 @@ it.skipIf(whyNoEtcd() !== undefined)(
     way.break();
     const refused = Object.fromEntries(Object.keys(asked).map((name) => [name, 503]));
     await expect.poll(answers, WAIT).toEqual(refused);
-    expect((await http(MAPS, { key: token })).body.message).toMatch(/lost sight of its store/);
+    expect((await http(MAPS, { key: token })).body.message).toMatch(/cannot reach its store/);
     expect((await http("/readyz")).text).toMatch(/\[-\]freshness failed/);
     await Promise.all(watches.map(({ ended }) => ended));
 

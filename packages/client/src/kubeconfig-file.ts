@@ -96,7 +96,7 @@ async function takeLock(lock: string): Promise<void> {
       if (code !== "EEXIST") throw new KubeconfigError(`cannot write beside ${lock} (${code})`, { cause: error });
       if (attempt === LOCK_ATTEMPTS) {
         throw new KubeconfigError(
-          `${lock} is there: another program changes the file, or died while it did: remove it`,
+          `${lock} exists: another program is changing the file, or crashed while it did; in that case, remove it`,
         );
       }
       await setTimeout(LOCK_PAUSE_MS);

@@ -110,7 +110,8 @@ export function resolveContext(config: Kubeconfig, contextName?: string): Resolv
     throw new KubeconfigError(`context ${JSON.stringify(name)} names no cluster with a server`);
   }
   const user = context.user === "" ? { unsupported: [] } : config.users.get(context.user);
-  if (user === undefined) throw new KubeconfigError(`context ${JSON.stringify(name)} names a user that is not there`);
+  if (user === undefined)
+    throw new KubeconfigError(`context ${JSON.stringify(name)} refers to a user that does not exist`);
   return { name, cluster, user, namespace: context.namespace };
 }
 

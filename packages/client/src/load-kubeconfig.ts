@@ -35,7 +35,7 @@ export async function loadConnection(options: LoadOptions): Promise<Connection> 
   const { name, cluster, user, namespace } = resolveContext(config, options.context);
   if (user.unsupported.length > 0 && user.token === undefined && user.clientCertificate === undefined) {
     throw new KubeconfigError(
-      `context ${JSON.stringify(name)} signs in by ${user.unsupported.join(", ")}, which is not supported: use a token or a client certificate`,
+      `context ${JSON.stringify(name)} authenticates with ${user.unsupported.join(", ")}, which is not supported: use a token or a client certificate`,
     );
   }
   const [ca, cert, key, token] = await Promise.all([

@@ -50,4 +50,4 @@ function endingWith(authentication: Authentication, { onStale }: Freshness): Aut
 }
 
 const cannotConfirm = () =>
-  serviceUnavailableError("the server has lost sight of its store and cannot confirm who you are, try again");
+  serviceUnavailableError("the server cannot reach its store to verify your credential, try again");

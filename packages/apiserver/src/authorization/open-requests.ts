@@ -159,7 +159,7 @@ function lose({ request, onLost }: Kept): void {
     return;
   }
   request.isOver = true;
-  request.end(forbiddenPathError("the rights that this request was let in by have been taken away"));
+  request.end(forbiddenPathError("the permissions of this request were revoked"));
 }
 
 /** Decides, and again for as long as the request lasts; `open` is undefined for one that does not. */

@@ -127,6 +127,6 @@ export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
 export const freshnessCheck = (freshness: Freshness): HealthCheck => ({
   name: "freshness",
   check() {
-    if (!freshness.isFresh()) throw new Error("the store has not confirmed what is known here for too long");
+    if (!freshness.isFresh()) throw new Error("the store has not confirmed the state of this server for too long");
   },
 });

@@ -165,7 +165,7 @@ function refusalOfNames({ query, headers }: ApiRequest, redact: Redact): ApiErro
     return badRequestError("the field manager must not be an access key or another credential");
   for (const name in headers) {
     if (!name.startsWith("impersonate-") || [headers[name] ?? []].flat().every(isSafe)) continue;
-    return badRequestError("nobody is named after an access key or another credential");
+    return badRequestError("user names must not be an access key or another credential");
   }
   return undefined;
 }

@@ -12,7 +12,7 @@ import { followKeys } from "./follow-keys.ts";
 import { createQueueController } from "./queue-controller.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-const MESSAGE = "no pod has run: this virtual cluster has no nodes, and takes Jobs for complete";
+const MESSAGE = "no pod has run: this virtual cluster has no nodes, and completes Jobs immediately";
 
 /** `completesJobs` is asked about every Job that is not finished, when it is written and when the controller starts. */
 export function createJobCompletion(

@@ -10,88 +10,194 @@ export const APIEXTENSIONS_GROUP = "apiextensions.k8s.io";
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 const names = s.object({
-  plural: s.string().required().describe("Plural name in URLs: /apis/<group>/<version>/<plural>. Lowercase."),
-  singular: s.string().describe("Singular name. Default: the kind in lowercase."),
-  shortNames: s.list(s.string()).describe("Short names for kubectl. Lowercase."),
-  kind: s.string().required().describe("Kind of the objects, in CamelCase."),
-  listKind: s.string().describe("Kind of lists of the objects. Default: the kind and List."),
-  categories: s.list(s.string()).describe("Groups of resources that kubectl can name together, such as all."),
+  plural: s
+    .string()
+    .required()
+    .describe(
+      "plural is the plural name of the resource to serve. The custom resources are served under /apis/<group>/<version>/.../<plural>. Must be all lowercase.",
+    ),
+  singular: s
+    .string()
+    .describe("singular is the singular name of the resource. It must be all lowercase. Defaults to lowercased kind."),
+  shortNames: s
+    .list(s.string())
+    .describe(
+      "shortNames are short names for the resource, exposed in API discovery documents, and used by clients to support invocations like kubectl get <shortname>. It must be all lowercase.",
+    ),
+  kind: s
+    .string()
+    .required()
+    .describe("kind is the serialized kind of the resource. It is normally CamelCase and singular."),
+  listKind: s
+    .string()
+    .describe('listKind is the serialized kind of the list for this resource. Defaults to "kindList".'),
+  categories: s
+    .list(s.string())
+    .describe(
+      "categories is a list of grouped resources this custom resource belongs to (e.g. 'all'). This is published in API discovery documents, and used by clients to support invocations like kubectl get all.",
+    ),
 });
 export type CustomResourceNames = Infer<typeof names>;
 
 const condition = s.object({
-  type: s.string().required().describe("NamesAccepted, Established, Terminating, or another condition."),
-  status: s.string().required().describe("True, False or Unknown."),
-  lastTransitionTime: s.timestamp().describe("Last time the status of the condition changed."),
-  reason: s.string().describe("Reason of the last change, one CamelCase word."),
-  message: s.string().describe("Details of the last change."),
+  type: s
+    .string()
+    .required()
+    .describe("type is the type of the condition. Types include Established, NamesAccepted and Terminating."),
+  status: s.string().required().describe("status is the status of the condition. Can be True, False, Unknown."),
+  lastTransitionTime: s
+    .timestamp()
+    .describe("lastTransitionTime last time the condition transitioned from one status to another."),
+  reason: s.string().describe("reason is a unique, one-word, CamelCase reason for the condition's last transition."),
+  message: s.string().describe("message is a human-readable message indicating details about last transition."),
   observedGeneration: s.int64().describe("Generation of the definition that the condition was set for."),
 });
 export type CustomResourceCondition = Infer<typeof condition>;
 
 const column = s.object({
-  name: s.string().required().describe("Name of the column."),
-  type: s.string().required().describe("OpenAPI type of the column."),
-  format: s.string().describe("OpenAPI format of the column."),
-  description: s.string().describe("Description of the column."),
-  priority: s.int32().describe("Columns above 0 are shown in wide output only."),
-  jsonPath: s.string().required().describe("Simple JSON path of the value in each object."),
+  name: s.string().required().describe("name is a human readable name for the column."),
+  type: s.string().required().describe("type is an OpenAPI type definition for this column."),
+  format: s.string().describe("format is an optional OpenAPI type definition for this column."),
+  description: s.string().describe("description is a human readable description of this column."),
+  priority: s
+    .int32()
+    .describe(
+      "priority is an integer defining the relative importance of this column compared to others. Columns that may be omitted in limited space scenarios should be given a priority greater than 0.",
+    ),
+  jsonPath: s
+    .string()
+    .required()
+    .describe(
+      "jsonPath is a simple JSON path (i.e. with array notation) which is evaluated against each custom resource to produce the value for this column.",
+    ),
 });
 
 const version = s.object({
-  name: s.string().required().describe("Name of the version, such as v1 or v1beta1."),
-  served: s.boolean().required().describe("Whether the version is served."),
-  storage: s.boolean().required().describe("Whether objects are stored in this version. Exactly one version is."),
-  deprecated: s.boolean().describe("Whether requests in this version get a warning."),
-  deprecationWarning: s.string().describe("Text of that warning. Default: it names the newest version."),
+  name: s.string().required().describe("name is the version name, e.g. v1, v2beta1, etc."),
+  served: s
+    .boolean()
+    .required()
+    .describe("served is a flag enabling/disabling this version from being served via REST APIs."),
+  storage: s
+    .boolean()
+    .required()
+    .describe(
+      "storage indicates this version should be used when persisting custom resources to storage. There must be exactly one version with storage=true.",
+    ),
+  deprecated: s
+    .boolean()
+    .describe(
+      "deprecated indicates this version of the custom resource API is deprecated. When set to true, API requests to this version receive a warning header in the server response.",
+    ),
+  deprecationWarning: s.string().describe("deprecationWarning overrides the default warning returned to API clients."),
   schema: s
-    .object({ openAPIV3Schema: s.anyObject().describe("Structural OpenAPI v3 schema of the objects.") })
-    .describe("Schema for validation, pruning and defaults."),
+    .object({
+      openAPIV3Schema: s
+        .anyObject()
+        .describe("openAPIV3Schema is the OpenAPI v3 schema to use for validation and pruning."),
+    })
+    .describe(
+      "schema describes the schema used for validation, pruning, and defaulting of this version of the custom resource.",
+    ),
   subresources: s
     .object({
-      status: s.object({}).describe("Serves /status, and keeps status out of writes to the object."),
+      status: s
+        .object({})
+        .describe(
+          "status indicates the custom resource should serve a /status subresource. When enabled, requests to the custom resource primary endpoint ignore changes to the status stanza of the object.",
+        ),
       scale: s
         .object({
-          specReplicasPath: s.string().required().describe("JSON path of the wanted number of replicas."),
-          statusReplicasPath: s.string().required().describe("JSON path of the actual number of replicas."),
-          labelSelectorPath: s.string().describe("JSON path of the label selector as text."),
+          specReplicasPath: s
+            .string()
+            .required()
+            .describe(
+              "specReplicasPath defines the JSON path inside of a custom resource that corresponds to Scale spec.replicas.",
+            ),
+          statusReplicasPath: s
+            .string()
+            .required()
+            .describe(
+              "statusReplicasPath defines the JSON path inside of a custom resource that corresponds to Scale status.replicas.",
+            ),
+          labelSelectorPath: s
+            .string()
+            .describe(
+              "labelSelectorPath defines the JSON path inside of a custom resource that corresponds to Scale status.selector.",
+            ),
         })
         .describe("Serves /scale."),
     })
-    .describe("Subresources of the objects."),
-  additionalPrinterColumns: s.list(column).describe("Columns that kubectl get shows. Default: the age."),
+    .describe("subresources specify what subresources this version of the defined custom resource have."),
+  additionalPrinterColumns: s
+    .list(column)
+    .describe(
+      "additionalPrinterColumns specifies additional columns returned in Table output. If no columns are specified, a single column displaying the age of the custom resource is used.",
+    ),
   selectableFields: s
-    .list(s.object({ jsonPath: s.string().required().describe("Simple JSON path of a field.") }))
-    .describe("Fields that field selectors can name."),
+    .list(
+      s.object({
+        jsonPath: s
+          .string()
+          .required()
+          .describe(
+            "jsonPath is a simple JSON path which is evaluated against each custom resource to produce a field selector value.",
+          ),
+      }),
+    )
+    .describe("selectableFields specifies paths to fields that may be used as field selectors."),
 });
 
 const conversion = s.object({
-  strategy: s.string().required().describe("How objects are converted between versions: None."),
-  webhook: s.anyObject().describe("How to call the conversion webhook. Not supported."),
+  strategy: s
+    .string()
+    .required()
+    .describe("strategy specifies how custom resources are converted between versions. Only None is supported."),
+  webhook: s.anyObject().describe("webhook describes how to call the conversion webhook. Not supported."),
 });
 
 export const customResourceDefinitionFields = s
   .object({
     spec: s
       .object({
-        group: s.string().required().describe("API group of the resource. The definition is named <plural>.<group>."),
-        names: names.required().describe("Names of the resource and of its kind."),
+        group: s
+          .string()
+          .required()
+          .describe(
+            "group is the API group of the defined custom resource. Must match the name of the CustomResourceDefinition (in the form <names.plural>.<group>).",
+          ),
+        names: names.required().describe("names specify the resource and kind names for the custom resource."),
         scope: s.string().required().describe("Namespaced or Cluster."),
-        versions: s.list(version).required().describe("Versions of the resource."),
+        versions: s
+          .list(version)
+          .required()
+          .describe("versions is the list of all API versions of the defined custom resource."),
         conversion: conversion.describe("Conversion between versions."),
-        preserveUnknownFields: s.boolean().describe("Must be false: unknown fields are pruned."),
+        preserveUnknownFields: s
+          .boolean()
+          .describe(
+            "preserveUnknownFields indicates that object fields which are not specified in the OpenAPI schema should be preserved when persisting to storage. Must be false.",
+          ),
       })
       .required()
-      .describe("How the custom resource is served."),
+      .describe("spec describes how the user wants the resources to appear"),
     status: s
       .object({
-        conditions: s.listMap(condition, ["type"]).describe("State of the definition."),
-        acceptedNames: names.describe("Names that discovery shows. They may differ from spec.names on a conflict."),
-        storedVersions: s.list(s.string()).describe("All versions in which objects were ever stored."),
+        conditions: s
+          .listMap(condition, ["type"])
+          .describe("CustomResourceDefinitionStatus indicates the state of the CustomResourceDefinition"),
+        acceptedNames: names.describe(
+          "acceptedNames are the names that are actually being used to serve discovery. They may be different than the names in spec.",
+        ),
+        storedVersions: s
+          .list(s.string())
+          .describe("storedVersions lists all versions of CustomResources that were ever persisted."),
       })
-      .describe("State of the definition. Set by the server."),
+      .describe("status indicates the actual state of the CustomResourceDefinition"),
   })
-  .describe("Adds a resource to the API. Its name is <plural>.<group>.");
+  .describe(
+    "CustomResourceDefinition represents a resource that should be exposed on the API server. Its name MUST be in the format <.spec.name>.<.spec.group>.",
+  );
 
 export type CustomResourceDefinition = KindOf<typeof customResourceDefinitionFields>;
 

@@ -102,7 +102,7 @@ function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
   });
   new Gauge({
     name: "apiserver_current_request_bodies",
-    help: "Request bodies that are being received, or worked on",
+    help: "Request bodies that are being received or processed",
     registers,
     collect() {
       this.set(followed?.bodies ?? 0);
@@ -116,7 +116,7 @@ function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
 function countWatchEvents(registers: Registers): ServerMetrics["watchEvent"] {
   const watchEvents = createSeriesCounter({
     name: "apiserver_watch_events_total",
-    help: "Events sent to watching clients",
+    help: "Events sent to watch clients",
     labelNames: ["group", "version", "resource"],
     registers,
   });
@@ -178,13 +178,13 @@ function observeAttempts<Result extends string>(
 function countAudit(registers: Registers): Pick<ServerMetrics, "auditEvent" | "auditError"> {
   const events = createSeriesCounter({
     name: "apiserver_audit_event_total",
-    help: "Audit events made",
+    help: "Audit events generated",
     labelNames: [],
     registers,
   }).series({});
   const levels = createSeriesCounter({
     name: "apiserver_audit_level_total",
-    help: "Audit events made, by level",
+    help: "Audit events generated, by level",
     labelNames: ["level"],
     registers,
   });
@@ -226,7 +226,7 @@ function countDroppedConnections(registers: Registers): ServerMetrics["connectio
 function countRequestsTakenBack(registers: Registers): ServerMetrics["requestTakenBack"] {
   const takenBack = new Counter({
     name: "apiserver_requests_taken_back_total",
-    help: "Requests that their clients cancelled before their turn came: no other metric and no audit event tells of them",
+    help: "Requests that clients cancelled before they were processed; not counted in other metrics, and not audited",
     registers,
   });
   return () => takenBack.inc();

@@ -40,7 +40,7 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
   });
   const rejections = new Counter({
     name: "apiserver_admission_webhook_rejection_count",
-    help: "Requests that admission webhooks refused, or that were refused since one could not be asked",
+    help: "Requests refused by admission webhooks, or because a webhook could not be called",
     labelNames: ["type", "operation", "error_type", "rejection_code"],
     registers,
   });

@@ -70,25 +70,23 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
     new SeriesHistogram({ name, help, labelNames, buckets: BUCKETS, registers });
 
   const runningOf = (states: readonly WorkQueueState[]): readonly number[] => states.flatMap(({ running }) => running);
-  gauge("workqueue_depth", "Keys that wait to be worked on", (states) =>
+  gauge("workqueue_depth", "Keys that wait to be processed", (states) =>
     states.reduce((sum, { depth }) => sum + depth, 0),
   );
-  gauge("workqueue_unfinished_work_seconds", "Seconds of work on keys that is still going on", (states) =>
+  gauge("workqueue_unfinished_work_seconds", "Seconds of processing that is still in progress", (states) =>
     runningOf(states).reduce((sum, seconds) => sum + seconds, 0),
   );
-  gauge(
-    "workqueue_longest_running_processor_seconds",
-    "Seconds of the work that has been going on for longest",
-    (states) => Math.max(0, ...runningOf(states)),
+  gauge("workqueue_longest_running_processor_seconds", "Seconds of the longest processing in progress", (states) =>
+    Math.max(0, ...runningOf(states)),
   );
   counter("workqueue_adds_total", "Keys that were added", ({ added }) => added);
   counter(
     "workqueue_retries_total",
-    "Keys that were put back, to be worked on after a delay",
+    "Keys that were queued again, to be retried after a delay",
     ({ retried }) => retried,
   );
-  const waits = histogram("workqueue_queue_duration_seconds", "How long keys waited to be worked on");
-  const work = histogram("workqueue_work_duration_seconds", "How long the work on keys took");
+  const waits = histogram("workqueue_queue_duration_seconds", "How long keys waited to be processed");
+  const work = histogram("workqueue_work_duration_seconds", "How long processing took");
 
   function totalsFor(name: string): Totals {
     const known = totalsOf.get(name);

@@ -107,13 +107,13 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
     {
       name: "Validations",
       type: "integer",
-      description: "How many it has.",
+      description: "Number of entries.",
       value: (o) => ((o as Policy).spec?.validations ?? []).length,
     },
     {
       name: "ParamKind",
       type: "string",
-      description: "What bindings bring along.",
+      description: "Kind of the parameters.",
       value: (o) => {
         const param = (o as Policy).spec?.paramKind;
         return param === undefined ? "<unset>" : `${param.apiVersion}/${param.kind}`;

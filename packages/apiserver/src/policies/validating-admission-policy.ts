@@ -11,26 +11,54 @@ export const ADMISSION_GROUP = "admissionregistration.k8s.io";
 
 const ruleFields = s.object(
   {
-    resourceNames: s.list(s.string()).describe("Names of objects. Absent: all."),
-    operations: s.list(s.string()).describe("CREATE, UPDATE, DELETE, CONNECT or *."),
-    apiGroups: s.list(s.string()).describe("API groups, or *."),
-    apiVersions: s.list(s.string()).describe("Versions, or *."),
-    resources: s.list(s.string()).describe("Resources, such as pods, pods/status, */scale or *."),
-    scope: s.string().describe("Cluster, Namespaced or *. Absent: *."),
+    resourceNames: s
+      .list(s.string())
+      .describe(
+        "ResourceNames is an optional list of names that the rule applies to. An empty set means that everything is allowed.",
+      ),
+    operations: s
+      .list(s.string())
+      .describe(
+        "Operations is the operations the admission hook cares about - CREATE, UPDATE, DELETE, CONNECT or * for all of those operations and any future admission operations that are added.",
+      ),
+    apiGroups: s.list(s.string()).describe("APIGroups is the API groups the resources belong to. '*' is all groups."),
+    apiVersions: s
+      .list(s.string())
+      .describe("APIVersions is the API versions the resources belong to. '*' is all versions."),
+    resources: s
+      .list(s.string())
+      .describe("Resources is a list of resources this rule applies to, such as pods, pods/status, */scale or *."),
+    scope: s
+      .string()
+      .describe(
+        'scope specifies the scope of this rule. Valid values are "Cluster", "Namespaced", and "*". The default is "*".',
+      ),
   },
   { atomic: true },
 );
 
 const matchFields = s.object(
   {
-    namespaceSelector: labelSelector.describe("Labels of the namespace."),
-    objectSelector: labelSelector.describe("Labels of the object, or of the one before it."),
-    resourceRules: s.list(ruleFields).describe("What it is about: one of these."),
-    excludeResourceRules: s.list(ruleFields).describe("What it is not about: none of these."),
+    namespaceSelector: labelSelector.describe(
+      "NamespaceSelector decides whether to run the admission control policy on an object based on whether the namespace for that object matches the selector.",
+    ),
+    objectSelector: labelSelector.describe(
+      "ObjectSelector decides whether to run the validation based on if the object has matching labels. It is evaluated against both the oldObject and newObject.",
+    ),
+    resourceRules: s
+      .list(ruleFields)
+      .describe(
+        "ResourceRules describes what operations on what resources/subresources the ValidatingAdmissionPolicy matches. The policy cares about an operation if it matches any Rule.",
+      ),
+    excludeResourceRules: s
+      .list(ruleFields)
+      .describe(
+        "ExcludeResourceRules describes what operations on what resources/subresources the ValidatingAdmissionPolicy should not care about.",
+      ),
     matchPolicy: s
       .string()
       .describe(
-        "Exact or Equivalent: whether requests in other versions of what the rules name are judged, too, as objects of the version that they name.",
+        'matchPolicy defines how the "MatchResources" list is used to match incoming requests. Allowed values are "Exact" or "Equivalent". Defaults to "Equivalent".',
       ),
   },
   { atomic: true },
@@ -38,7 +66,7 @@ const matchFields = s.object(
 
 const named = (what: string) =>
   s.object({
-    name: s.string().required().describe("Its name."),
+    name: s.string().required().describe("Name of the variable or condition."),
     expression: s.string().required().describe(what),
   });
 
@@ -49,13 +77,19 @@ export const policyFields = s
         paramKind: s
           .object(
             {
-              apiVersion: s.string().describe("Group and version of the parameters."),
-              kind: s.string().describe("Kind of the parameters."),
+              apiVersion: s
+                .string()
+                .describe('APIVersion is the API group version the resources belong to. In format of "group/version".'),
+              kind: s.string().describe("Kind is the API kind the resources belong to."),
             },
             { atomic: true },
           )
-          .describe("What bindings bring along as params."),
-        matchConstraints: matchFields.describe("Which requests it is about."),
+          .describe(
+            "ParamKind specifies the kind of resources used to parameterize this policy. If absent, there are no parameters for this policy.",
+          ),
+        matchConstraints: matchFields.describe(
+          "MatchConstraints specifies what resources this policy is designed to validate.",
+        ),
         validations: s
           .list(
             s.object({
@@ -63,43 +97,77 @@ export const policyFields = s
                 .string()
                 .required()
                 .describe(
-                  "What has to hold, in CEL: of object, oldObject, request, params, namespaceObject and variables.",
+                  "Expression represents the expression which will be evaluated by CEL. It can use the variables object, oldObject, request, params, namespaceObject, variables and authorizer.",
                 ),
-              message: s.string().describe("What a refusal says."),
+              message: s.string().describe("Message represents the message displayed when validation fails."),
               reason: s
                 .string()
-                .describe("Unauthorized, Forbidden, Invalid or RequestEntityTooLarge. Absent: Invalid."),
-              messageExpression: s.string().describe("What a refusal says, in CEL."),
+                .describe(
+                  "Reason represents a machine-readable description of why this validation failed. Unauthorized, Forbidden, Invalid or RequestEntityTooLarge. Defaults to Invalid.",
+                ),
+              messageExpression: s
+                .string()
+                .describe(
+                  "messageExpression declares a CEL expression that evaluates to the validation failure message that is returned when this rule fails.",
+                ),
             }),
           )
-          .describe("What has to hold."),
-        failurePolicy: s.string().describe("Fail or Ignore: what becomes of requests that cannot be judged."),
+          .describe("Validations contain CEL expressions which are used to apply the validation."),
+        failurePolicy: s
+          .string()
+          .describe(
+            "failurePolicy defines how to handle failures for the admission policy. Allowed values are Ignore or Fail. Defaults to Fail.",
+          ),
         auditAnnotations: s
           .list(
             s.object({
-              key: s.string().required().describe("The key, below the name of the policy."),
-              valueExpression: s.string().required().describe("The value, in CEL: a text, or null for none."),
+              key: s
+                .string()
+                .required()
+                .describe("key specifies the audit annotation key. It is appended to the name of the policy."),
+              valueExpression: s
+                .string()
+                .required()
+                .describe(
+                  "valueExpression represents the expression which is evaluated by CEL to produce an audit annotation value. It must evaluate to either a string or null.",
+                ),
             }),
           )
-          .describe("What is written to the audit log."),
+          .describe(
+            "auditAnnotations contains CEL expressions which are used to produce audit annotations for the audit event of the API request.",
+          ),
         matchConditions: mergedInPatches(
-          s.listMap(named("What has to hold for a request to be judged, in CEL."), ["name"]),
+          s.listMap(
+            named("Expression represents the expression which will be evaluated by CEL. Must evaluate to bool."),
+            ["name"],
+          ),
           "name",
-        ).describe("Which requests are judged; all must hold."),
-        variables: mergedInPatches(s.listMap(named("The value, in CEL."), ["name"]), "name").describe(
-          "Values that expressions name as variables.<name>.",
+        ).describe("MatchConditions is a list of conditions that must be met for a request to be validated."),
+        variables: mergedInPatches(
+          s.listMap(named("Expression is the expression that will be evaluated as the value of the variable."), [
+            "name",
+          ]),
+          "name",
+        ).describe(
+          "Variables contain definitions of variables that can be used in composition of other expressions, as variables.<name>.",
         ),
       })
-      .describe("The policy."),
+      .describe("Specification of the desired behavior of the ValidatingAdmissionPolicy."),
     status: s
       .object({
-        observedGeneration: s.int64().describe("The generation that was last looked at."),
-        typeChecking: s.anyObject().describe("What is suspicious in its expressions."),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe("The state in words."),
+        observedGeneration: s.int64().describe("The generation observed by the controller."),
+        typeChecking: s.anyObject().describe("The results of type checking for each expression."),
+        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+          "The conditions represent the latest available observations of a policy's current state.",
+        ),
       })
-      .describe("The state of the policy."),
+      .describe(
+        "The status of the ValidatingAdmissionPolicy, including warnings that are useful to determine if the policy behaves in the expected way. Populated by the system. Read-only.",
+      ),
   })
-  .describe("What requests must be like. It counts where a binding names it.");
+  .describe(
+    "ValidatingAdmissionPolicy describes the definition of an admission validation policy that accepts or rejects an object without changing it.",
+  );
 
 export type Policy = KindOf<typeof policyFields>;
 export type PolicySpec = NonNullable<Policy["spec"]>;
@@ -110,25 +178,47 @@ export const bindingFields = s
   .object({
     spec: s
       .object({
-        policyName: s.string().describe("The policy."),
+        policyName: s
+          .string()
+          .describe(
+            "PolicyName references a ValidatingAdmissionPolicy name which the ValidatingAdmissionPolicyBinding binds to.",
+          ),
         paramRef: s
           .object(
             {
-              name: s.string().describe("Name of the parameters."),
-              namespace: s.string().describe("Their namespace. Absent: that of the request."),
-              selector: labelSelector.describe("Labels of the parameters, in place of a name: each is asked."),
-              parameterNotFoundAction: s.string().describe("Allow or Deny, where there are none."),
+              name: s
+                .string()
+                .describe(
+                  "name is the name of the resource being referenced. One of name or selector must be set, but name and selector are mutually exclusive properties.",
+                ),
+              namespace: s
+                .string()
+                .describe(
+                  "namespace is the namespace of the referenced resource. Defaults to the namespace of the request.",
+                ),
+              selector: labelSelector.describe(
+                "selector can be used to match multiple param objects based on their labels. If multiple params are found, they are all evaluated with the policy expressions and the results are ANDed together.",
+              ),
+              parameterNotFoundAction: s
+                .string()
+                .describe(
+                  "parameterNotFoundAction controls the behavior of the binding when the resource exists, and name or selector is valid, but there are no parameters matched by the binding. Allowed values are Allow or Deny.",
+                ),
             },
             { atomic: true },
           )
-          .describe("The parameters."),
-        matchResources: matchFields.describe("Which of the policy's requests it is about."),
+          .describe("paramRef specifies the parameter resource used to configure the admission control policy."),
+        matchResources: matchFields.describe(
+          "MatchResources declares what resources match this binding and will be validated by it.",
+        ),
         validationActions: s
           .set(s.string())
-          .describe("Deny, Warn and Audit: what becomes of requests that do not hold."),
+          .describe(
+            "validationActions declares how Validations of the referenced ValidatingAdmissionPolicy are enforced. Supported values are Deny, Warn and Audit.",
+          ),
       })
-      .describe("The binding."),
+      .describe("Specification of the desired behavior of the ValidatingAdmissionPolicyBinding."),
   })
-  .describe("Puts a policy into force.");
+  .describe("ValidatingAdmissionPolicyBinding binds the ValidatingAdmissionPolicy with parameterized resources.");
 
 export type PolicyBinding = KindOf<typeof bindingFields>;

@@ -386,6 +386,6 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   handshake: "",
   stranger: "too many connections without a valid credential",
   known: "too many connections of the same user",
-  flood: "more requests opened at once than may be open",
+  flood: "too many concurrent requests on one connection",
   silent: "no request with a valid credential",
 };

@@ -38,7 +38,7 @@ export class EtcdConnection implements Disposable {
   #current = 0;
 
   constructor({ endpoints, tls, requestTimeoutMs, scheduler }: EtcdConnectionOptions) {
-    if (endpoints.length === 0) throw new RangeError("no endpoint of etcd is given");
+    if (endpoints.length === 0) throw new RangeError("no etcd endpoint is set");
     this.#timeoutMs = requestTimeoutMs;
     this.#scheduler = scheduler;
     this.#endpoints = endpoints.map((address) => openChannel(address, tls));
@@ -52,7 +52,7 @@ export class EtcdConnection implements Disposable {
   get endpoint(): GrpcChannel {
     const endpoint = this.#endpoints[this.#current];
     // There is at least one, and #current is always one of them.
-    if (endpoint === undefined) throw new RangeError("no endpoint of etcd is given");
+    if (endpoint === undefined) throw new RangeError("no etcd endpoint is set");
     return endpoint;
   }
 

@@ -54,7 +54,7 @@ export function toStorageError(error: unknown): Error {
       if (details.includes("too large")) return new ValueTooLargeError("etcd refuses the value: too large");
       break;
     case grpcStatus.resourceExhausted:
-      if (details === NO_SPACE) return new StorageFullError("etcd has used up its space quota", { cause: error });
+      if (details === NO_SPACE) return new StorageFullError("the space quota of etcd is exceeded", { cause: error });
       if (details.includes("larger than max")) return new ValueTooLargeError("etcd refuses the value: too large");
       break;
   }

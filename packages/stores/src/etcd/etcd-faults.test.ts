@@ -376,6 +376,6 @@ describe.skipIf(missing)("TLS", () => {
     await expect(storage.create("/a", value)).rejects.toBeInstanceOf(StorageUnavailableError);
     const refusal = await migrateEtcd(storage).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(StoreWriteRefusedError);
-    expect(refusal).toMatchObject({ message: "etcd does not let its user write the keys from /read. to /read0" });
+    expect(refusal).toMatchObject({ message: "etcd does not allow its user to write the keys from /read. to /read0" });
   });
 });

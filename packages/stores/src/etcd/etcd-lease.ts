@@ -54,7 +54,7 @@ export class EtcdLease implements AsyncDisposable {
     return !this.#over.signal.aborted;
   }
 
-  /** Gives the lease back; what hangs on it is gone at once, or where etcd is out of reach when it runs out. */
+  /** Gives the lease back; what hangs on it is gone at once, or where etcd cannot be reached when it runs out. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end();
     const { connection } = this.#deps;

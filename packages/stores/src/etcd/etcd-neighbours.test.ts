@@ -30,7 +30,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
       const before = await own.currentRevision();
       const refused = open(prefix, { mustBeInstalled: true });
       await expect(refused).rejects.toThrow(EtcdPlaceError);
-      await expect(refused).rejects.toThrow(/nothing below .* keys of others/);
+      await expect(refused).rejects.toThrow(/no keys below .* keys of other applications/);
       await expect(refused).rejects.not.toThrow(/of-others/);
       expect(await own.currentRevision()).toBe(before);
       await expect(open(prefix, { mustBeInstalled: true })).rejects.toThrow(EtcdPlaceError);

@@ -47,7 +47,7 @@ export async function assertInstalledOrAlone({ connection, keys }: Place, prefix
   // Whoever may see this place alone has been given it, and cannot have mistaken it for another.
   if (neighbour?.example === undefined) return;
   throw new EtcdPlaceError(
-    `etcd holds nothing below ${JSON.stringify(prefix)}, but keys of others, such as below ${JSON.stringify(neighbour.example)}`,
+    `etcd has no keys below ${JSON.stringify(prefix)}, but keys of other applications, such as below ${JSON.stringify(neighbour.example)}`,
   );
 }
 

@@ -22,7 +22,7 @@ export async function readEtcdSchema({
   const version = mark === undefined ? 1 : Number(Buffer.from(mark.value ?? []).toString());
   if (version <= SCHEMA_VERSION) return { version, revision: mark?.mod_revision ?? 0 };
   throw new StoreVersionError(
-    `what is in etcd has schema version ${version}, this release knows up to ${SCHEMA_VERSION}: start the release that wrote it, or newer`,
+    `the data in etcd has schema version ${version}, this release knows up to ${SCHEMA_VERSION}: start the release that wrote it, or newer`,
   );
 }
 
@@ -53,7 +53,7 @@ const explainRefusal =
   (error: unknown): never => {
     if (!isPermissionDenied(error)) throw error;
     const [from, to] = [keys.everything.key, keys.everything.range_end].map((key) => Buffer.from(key).toString());
-    throw new StoreWriteRefusedError(`etcd does not let its user write the keys from ${from} to ${to}`, {
+    throw new StoreWriteRefusedError(`etcd does not allow its user to write the keys from ${from} to ${to}`, {
       cause: error,
     });
   };

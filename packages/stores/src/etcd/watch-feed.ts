@@ -253,7 +253,7 @@ export class WatchFeed implements Disposable {
     if (error instanceof RevisionCompactedError) this.#forget(error);
     else if (lost !== undefined) this.#deps.connection.leave(lost.endpoint);
     this.#cutOffTimer ??= this.#deps.scheduler.schedule(CUT_OFF_MS, () => {
-      this.#cutOff = new StorageUnavailableError("etcd is out of reach", { cause: error });
+      this.#cutOff = new StorageUnavailableError("etcd cannot be reached", { cause: error });
       this.#failWatches(this.#cutOff);
       this.#settleFirstContact();
     });

@@ -22,7 +22,7 @@ export type SqliteExamination =
 export function examineFile(path: string): SqliteExamination {
   const bytes = sizeOf(path);
   if (bytes === 0 && sizeOf(`${path}-wal`) > 0) {
-    return { state: "damaged", fault: `its write-ahead log ${path}-wal is there without it` };
+    return { state: "damaged", fault: `its write-ahead log ${path}-wal exists without it` };
   }
   if (bytes === 0) return { state: "absent" };
   try {

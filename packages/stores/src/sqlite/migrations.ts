@@ -69,7 +69,7 @@ function step(path: string, database: SqliteDatabase, migration: string, version
   try {
     database.exec(migration);
     if (contentOf(database) !== before) {
-      throw new StoreCorruptError(`${path} lost something on its way to schema version ${version + 1}`);
+      throw new StoreCorruptError(`${path} lost data in the migration to schema version ${version + 1}`);
     }
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.exec(`PRAGMA user_version = ${version + 1}`);

@@ -55,7 +55,7 @@ describe("a write-ahead log without its database", () => {
     await cp(path, `${path}.kept`);
     if (state === "is gone") await rm(path);
     else await truncate(path);
-    await expect(openSqliteStorage({ path })).rejects.toThrow(/-wal is there without .*put the file back/);
+    await expect(openSqliteStorage({ path })).rejects.toThrow(/-wal exists without .*restore the file/);
     await expect(openSqliteStorage({ path })).rejects.toBeInstanceOf(StoreCorruptError);
     expect(await readFile(`${path}-wal`)).toEqual(log);
 
@@ -116,7 +116,7 @@ describe("what is in the file", () => {
     other.exec("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')");
     other.close();
     const before = await readFile(path);
-    await expect(openSqliteStorage({ path })).rejects.toThrow(/database of another program/);
+    await expect(openSqliteStorage({ path })).rejects.toThrow(/database of another application/);
     expect(await readFile(path)).toEqual(before);
   });
 

@@ -64,7 +64,7 @@ function assertNotLeftBehind(path: string): void {
   const left = `${path}-wal`;
   if (sizeOf(left) === 0) return;
   throw new StoreCorruptError(
-    `${left} is there without ${path}, and holds the last writes of it: put the file back that it belongs to, or move both away together. Nothing was changed`,
+    `${left} exists without ${path}, and has its last writes: restore the file that it belongs to, or move both away. Nothing was changed`,
   );
 }
 
@@ -75,7 +75,7 @@ function assertOurs(path: string, database: SqliteDatabase): void {
   const applicationId = pragma(database, "application_id");
   const schemaVersion = pragma(database, "schema_version");
   if (applicationId !== APPLICATION_ID && schemaVersion !== 0) {
-    throw unusable(path, "it is the database of another program");
+    throw unusable(path, "it is the database of another application");
   }
 }
 

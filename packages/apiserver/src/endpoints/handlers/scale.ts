@@ -43,13 +43,17 @@ const scaleKind: BodyKind = {
   schema: kindSchema(
     s
       .object({
-        spec: s.object({ replicas: s.int32({ minimum: 0 }).describe("The wanted number of replicas.") }),
+        spec: s.object({
+          replicas: s
+            .int32({ minimum: 0 })
+            .describe("replicas is the desired number of instances for the scaled object."),
+        }),
         status: s.object({
-          replicas: s.int32().describe("The number of replicas that there are."),
-          selector: s.string().describe("The label selector of the replicas, as text."),
+          replicas: s.int32().describe("replicas is the actual number of observed instances of the scaled object."),
+          selector: s.string().describe("selector is the label query over pods that should match the replicas count."),
         }),
       })
-      .describe("How many replicas a resource is to have, and how many it has.").schema,
+      .describe("Scale represents a scaling request for a resource.").schema,
   ),
 };
 

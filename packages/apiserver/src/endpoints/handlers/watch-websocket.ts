@@ -28,7 +28,7 @@ export function webSocketResponse(
   run: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
 ): ApiResponse {
   if (webSocketProtocols(request).length > 1) {
-    throw badRequestError("exactly one WebSocket subprotocol, or none, may be asked for");
+    throw badRequestError("at most one WebSocket subprotocol may be requested");
   }
   return { status: 101, headers: {}, body: { type: "upgraded", done: serve(request, upgrade, run) } };
 }

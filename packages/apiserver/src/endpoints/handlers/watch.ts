@@ -175,7 +175,7 @@ class WatchStream implements WatchEventObserver {
     await this.#finished;
     signal.removeEventListener("abort", stop);
     retired.removeEventListener("abort", retire);
-    if (this.#isCut) throw new Error("the client of a watch read nothing any more");
+    if (this.#isCut) throw new Error("the client of the watch stopped reading");
   }
 
   #lineOf(type: WatchEventType, object: CachedObject): Uint8Array {
@@ -245,7 +245,7 @@ class WatchStream implements WatchEventObserver {
   #tooSlow(scope: BacklogScope): void {
     this.#endpoint.metrics?.watchTerminated(this.#resource, scope);
     this.#forgetPast();
-    this.#endWith(expiredError("the watch is too slow: more has changed than waits for a client"));
+    this.#endWith(expiredError("the watch is too slow: too many events are waiting for its client"));
   }
 
   #endWith(error: ApiError): void {

@@ -10,12 +10,13 @@ export type Parameter = {
 const QUERY_PARAMETERS = {
   allowWatchBookmarks: {
     type: "boolean",
-    description: "Lets a watch send BOOKMARK events, which tell how far it has got. Ignored by other requests.",
+    description:
+      'allowWatchBookmarks requests watch events with type "BOOKMARK". If this is not a watch, this field is ignored.',
   },
   continue: {
     type: "string",
     description:
-      "The token that the previous page of this list came with; everything else must be asked as for that page. An expired token is refused with 410 and a new one that goes on from the same place in the newest state. Not for watches.",
+      "The continue token of the previous page of this list. All other parameters must be the same. For an expired token, the response is 410 with a new token that continues from the newest state. Not supported for watches.",
   },
   dryRun: {
     type: "string",

@@ -10,8 +10,10 @@ import { SCALE_KIND } from "../discovery/served-resource.ts";
 import { definitionName, META_PREFIX } from "./openapi-names.ts";
 
 const typeMeta = {
-  apiVersion: s.string().describe("Group and version of this representation."),
-  kind: s.string().describe("The kind of this object, in CamelCase."),
+  apiVersion: s.string().describe("APIVersion defines the versioned schema of this representation of an object."),
+  kind: s
+    .string()
+    .describe("Kind is a string value representing the REST resource this object represents. In CamelCase."),
 };
 
 const statusCauseSchema = s
@@ -40,7 +42,7 @@ const statusDetailsSchema = s
       .list(s.field(statusCauseSchema))
       .describe("The Causes array includes more details associated with the StatusReason failure."),
     group: s.string().describe("The group attribute of the resource associated with the status StatusReason."),
-    kind: s.string().describe("The resource concerned, or its kind."),
+    kind: s.string().describe("The kind attribute of the resource associated with the status StatusReason."),
     name: s
       .string()
       .describe(
@@ -100,12 +102,13 @@ const deleteOptionsSchema = s
 
 const patchSchema: StructuralSchema = {
   type: "object",
-  description: "A change to an object, in the form that the Content-Type names.",
+  description:
+    "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body. Its format depends on the Content-Type.",
 };
 
 const watchEventSchema: StructuralSchema = {
   type: "object",
-  description: "One event of a watch.",
+  description: "Event represents a single event to a watched resource.",
   required: ["type", "object"],
   properties: {
     object: {

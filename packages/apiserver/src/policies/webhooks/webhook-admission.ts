@@ -311,7 +311,7 @@ function patched(
     const { metadata } = changed;
     if (typeof metadata !== "object" || metadata === null) throw refuse("its patch leaves no metadata");
     const read = atOnce(conform({ ...changed, apiVersion: object.apiVersion, kind: object.kind }, seenAs));
-    if ("fault" in read) throw refuse(`its patch makes what is no ${seenAs.kind}: ${read.fault}`);
+    if ("fault" in read) throw refuse(`its patch results in no valid ${seenAs.kind}: ${read.fault}`);
     const next = back(read.object);
     // Who owns which field is not the webhook's to say.
     const { managedFields: _, ...rest } = next.metadata;
@@ -324,7 +324,7 @@ function patched(
     }
     if (error instanceof JsonPatchError) throw internalErrorOf(error.message, error);
     if (isApiError(error, "RequestEntityTooLarge"))
-      throw refuse(`what its patch makes of the object is too large: ${error.message}`, error);
+      throw refuse(`the patched object is too large: ${error.message}`, error);
     throw error;
   }
 }

@@ -8,28 +8,46 @@ import { labelSelector } from "../../builtin/rbac/rbac-fields.ts";
 
 const serviceFields = s
   .object({
-    namespace: s.string().required().describe("Its namespace."),
-    name: s.string().required().describe("Its name."),
-    path: s.string().describe("Path of the request. Absent: /."),
-    port: s.int32().describe("A port of the service. Absent: 443."),
+    namespace: s.string().required().describe("namespace is the namespace of the service."),
+    name: s.string().required().describe("name is the name of the service."),
+    path: s.string().describe("path is an optional URL path which will be sent in any request to this service."),
+    port: s
+      .int32()
+      .describe(
+        "If specified, the port on the service that hosting webhook. Default to 443 for backward compatibility.",
+      ),
   })
-  .describe("A Service of this cluster, in place of a URL.");
+  .describe("service is a reference to the service for this webhook. Either service or url must be specified.");
 
 const clientFields = s
   .object({
-    url: s.string().describe("Where it is, as https://host[:port]/path. Not a Service of this cluster."),
+    url: s
+      .string()
+      .describe(
+        "url gives the location of the webhook, in standard URL form (scheme://host:port/path). Exactly one of url or service must be specified.",
+      ),
     service: serviceFields,
-    caBundle: s.bytes().describe("PEM of the authorities that verify its certificate. Absent: the public roots."),
+    caBundle: s
+      .bytes()
+      .describe(
+        "caBundle is a PEM encoded CA bundle which will be used to validate the webhook's server certificate. If unspecified, the public CAs are used.",
+      ),
   })
   .required()
-  .describe("How it is reached: by a URL or by a Service.");
+  .describe("ClientConfig defines how to communicate with the hook.");
 
 const ruleFields = s.object({
-  operations: texts("CREATE, UPDATE, DELETE, CONNECT or *."),
-  apiGroups: texts("API groups, or *."),
-  apiVersions: texts("Versions, or *."),
-  resources: texts("Resources, such as pods, pods/status, */scale or *."),
-  scope: s.string().describe("Cluster, Namespaced or *. Absent: *."),
+  operations: texts(
+    "Operations is the operations the admission hook cares about - CREATE, UPDATE, DELETE, CONNECT or * for all of those operations and any future admission operations that are added.",
+  ),
+  apiGroups: texts("APIGroups is the API groups the resources belong to. '*' is all groups."),
+  apiVersions: texts("APIVersions is the API versions the resources belong to. '*' is all versions."),
+  resources: texts("Resources is a list of resources this rule applies to, such as pods, pods/status, */scale or *."),
+  scope: s
+    .string()
+    .describe(
+      'scope specifies the scope of this rule. Valid values are "Cluster", "Namespaced", and "*". The default is "*".',
+    ),
 });
 
 function texts(what: string) {
@@ -37,51 +55,87 @@ function texts(what: string) {
 }
 
 const COMMON = {
-  name: s.string().required().describe("Its name, fully qualified, such as images.example.com."),
+  name: s
+    .string()
+    .required()
+    .describe("The name of the admission webhook. Name should be fully qualified, e.g., imagepolicy.kubernetes.io."),
   clientConfig: clientFields,
-  rules: s.list(ruleFields).describe("Which requests it is asked about: one of these."),
-  failurePolicy: s.string().describe("Fail or Ignore: what becomes of requests when it cannot be asked. Absent: Fail."),
+  rules: s
+    .list(ruleFields)
+    .describe(
+      "Rules describes what operations on what resources/subresources the webhook cares about. The webhook cares about an operation if it matches any Rule.",
+    ),
+  failurePolicy: s
+    .string()
+    .describe(
+      "FailurePolicy defines how unrecognized errors from the admission endpoint are handled - allowed values are Ignore or Fail. Defaults to Fail.",
+    ),
   matchPolicy: s
     .string()
-    .describe("Exact or Equivalent: whether it is asked about other versions of what its rules name, too."),
-  namespaceSelector: labelSelector.describe("Labels of the namespace."),
-  objectSelector: labelSelector.describe("Labels of the object, or of the one before it."),
-  sideEffects: s.string().describe("None or NoneOnDryRun. Of others, dry runs are refused."),
-  timeoutSeconds: s.int32().describe("How long it may take, 1 to 30. Absent: 10."),
+    .describe(
+      'matchPolicy defines how the "rules" list is used to match incoming requests. Allowed values are "Exact" or "Equivalent". Defaults to "Equivalent".',
+    ),
+  namespaceSelector: labelSelector.describe(
+    "NamespaceSelector decides whether to run the webhook on an object based on whether the namespace for that object matches the selector.",
+  ),
+  objectSelector: labelSelector.describe(
+    "ObjectSelector decides whether to run the webhook based on if the object has matching labels. It is evaluated against both the oldObject and newObject that would be sent to the webhook.",
+  ),
+  sideEffects: s
+    .string()
+    .describe("SideEffects states whether this webhook has side effects. Acceptable values are: None, NoneOnDryRun."),
+  timeoutSeconds: s
+    .int32()
+    .describe(
+      "TimeoutSeconds specifies the timeout for this webhook. The timeout value must be between 1 and 30 seconds. Default to 10 seconds.",
+    ),
   admissionReviewVersions: s
     .list(s.string())
-    .describe("Versions of AdmissionReview that it takes; the first known one is sent."),
+    .describe("AdmissionReviewVersions is an ordered list of preferred AdmissionReview versions the Webhook expects."),
   matchConditions: mergedInPatches(
     s.listMap(
       s.object({
-        name: s.string().required().describe("Its name."),
+        name: s
+          .string()
+          .required()
+          .describe(
+            "Name is an identifier for this match condition, used for strategic merging of MatchConditions, as well as providing an identifier for logging purposes.",
+          ),
         expression: s
           .string()
           .required()
-          .describe("What has to hold, in CEL: of object, oldObject, request and authorizer."),
+          .describe(
+            "Expression represents the expression which will be evaluated by CEL. Must evaluate to bool. It can use the variables object, oldObject, request and authorizer.",
+          ),
       }),
       ["name"],
     ),
     "name",
-  ).describe("Which requests it is asked about; all must hold."),
+  ).describe("MatchConditions is a list of conditions that must be met for a request to be sent to this webhook."),
 };
 
-const ORDER = "The webhooks, in the order in which they are asked.";
+const ORDER = "Webhooks is a list of webhooks and the affected resources and operations.";
 
 export const validatingFields = s
   .object({ webhooks: mergedInPatches(s.listMap(s.object(COMMON), ["name"]), "name").describe(ORDER) })
-  .describe("Webhooks that may refuse requests.");
+  .describe(
+    "ValidatingWebhookConfiguration describes the configuration of an admission webhook that accepts or rejects an object without changing it.",
+  );
 
 const mutatingWebhook = s.object({
   ...COMMON,
   reinvocationPolicy: s
     .string()
-    .describe("Never or IfNeeded: whether it is asked again where one after it has changed the object. Absent: Never."),
+    .describe(
+      'reinvocationPolicy indicates whether this webhook should be called multiple times as part of a single admission evaluation. Allowed values are "Never" and "IfNeeded". Defaults to "Never".',
+    ),
 });
 
 export const mutatingFields = s
   .object({ webhooks: mergedInPatches(s.listMap(mutatingWebhook, ["name"]), "name").describe(ORDER) })
-  .describe("Webhooks that may change objects, and refuse requests.");
+  .describe(
+    "MutatingWebhookConfiguration describes the configuration of an admission webhook that accepts or rejects an object and may change it.",
+  );
 
 export type ValidatingWebhookConfiguration = KindOf<typeof validatingFields>;
 export type MutatingWebhookConfiguration = KindOf<typeof mutatingFields>;

@@ -20,7 +20,7 @@ const columns: readonly PrinterColumn[] = [
   {
     name: "Webhooks",
     type: "integer",
-    description: "How many it has.",
+    description: "Number of entries.",
     value: (object) => ((object as WebhookConfiguration).webhooks ?? []).length,
   },
   ageColumn,

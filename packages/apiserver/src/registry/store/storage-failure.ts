@@ -15,7 +15,7 @@ import {
 
 /** No time after which to try again: room has to be made by somebody. */
 const STORE_FULL =
-  "the store is full and nothing was written: make room on its disk, or raise its quota; reads go on, and writes do again by themselves";
+  "the store is full and nothing was written: free space on its disk, or raise its quota; reads continue, and writes work again once there is space";
 const LIST_TOO_OLD = "The resourceVersion for the provided list is too old.";
 
 /** Never returns. Anything that is not a storage error is thrown as it is. */
