@@ -59,7 +59,7 @@ export type ServerDeps = {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
-  /** Undefined: nobody collects traces. */
+  /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
   /** Undefined: there is no console in this process. */
   readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;

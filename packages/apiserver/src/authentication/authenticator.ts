@@ -1,4 +1,4 @@
-// The port that tells who makes a request.
+// The port that identifies the user of a request.
 
 import type { Behind } from "../request/asked.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
@@ -14,7 +14,7 @@ export type Credential = {
   readonly annotations?: CredentialAnnotations;
   /** Calls `listener` once when the credential stops being valid (revoked, disabled, expired, narrowed). */
   onRevoked?(listener: () => void): Disposable;
-  /** What it goes back to, itself included: recorded with the credentials that are made with it. Absent: nothing. */
+  /** The credential and its ancestors, recorded with the credentials that are created with it. Absent: nothing. */
   lineage?(): CredentialLineage | undefined;
 };
 
@@ -23,7 +23,7 @@ export type CredentialAnnotations = { readonly [key: string]: string };
 export type Authentication = {
   readonly user: UserInfo;
   readonly credential?: Credential;
-  /** Of a token that says for whom it is meant: those of the wanted audiences that are among them. */
+  /** For tokens with audiences: those of the requested audiences that the token is valid for. */
   readonly audiences?: readonly string[];
 };
 

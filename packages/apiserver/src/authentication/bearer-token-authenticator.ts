@@ -6,8 +6,8 @@ import type { Authenticator } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./token-authenticator.ts";
 
 /**
- * Undefined for a request without a token, and for a token that nobody knows: another authenticator may know it, and the handler
- * chain refuses a token that none does. Throws an ApiError 401 or 400 for what is not a token, or is given twice.
+ * Undefined for a request without a token, and for an unknown token: another authenticator may know it, and the handler chain refuses a token that
+ * none knows. Throws an ApiError 401 or 400 for what is not a token, or is given twice.
  */
 export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Authenticator {
   return {

@@ -1,4 +1,4 @@
-// Tells when a credential ends, so that what it has open is cut at that moment.
+// Notifies when a credential becomes invalid, so that its open connections are closed immediately.
 
 import type { Runtime } from "../runtime/clock.ts";
 import type { Credential } from "./authenticator.ts";
@@ -10,8 +10,8 @@ export type RevocationWatch = NonNullable<Credential["onRevoked"]>;
 const LONGEST_WAIT_MS = 10_000;
 
 /**
- * Of a credential that is good until `end`, in milliseconds since the epoch, or until so much time has passed as it has left now: a
- * clock that is set back makes no life longer.
+ * For a credential that is valid until `end`, in milliseconds since the epoch, or until its remaining time has passed: setting the clock back does
+ * not extend it.
  */
 export const untilEnd =
   (end: number, { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">): RevocationWatch =>
@@ -48,8 +48,8 @@ export const untilFirst =
   };
 
 /**
- * Of a credential that is good until `isOver`, which is asked whenever `onChange` tells of a change, and once now: it may have ended
- * between the check of the request and this.
+ * For a credential that is valid until `isOver`, which is called at every `onChange`, and once immediately: it may have become invalid since the
+ * request was authenticated.
  */
 export const untilOver =
   (isOver: () => boolean, onChange: (listener: () => void) => Disposable): RevocationWatch =>

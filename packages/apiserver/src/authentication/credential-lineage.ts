@@ -1,4 +1,4 @@
-// What a credential goes back to: recorded with whatever the server gives out at the request of its bearer, and asked about at every use.
+// The ancestors of a credential: recorded with all credentials that it requests, and checked at every use of those.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -11,18 +11,18 @@ export type CredentialLineage = JsonObject;
 type MadeWith = { readonly credential?: { lineage?(): CredentialLineage | undefined } | undefined };
 
 export type LineageJudge = {
-  /** Why what goes back to this is good no more; undefined while it is. For the audit log alone. */
+  /** Why credentials with this lineage are invalid; undefined while they are valid. For the audit log alone. */
   refusalOf(lineage: CredentialLineage): string | undefined;
   /** Calls back once when that may have changed. */
   onRevoked(lineage: CredentialLineage, listener: () => void): Disposable;
-  /** What audit events say of a credential that goes back to this. */
+  /** Audit annotations of a credential with this lineage. */
   annotationsOf(lineage: CredentialLineage): { readonly [key: string]: string };
 };
 
 /** On an object that makes a credential later, for the controller that does. The server alone writes it. */
 export const LINEAGE_ANNOTATION = "lineage.apiserver.internal/made-with";
 
-/** Undefined for requests of the server itself, and for those whose credential goes back to nothing. */
+/** Undefined for requests of the server itself, and for credentials without a lineage. */
 export const lineageOf = ({ credential }: MadeWith): CredentialLineage | undefined => credential?.lineage?.();
 
 export function lineageOn({ metadata }: Pick<KubeObject, "metadata">): CredentialLineage | undefined {

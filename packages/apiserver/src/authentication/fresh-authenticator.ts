@@ -1,4 +1,5 @@
-// Lets nobody in on what may have been revoked elsewhere: a server that cannot know refuses, and cuts what it has let in before.
+// Refuses credentials while they may have been revoked elsewhere: a server without a current state of the store refuses all, and closes open
+// connections.
 
 import { isApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import { ALWAYS_FRESH, type Freshness } from "../cache/freshness.ts";
@@ -6,7 +7,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 import { untilFirst } from "./credential-end.ts";
 
-/** Throws ApiError 503 for whoever proves, or tries to prove, who they are while that cannot be checked. */
+/** Throws ApiError 503 for requests with a credential while credentials cannot be checked. */
 export function freshAuthenticator(authenticator: Authenticator, freshness: Freshness): Authenticator {
   if (freshness === ALWAYS_FRESH) return authenticator;
   // An authenticator that remembers what it has said of a credential says it here as the same object, too.

@@ -1,4 +1,4 @@
-// The port that tells whose a bearer token is; TokenReview asks it too.
+// The port that identifies the user of a bearer token; TokenReview asks it too.
 // Source: k8s.io/apiserver/pkg/authentication/authenticator/interfaces.go (Token)
 
 import type { Authentication } from "./authenticator.ts";
@@ -6,7 +6,7 @@ import type { Authentication } from "./authenticator.ts";
 export type TokenAuthenticator = {
   /**
    * Undefined when the token is not one of this authenticator's. Throws an ApiError 401 when it is, but is not (any longer) good.
-   * `audiences`: one of these at least is wanted, of a token that says for whom it is meant. Default: the server itself.
+   * `audiences`: a token with audiences must be valid for at least one of these. Default: the server itself.
    */
   authenticateToken(
     token: string,

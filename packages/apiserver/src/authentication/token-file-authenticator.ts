@@ -9,7 +9,7 @@ const digestOf = (token: string): string => createHash("sha256").update(token).d
 
 /**
  * `text` is CSV: token, user name, uid, and optionally the groups joined by commas in one quoted column. Later lines win.
- * Throws when a line has fewer than three columns. Tokens are kept as digests only, so a lookup tells nothing by its timing.
+ * Throws when a line has fewer than three columns. Tokens are kept as digests only, so the timing of a lookup reveals nothing.
  */
 export function createTokenFileAuthenticator(text: string): TokenAuthenticator {
   const byDigest = new Map<string, Authentication>();

@@ -8,7 +8,7 @@ import { combinedRights, type Rights } from "./rights.ts";
 /** What is asked, in terms that do not depend on how it arrived. */
 export type AuthorizationAttributes = {
   readonly user: UserInfo;
-  /** Absent for questions about somebody who is not the caller (SubjectAccessReview). */
+  /** Absent for reviews of another user (SubjectAccessReview). */
   readonly credential?: Credential | undefined;
   readonly verb: string;
   readonly isResourceRequest: boolean;
@@ -53,7 +53,7 @@ export type ResolvedRules = {
 };
 
 /**
- * Tells everything that a user may do in a namespace, for SelfSubjectRulesReview and the escalation check. A credential that opens
+ * Resolves all rules of a user in a namespace, for SelfSubjectRulesReview and the escalation check. A credential that opens
  * less than its owner may do narrows the answer.
  */
 export type RuleResolver = {
@@ -90,7 +90,7 @@ function firstOpinion(
   return decision instanceof Promise ? decision.then(orOthers) : orOthers(decision);
 }
 
-/** A list of resolvers is a resolver: the user may do what any of them tells. */
+/** A list of resolvers is a resolver: the results are combined. */
 export function unionRuleResolver(resolvers: readonly RuleResolver[]): RuleResolver {
   return {
     async rulesFor(user, namespace, credential) {

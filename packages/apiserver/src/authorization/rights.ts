@@ -1,4 +1,4 @@
-// What decisions follow from: counted, and told of when it changes, so that what lasts can be decided again.
+// The version of all permissions, with notifications of changes, so that long-running requests can be authorized again.
 
 import { ChangeListeners } from "../runtime/change-listeners.ts";
 
@@ -14,7 +14,7 @@ export class RightsSource implements Rights {
   version = 0;
   readonly #listeners = new ChangeListeners();
 
-  /** `note` writes down under which version that was, before anybody is told. */
+  /** `note` records the version before listeners are notified. */
   changed(note?: (version: number) => void): void {
     this.version++;
     note?.(this.version);

@@ -28,7 +28,7 @@ export type Arrival = {
   readonly auditId: string;
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
-  /** The same by the clock that nobody can set. */
+  /** The same by the monotonic clock. */
   readonly startedAt: number;
 };
 

@@ -58,7 +58,7 @@ export type HandlerChainDeps = {
   readonly bodyBytes?: number;
   /** Wrong credentials that a source address may send before its refusals are held back. Absent: any number. */
   readonly failedLogins?: RateLimiter | undefined;
-  /** Absent: nobody is limited. */
+  /** Absent: no limits. */
   readonly rateLimits?: RateLimits;
   /** Default 60 seconds. */
   readonly requestTimeoutMs?: number;
@@ -68,7 +68,7 @@ export type HandlerChainDeps = {
   readonly skipImpersonation?: ImpersonationOptions["skipImpersonation"];
   /** Credentials that have no form of their own. Default: there are none. */
   readonly chosenCredentials?: ChosenCredentials | undefined;
-  /** Absent: nobody collects traces. */
+  /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   /** Whether a resource exists here. Metrics and traces name no others, of which anybody could make up any number. */
   readonly isServed: (info: ServedInfo) => boolean;
@@ -76,7 +76,7 @@ export type HandlerChainDeps = {
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
 
-/** Answers a request that asks for `asked`. Default: what its path says. Never rejects. */
+/** Handles a request for `asked`. Default: what its path says. Never rejects. */
 export type HandlerChain = (request: ApiRequest, asked?: Asked) => Awaitable<ApiResponse>;
 
 export function createHandlerChain(handler: Handler, options: HandlerChainDeps): HandlerChain {

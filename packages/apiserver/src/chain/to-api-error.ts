@@ -1,4 +1,4 @@
-// Tells refusals from faults that nobody foresaw.
+// Distinguishes expected errors from unexpected ones.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/{errors,status}.go
 
 import {
@@ -20,7 +20,7 @@ import {
 } from "../storage/storage-errors.ts";
 
 /**
- * The refusal that an error stands for, or undefined for one that nobody foresaw. `signal` is the request's: what fails because that
+ * The API error for an error, or undefined for an unexpected one. `signal` is the request's: what fails because that
  * was aborted fails for its reason.
  */
 export function toApiError(error: unknown, signal: AbortSignal): ApiError | undefined {

@@ -53,7 +53,7 @@ export function withAudit({ audit, clock, logger, metrics }: AuditDeps): Filter 
   };
 }
 
-/** Stands where it is known who asks. */
+/** Placed after authentication. */
 export const withAuditOfArrival = ({ audit }: Pick<AuditDeps, "audit">): Filter =>
   audit === undefined
     ? {}

@@ -30,13 +30,13 @@ export type WithAuthenticationDeps = {
   readonly scheduler: Scheduler;
   /** Wrong credentials that a source address may send; each one more is answered late. Absent: all are answered at once. */
   readonly failedLogins?: RateLimiter | undefined;
-  /** Absent: nobody collects traces. */
+  /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
 };
 
 /** Handles of credentials in audit events. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go */
 export const AUDIT_CREDENTIAL = "authentication.kubernetes.io/credential-id";
-/** Why nobody was let in. */
+/** Why authentication failed. */
 export const AUDIT_REFUSAL = "authentication.kubernetes.io/refusal";
 
 const AUTHENTICATE = { name: "authenticate", kind: "internal" } as const;
@@ -111,8 +111,8 @@ function annotateRefusal({ audit }: Call, error: unknown): void {
 }
 
 /**
- * Slows down who guesses, and nobody else: whoever has a good credential never waits, also behind the address of one who guesses,
- * and no header tells whose guesses are counted. Undefined: the refusal may be sent at once.
+ * Delays guesses, and nothing else: a valid credential never waits, even at an address with failures, and headers do not influence whose failures are
+ * counted. Undefined: the refusal may be sent at once.
  */
 function holdBack(
   { request, signal }: Call,
@@ -205,7 +205,7 @@ function authenticate(
     : (found ?? anonymous(token));
 }
 
-/** A token that nobody knows is a mistake worth telling, on every path. */
+/** An unknown token is an error on every path. */
 function anonymous(token: string | undefined): Authentication {
   if (token !== undefined) throw unauthorizedError();
   return { user: anonymousUser };

@@ -13,7 +13,7 @@ import type { Call, Filter } from "./call.ts";
 export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";
 
-/** What is asked about a request, in the terms in which it is refused, and of whom. */
+/** What is authorized for a request, in the terms of the error message, and for which user. */
 export type AuthorizationQuestion = { readonly attributes: AuthorizationAttributes; readonly authorizer: Authorizer };
 
 /** Throws ApiErrors for requests that ask for nothing there is. */
@@ -25,7 +25,7 @@ export type WithAuthorizationDeps = {
   readonly questionOf?: QuestionOf | undefined;
   readonly metrics: ServerMetrics;
   readonly clock: Clock;
-  /** Absent: nobody collects traces. */
+  /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
 };
 
@@ -69,7 +69,7 @@ export function withAuthorization(deps: WithAuthorizationDeps): Filter {
   };
 }
 
-/** The reason is not told: it names people and roles. */
+/** The reason is not returned: it contains users and roles. */
 const tracedDecision = (
   tracing: Tracing,
   decide: () => Awaitable<AuthorizationDecision>,

@@ -1,4 +1,4 @@
-// Lets requests be worked on as their callers' shares allow. Whoever sends slowly or reads slowly holds no place meanwhile.
+// Lets requests be worked on as their callers' shares allow. Slow senders and readers do not hold a place meanwhile.
 // Source: k8s.io/apiserver/pkg/server/filters/{maxinflight,priority-and-fairness}.go
 
 import { Readable } from "node:stream";
@@ -130,7 +130,7 @@ async function readBody(
   }
 }
 
-/** As if nobody had read it yet. */
+/** As if it had not been read yet. */
 function withBody(request: ApiRequest, bytes: Uint8Array): ApiRequest {
   return request.with({
     async body(limitBytes) {
@@ -141,7 +141,7 @@ function withBody(request: ApiRequest, bytes: Uint8Array): ApiRequest {
   });
 }
 
-/** The same response, written by somebody who gives the place back with each part, and waits for the client without one. */
+/** The same response with a body that releases its place after each part while it waits for the client. */
 function paced(response: ApiResponse, first: Place, takeAgain: () => Place | Promise<Place>): ApiResponse {
   const { body } = response;
   if (body.type !== "stream") return response;

@@ -1,4 +1,4 @@
-// Lets callers act as somebody else, where they may.
+// Impersonation, if the caller is allowed to.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/impersonation.go
 
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
@@ -21,7 +21,7 @@ import type { Call, Filter } from "./call.ts";
 
 export type ImpersonationOptions = {
   readonly authorizer: Authorizer;
-  /** Requests of which somebody further on decides who may act as whom; they go on as they came. Absent: none. */
+  /** Requests whose impersonation a later handler decides; they are passed on unchanged. Absent: none. */
   readonly skipImpersonation?: ((call: Call) => boolean) | undefined;
 };
 
@@ -36,10 +36,10 @@ export const withImpersonation = ({ authorizer, skipImpersonation = () => false 
   },
 });
 
-/** The request without what asks for it, and whom it acts as. */
+/** The request without impersonation headers, and the impersonated user. */
 export type Impersonation = { readonly request: ApiRequest; readonly user: UserInfo };
 
-/** Undefined where nobody asks for it; a response where it is asked for in no way that can be followed. Throws ApiError 403. */
+/** Undefined without impersonation; a response if the headers are invalid. Throws ApiError 403. */
 export const impersonation = (
   context: RequestContext,
   authorizer: Authorizer,
@@ -62,7 +62,7 @@ function hasImpersonationHeader(headers: RequestHeaders): boolean {
   return false;
 }
 
-/** So that nobody further on, least of all a proxied server, acts on them again. */
+/** So that later handlers, and above all proxied servers, do not see them. */
 const withoutImpersonationHeaders = (request: ApiRequest): ApiRequest =>
   request.with({
     headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isImpersonationHeader(name))),
@@ -106,7 +106,7 @@ async function mustBeAllowed(
   authorizer: Authorizer,
   open: OpenRequest | undefined,
 ): Promise<void> {
-  // Whoever is in this group is beyond all rules, so that no rule may lead into it: only those may name it who are in it.
+  // Members of this group bypass authorization, so no rule may grant it: only members can impersonate it.
   const namesMasters = attributes.resource === "groups" && attributes.name === GROUP_MASTERS;
   if (namesMasters && !isMaster(attributes.user)) throw forbiddenErrorFor(attributes, "");
   const { verdict, reason } = await authorizeAsLongAsOpen(authorizer, attributes, open);

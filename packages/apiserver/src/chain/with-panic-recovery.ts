@@ -1,4 +1,4 @@
-// Answers requests whose handler failed in a way that nobody foresaw. The client learns nothing of it but that.
+// Responds to requests whose handler failed unexpectedly. The client learns nothing of it but that.
 // Source: k8s.io/apiserver/pkg/server/filters/wrap.go
 
 import type { Logger } from "../logging/logger.ts";

@@ -1,4 +1,4 @@
-// Slows down whoever sends too much: by source address before anybody is asked for a credential, and by credential afterwards.
+// Rate limits: by source address before authentication, and by credential afterwards.
 
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
 import { type RateLimiter, sourceOf } from "../limits/rate-limiter.ts";

@@ -40,7 +40,7 @@ export function withRequestMetrics({ metrics, clock }: WithRequestMetricsDeps): 
   };
 }
 
-// Writes one line for each request: writes and failures always, reads when somebody is debugging.
+// Logs one line per request: writes and failures always, reads at debug level.
 
 const READ_VERBS: readonly string[] = ["get", "list", "watch", "head", "options"];
 

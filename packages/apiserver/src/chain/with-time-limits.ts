@@ -52,7 +52,7 @@ const bounded = (
     });
     const stop = (): void => timer[Symbol.dispose]();
     const onResponse = (response: ApiResponse): void => {
-      // Whoever made it may hold something until it is over.
+      // Its creator may hold resources until it is done.
       if (expired) void discardResponse(response.body);
       else resolve(afterResponse(response, stop));
     };

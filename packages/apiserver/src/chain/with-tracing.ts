@@ -10,7 +10,7 @@ import { afterResponse } from "../transport/api-response.ts";
 import type { Call, Filter } from "./call.ts";
 
 export type WithTracingDeps = {
-  /** Absent: nobody collects traces, and requests pass without a look. */
+  /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
 };
 
@@ -40,7 +40,7 @@ export function withTracing({ tracing }: WithTracingDeps): Filter {
   };
 }
 
-/** Headers are the client's, and what is in them goes to whoever collects traces: it stays out where it is a credential. */
+/** Client headers would be exported with the trace: credentials in them are left out. */
 function parentOf(request: ApiRequest, redact: Redact): TraceHeaders {
   const isSafe = (text: string): boolean => redact(text) === text;
   const [traceparent, tracestate] = [headerOf(request, "traceparent"), headerOf(request, "tracestate")];
@@ -49,7 +49,7 @@ function parentOf(request: ApiRequest, redact: Redact): TraceHeaders {
   return tracestate !== "" && isSafe(tracestate) ? { traceparent, tracestate } : { traceparent };
 }
 
-/** Without the query, which clients put secrets into, and without who asks: the audit log says that, to fewer. */
+/** Without the query, which may contain secrets, and without the user, who is in the audit log. */
 const attributesOf = ({ request, audit }: Call, redact: Redact): SpanAttributes => ({
   "http.request.method": request.method,
   "url.scheme": "https",

@@ -34,7 +34,7 @@ export type ContextParts = {
   readonly work?: WorkParts | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
-  /** Where it is another than the request's. A function is called when somebody asks for it. */
+  /** Where it is another than the request's. A function is called on demand. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined;
   readonly receivedAt: number;
 };
@@ -48,7 +48,7 @@ export class RequestContext {
   readonly info: RequestInfo;
   /** Anonymous until authentication has run. After impersonation this is who is impersonated. */
   readonly user: UserInfo;
-  /** Who proved to be there, whoever is impersonated. */
+  /** The authenticated user, regardless of impersonation. */
   readonly caller: UserInfo;
   readonly credential: Credential | undefined;
   /**
@@ -57,7 +57,7 @@ export class RequestContext {
    * credential opens. Absent: the surface was reached directly.
    */
   readonly outerAuthorizer: OuterAuthorizer | undefined;
-  /** Takes the decisions that a request which lasts was let in by, so that they are made again. Absent: it does not last. */
+  /** Collects the decisions that allowed a long-running request, so that they can be repeated. Absent: it does not last. */
   readonly open: OpenRequest | undefined;
   /** Takes credentials out of texts that the client sent. Absent: those that are known by their form. */
   readonly redact: Redact | undefined;
@@ -69,7 +69,7 @@ export class RequestContext {
   readonly audit: AuditContext;
   /** Milliseconds since the epoch at which the request arrived. */
   readonly receivedAt: number;
-  /** Absent: nobody else waits while this request is worked on. */
+  /** Absent: no other request waits for this one. */
   readonly work: WorkParts | undefined;
   /** Waits for others outside of this server: the request gives its place among those that are worked on back meanwhile. Absent: it has none. */
   outside: (<T>(work: () => Promise<T>) => Promise<T>) | undefined = undefined;

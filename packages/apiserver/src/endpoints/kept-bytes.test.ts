@@ -1,4 +1,4 @@
-// Reads answer with the bytes that are kept: what is parsed and encoded for each request is counted here, so that nobody undoes it unseen.
+// Reads answer with the bytes that are kept: these tests count parsing and encoding per request, so that a regression is noticed.
 
 import { setImmediate } from "node:timers/promises";
 import { s } from "@postern/apimachinery/schema/builder";

@@ -1,4 +1,4 @@
-// Token buckets: how many requests somebody may send over time, and how many at once.
+// Token buckets: requests per second, and bursts.
 
 import type { Clock } from "../runtime/clock.ts";
 
@@ -77,7 +77,7 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
 
 const GROUPS_OF_NETWORK = 4;
 
-/** An address, and of IPv6 the network: whoever has one address of a /64 has all of them. */
+/** An address, or the /64 network for IPv6, since a client can use all addresses of its network. */
 export function sourceOf(address = ""): string {
   if (!address.includes(":") || address.includes(".")) return address;
   const [before = "", after] = address.split("::");

@@ -65,7 +65,7 @@ export type ToThread =
 export type FromThread = { readonly result: ResultOf<WorkType> } | { readonly failure: string };
 
 export type WorkThreads = {
-  /** Rejects when the signal is aborted before the work has begun, and when the thread fails. */
+  /** Rejects if the signal is aborted before the work has started, and if the thread fails. */
   run<T extends WorkType>(client: string, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>>;
 };
 
@@ -92,7 +92,7 @@ type Waiting = {
 };
 
 class WorkThread {
-  /** Whoever had a turn last stands last. */
+  /** The client with the most recent turn is last. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #ended: AbortSignal;
   #worker: Worker | undefined;

@@ -7,10 +7,10 @@ const CORE = "core";
 export type ResourceKeys = {
   /** Everything of this resource. */
   readonly prefix: string;
-  /** The prefix of one namespace; "" stands for all of them. */
+  /** The prefix of one namespace; "" for all namespaces. */
   inNamespace(namespace: string): string;
   of(namespace: string, name: string): string;
-  /** Name and namespace that a key stands for; namespace is "" for cluster-scoped resources. */
+  /** Name and namespace of a key; namespace is "" for cluster-scoped resources. */
   parse(key: string): { readonly namespace: string; readonly name: string };
 };
 

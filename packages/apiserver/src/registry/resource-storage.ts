@@ -1,4 +1,4 @@
-// What the endpoint handlers ask of a resource, whoever keeps its objects.
+// What the endpoint handlers need of a resource, regardless of its store.
 // Source: k8s.io/apiserver/pkg/registry/rest/rest.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -61,7 +61,7 @@ export type WriteOptions = { readonly dryRun: boolean };
 export type UpdateRequest = {
   /** The uid that the object must have; "" for any. */
   readonly uid?: string;
-  /** The object to store, made from the current one; called again when somebody else wrote in between. */
+  /** The object to store, computed from the current one; called again after a conflict. */
   transform(current: KubeObject): KubeObject | Promise<KubeObject>;
   /** When the object is absent: makes the one to create (server-side apply, create-on-update). */
   createWhenAbsent?(): KubeObject | Promise<KubeObject>;

@@ -134,7 +134,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
       if (visibility?.mayChange === undefined) return await generic.delete(context, namespace, name, options);
       const object = (await generic.get(context, namespace, name, { resourceVersion: "" })).decode();
       if (!(await mayChange(context, object))) throw absent(name);
-      // An object of somebody else's that takes the name meanwhile is not deleted in its place.
+      // Another object that has taken the name meanwhile is not deleted.
       const uid = options.preconditions?.uid ?? object.metadata.uid ?? "";
       return await generic.delete(context, namespace, name, {
         ...options,

@@ -55,7 +55,8 @@ export type WriteLimit = {
   check(): void | Promise<void>;
 };
 
-/** Told what has become of the write that something was reserved for. Neither is called where nobody knows: the store went away meanwhile. */
+/** Called with the outcome of the write that a reservation was made for. Neither is called if the outcome is unknown, because the store became
+ * unavailable. */
 export type Reservation = {
   /** The object is written. */
   keep(): Promise<void>;
@@ -63,7 +64,7 @@ export type Reservation = {
   release(): Promise<void>;
 };
 
-/** Fields that are accepted but never served: what of them must be kept lives beside the object. */
+/** Fields that are accepted but never served: their stored form is kept beside the object. */
 export interface SealedFields<T extends KubeObject = KubeObject> {
   /** Paths that field managers must not own, such as `["spec", "key"]`. */
   readonly paths: readonly (readonly string[])[];

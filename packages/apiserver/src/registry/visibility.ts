@@ -19,7 +19,7 @@ export type ObjectVisibility = {
   visibleTo(context: RequestContext): Awaitable<VisibleObjects>;
   /** The same for a watch. `end` ends it with an error that the client is shown; also before this has returned. */
   follow(context: RequestContext, end: (error: Error) => void): Awaitable<FollowedVisibility>;
-  /** Whether there is this object as far as the caller can tell. Absent: whoever may ask for it sees it. */
+  /** Whether there is this object as far as the caller can tell. Absent: every authorized caller sees it. */
   mayGet?(context: RequestContext, object: CachedObject): Awaitable<boolean>;
   /** The same for an update or a deletion. */
   mayChange?(context: RequestContext, object: KubeObject): Awaitable<boolean>;

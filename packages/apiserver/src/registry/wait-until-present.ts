@@ -1,4 +1,4 @@
-// Waits for an object that somebody else is going to make.
+// Waits for an object that another writer creates.
 
 import type { InstalledResource } from "./resource-registry.ts";
 

@@ -1,4 +1,4 @@
-// What a request asks for: read from its path once, when it comes in, and by nobody again.
+// What a request asks for: parsed from its path once, on arrival.
 // Source: k8s.io/apiserver/pkg/server/filters/longrunning.go
 
 import { type ApiError, badRequestError, isApiError } from "@postern/apimachinery/meta/api-error";

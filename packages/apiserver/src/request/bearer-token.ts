@@ -7,7 +7,7 @@ import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 export type BearerToken =
   | { readonly type: "none" }
   | { readonly type: "token"; readonly token: string }
-  /** More than one space before the token: clients are told, and are anonymous. */
+  /** More than one space before the token: a warning, and the request is anonymous. */
   | { readonly type: "extra-space" }
   /** Meant as a token, but not one: to be answered 401. */
   | { readonly type: "invalid" }

@@ -7,7 +7,7 @@ import { bearerTokenOf } from "./bearer-token.ts";
 
 export type Redact = (text: string) => string;
 
-/** Whether a text is a credential of somebody, whatever its form. Costs little: it is asked for most texts of most requests. */
+/** Whether a text is a valid credential, whatever its format. Costs little: it is asked for most texts of most requests. */
 export type IsCredential = (text: string) => boolean;
 
 /** The credentials that have no form of their own. */

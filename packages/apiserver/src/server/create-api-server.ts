@@ -23,7 +23,7 @@ import type { VersionInfo } from "../version/version-info.ts";
 import { createStandardSurface } from "./standard-surface.ts";
 
 export type ApiServerOptions = {
-  /** Where objects are kept. The server does not close it: whoever opened it does, after the server. */
+  /** Where objects are kept. The server does not close it: the code that opened it does, after the server. */
   readonly storage: Storage;
   /** Your resources. Namespaces, RBAC, Secrets, ConfigMaps, Events, Leases and the reviews are served beside them. */
   readonly resources: readonly ResourceDefinition[];

@@ -271,7 +271,7 @@ describe("security book 13, 15: a key stops being good", () => {
     await server.login(key);
     server.time.advance(1);
     await expect(server.login(key)).rejects.toThrow(ACCESS_KEY_NOT_FOUND);
-    // Also when something of it is written anew; what is made now counts from now.
+    // Also if it is written again; a new record starts from now.
     expect((await patch("ownedaccesskeys/k", { metadata: { labels: { a: "b" } } })).status).toBe(200);
     await expect(server.login(key)).rejects.toThrow(ACCESS_KEY_NOT_FOUND);
     await remove("ownedaccesskeys/k");

@@ -34,11 +34,11 @@ export type AccessKeyAuthenticatorOptions = IdentityDeps & {
   readonly keys: AccessKeyIndex;
   readonly activity: LastActivity;
   readonly clock: Clock;
-  /** Told of every key that is presented; default: nobody. */
+  /** Called for every presented key. Default: none. */
   readonly rotations?: RotationGuard;
-  /** Told of every value that is accepted; default: nobody. */
+  /** Called for every accepted value. Default: none. */
   readonly renewal?: DigestRenewal;
-  /** Told why a value is refused: the reason of the condition Ready, `NotFound` or `Malformed`. Default: nobody. */
+  /** Called with the reason of a refusal: the reason of the condition Ready, `NotFound` or `Malformed`. Default: none. */
   readonly onRefused?: (reason: string) => void;
 };
 
@@ -60,7 +60,7 @@ type Remembered = { readonly version: number; readonly authentication: Authentic
 
 export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
   const { keys, activity, clock, directory, rotations, renewal, onRefused } = options;
-  // A record is a new object with every revision, so it stands for one.
+  // Every revision is a new object, so a record identifies its revision.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
   const authenticationOf = (key: AccessKeyState): Authentication => {
@@ -98,7 +98,7 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
   };
 
   // Spares the hash of a value that has been hashed on this connection. Everything else is asked every time: whether the key is good, and
-  // whose it is. A record that is another object, as with every rotation and change, is found anew.
+  // whose it is. After a rotation or change the record is another object, and is looked up again.
   const proven = new WeakMap<object, Proven>();
   const provenOn = ({ connection, headers, upgrade }: ApiRequest): Proven | undefined => {
     const known = connection === undefined || upgrade !== undefined ? undefined : proven.get(connection);
@@ -145,7 +145,7 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
   };
 }
 
-/** By name, so that people find it, also in what goes back to it. */
+/** By name, so that users can search for it, also for credentials that were created with it. */
 export const accessKeyAnnotations = (name: string, origins: readonly KeyOrigin[]): CredentialAnnotations => ({
   [ACCESS_KEY_ANNOTATION]: name,
   ...(origins.length === 0
@@ -166,7 +166,7 @@ export const keyNotFoundError = (
     cause: new AccessKeyRefusedError(why, keyId, annotations),
   });
 
-// Who somebody is that comes in with an access key: the user name and the groups that permissions are granted to.
+// User name and groups of a request with an access key, to which permissions are granted.
 
 /** The key of UserInfo.extra that carries the public handle of the access key. */
 const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;

@@ -1,5 +1,4 @@
-// What an access key looks like: `<prefix>_<id>_<secret><crc>`, so that anybody who finds one can tell whose kind it is, and noise
-// is told from a key without a lookup.
+// What an access key looks like: `<prefix>_<id>_<secret><crc>`, so that scanners recognise a key, and the server rejects noise without a lookup.
 
 import { crc32 } from "node:zlib";
 import type { Random } from "@postern/apiserver/runtime/clock";
@@ -66,7 +65,7 @@ export function accessKeyPrefix(platformName: string): string {
   return (bones.length < PREFIX_LENGTH ? letters : bones).slice(0, PREFIX_LENGTH) || "key";
 }
 
-/** A public handle. It is no secret and opens nothing. */
+/** A public handle. It is not a secret. */
 export function newAccessKeyId(random: Random): string {
   let id = "";
   for (const byte of random.bytes(ACCESS_KEY_ID_LENGTH)) id += BASE32.charAt(byte & 31);

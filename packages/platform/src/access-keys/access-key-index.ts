@@ -8,8 +8,8 @@ export type AccessKeyIndex = {
   /** The live record of a presented key, whether or not it may be used now; undefined when there is none. O(1). */
   find(presentedKey: string): AccessKeyState | undefined;
   /**
-   * Resolves when looking for the presented key, and saying whether it is refused, holds nobody else up; undefined when it does not
-   * now. Soon after a start it may: see whenRead.
+   * Resolves when the presented key can be looked up and judged without delaying other requests; undefined if that is the case now. Soon after a
+   * start it may: see whenRead.
    */
   whenFound(presentedKey: string): Promise<void> | undefined;
   /**
@@ -36,7 +36,7 @@ export type AccessKeyIndex = {
   refusalOf(key: AccessKeyState): string | undefined;
   /** The same, with a word for it that machines tell apart. */
   stateOf(key: AccessKeyState): KeyRefusal | undefined;
-  /** Resolves when every record has been read, after a start: before that, whoever needs more than one key reads them all at once. */
+  /** Resolves when every record has been read, after a start: before that, operations that need more than one key load all of them. */
   whenRead(): Promise<void>;
   /** Calls back once when the key stops being good, or its restrictions change, until disposed. */
   onRevoked(id: string, listener: () => void): Disposable;

@@ -1,4 +1,4 @@
-// Reads whom a key speaks for from its spec, and tells whom a caller is.
+// Reads the owner of a key from its spec, and the owner that a caller corresponds to.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -8,7 +8,7 @@ import type { AccessKeyOwner } from "./access-key-state.ts";
 
 type OwnerFields = { readonly user?: unknown; readonly team?: unknown; readonly subject?: unknown };
 
-/** Undefined when the spec names nobody. */
+/** Undefined if the spec has no owner. */
 export function ownerOf(spec: OwnerFields | JsonObject): AccessKeyOwner | undefined {
   const { user, team, subject } = spec as OwnerFields;
   if (isName(user)) return { kind: "user", name: user };
@@ -40,7 +40,7 @@ export function ownerUid(owner: AccessKeyOwner, directory: Directory): string | 
   return undefined;
 }
 
-// Why what belongs to somebody is refused: its owner is gone, has been replaced by another one of the name, or is locked.
+// Why a credential is refused because of its owner: it was deleted, replaced by another one with its name, or is locked.
 
 export type OwnerDirectory = Pick<Directory, "user" | "userBySubject" | "team">;
 

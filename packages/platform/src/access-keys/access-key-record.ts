@@ -1,4 +1,4 @@
-// A stored access key as the index keeps it: the state that others see, and what tells when it ends.
+// A stored access key in the index: its visible state, and what determines its expiration.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -14,7 +14,7 @@ import { READY_REASONS } from "./key-refusal.ts";
 import { acceptedUntil, type RetiredValue } from "./sealed-access-key.ts";
 import type { StoredAccessKey } from "./stored-access-key.ts";
 
-/** Tells when a record ends, by what only the index knows: use that is not written yet, ancestors, the settings. */
+/** Computes the expiration of a record from what only the index knows: usage that is not written yet, ancestors and settings. */
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
 
 const NOBODY: AccessKeyOwner = { kind: "subject", name: "" };

@@ -40,7 +40,7 @@ export type AccessKeySecrets = SealedValues & {
   isCurrent(ringKey: string | undefined): boolean;
 };
 
-/** Of nobody's value. */
+/** Of a value that no key has. */
 const NO_DIGEST = new Uint8Array(32);
 
 const bytesOf = ({ digest }: KeptDigest): Uint8Array => Buffer.from(digest, "base64url");

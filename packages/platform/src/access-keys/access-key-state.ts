@@ -5,7 +5,7 @@ import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
 
-/** Whom a key speaks for. */
+/** The owner that a key authenticates as. */
 export type AccessKeyOwner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
 
 export type AccessKeyState = KeyWithOrigins & {
@@ -24,7 +24,7 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly disabled: boolean;
   /** Milliseconds since the epoch at which the key stops working; undefined: never. Moves with activity where the key says so. */
   readonly expiresAt: number | undefined;
-  /** uids of the keys that this one dies with, by the credential of the request that made it. */
+  /** UIDs of the parents: this key becomes invalid with them. They follow from the credential of the creating request. */
   readonly parentUids: readonly string[];
   /** By what a trust rule issued it; undefined: none did. */
   readonly grant?: KeyGrant | undefined;
@@ -36,8 +36,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly isRetiredValue?: boolean;
   /** True for a retired value whose use locks nothing, since it is known to be in the wrong hands. */
   readonly isInert?: boolean;
-  /** The keyed hash of the value, where it may have to be made anew. */
+  /** The keyed hash of the value, if it may have to be computed again. */
   readonly kept?: KeptAccessKey;
-  /** The revision of the record: changes with every change of what it opens and for how long. */
+  /** The revision of the record: changes whenever its permissions or its expiration change. */
   readonly revision: number;
 };

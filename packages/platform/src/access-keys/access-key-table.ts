@@ -39,7 +39,7 @@ export class AccessKeyTable {
     return this.#byDigest.size > 0;
   }
 
-  /** Of a value that two keys have, made at the same moment on two servers, nobody can tell who brings it: it is found for neither. */
+  /** If two keys have the same value, created at the same moment on two servers, it is ambiguous: it is found for neither. */
   byDigest(digest: Uint8Array): AccessKeyRecord | undefined {
     const [found, ...others] = this.#withDigest(digest);
     return others.every(({ uid }) => uid === found?.uid) ? found : undefined;

@@ -1,5 +1,4 @@
-// How often somebody may have a value compared with those of access keys, wherever that is done: whoever guesses is counted by user, by key and by
-// address.
+// Limits how often a client may have values compared with those of access keys. Attempts are counted by user, key and address.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
@@ -7,7 +6,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { createRateLimiter, type RateLimit, type RateLimiter, sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 
-/** `chosen`: a value is set. `text`: one's own values are looked for in a text. `asked`: somebody asks whose a value is. `reported`: as leaked. */
+/** `chosen`: a value is set. `text`: one's own values are looked for in a text. `asked`: a lookup of the owner of a value. `reported`: as leaked. */
 export type Comparison = "chosen" | "text" | "asked" | "reported";
 
 /** The server's own work has no credential, and is not counted. */
@@ -17,8 +16,8 @@ export type ComparisonLimits = {
   /** Before so many values are compared. Throws ApiError 429. */
   spend(comparison: Comparison, asker: Asker, count?: number): void;
   /**
-   * Runs a question whose answer is good or not. What is not good counts, and so does what is under way; a value that was good for the same caller
-   * lately is asked about at once, so that whoever guesses behind the same caller keeps nobody out. Throws ApiError 429.
+   * Runs a question whose answer is good or not. Invalid values and comparisons in progress count. A value that was valid for the same caller
+   * recently is compared immediately, so that guesses through one caller do not lock out its users. Throws ApiError 429.
    */
   ask<T>(asker: Asker, value: string, question: () => Promise<T>, isGood: (answer: T) => boolean): Promise<T>;
 };

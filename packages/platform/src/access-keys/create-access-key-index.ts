@@ -46,7 +46,7 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
     recordOf(name: string): AccessKeyRecord | undefined;
   };
 
-/** Longer ones are nobody's, and are not hashed. */
+/** Longer values cannot belong to a key, and are not hashed. */
 const MAX_PRESENTED_LENGTH = 4096;
 
 /** Begins to follow the view at once; the index is empty until the cache is ready. */
@@ -97,7 +97,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       const { record, known } = keys.put(object, epochs.current());
       // Nothing was good that hangs on a key that there was not.
       if (known === undefined) return;
-      // What goes back to a key without hanging on it is found from itself alone.
+      // Keys that have an ancestor without depending on it are found by themselves only.
       if (known.record.childrenFrom !== record.childrenFrom) watches.recheckAll();
       else recheck(record.uid, [known.record, ...known.retired]);
     },

@@ -9,8 +9,8 @@ import {
 } from "../api/access-key-restrictions.ts";
 
 /**
- * True only where it is certain, entry by entry: what several entries of the parent cover together is not recognised. An
- * undefined set of restrictions stands for no restriction.
+ * True only where it is certain, entry by entry: what several entries of the parent cover together is not recognised. Undefined restrictions mean
+ * that there are none.
  */
 export function isWithin(child: AccessKeyRestrictions | undefined, parent: AccessKeyRestrictions | undefined): boolean {
   if (parent === undefined) return true;

@@ -7,9 +7,9 @@ import type { KeyOrigin } from "./key-origins.ts";
 export type IssuedGrant = {
   /** Absent: another key alone gives it. */
   readonly grant?: KeyGrant;
-  /** What the rule goes back to, and so does the key. */
+  /** Ancestors of the rule, and thereby of the key. */
   readonly origins: readonly KeyOrigin[];
-  /** uids of the keys that the rule dies with, and so does the key. */
+  /** UIDs of the keys with which the rule, and thereby the key, becomes invalid. */
   readonly parents: readonly string[];
   /** For people: `status.issuedBy` of the key. */
   readonly issuedBy?: {

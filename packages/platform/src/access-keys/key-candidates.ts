@@ -26,7 +26,7 @@ export function createKeyFinder(isKey: (text: string) => boolean): (text: string
   };
 }
 
-/** JSON in a text in JSON, and so on: nobody pastes deeper, and each level reads the rest once more. */
+/** JSON in a text in JSON, and so on: deeper nesting does not occur in practice, and each level reads the rest once more. */
 const MAX_NESTED_TEXTS = 3;
 
 function* candidatesIn(text: string, nested = 0): Generator<string> {

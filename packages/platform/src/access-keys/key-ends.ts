@@ -1,11 +1,11 @@
-// When access keys end by themselves: by their own life, by a rotation's grace, and with the keys they were made with.
+// When access keys expire: by their own TTL, by the grace period of a rotation, and with the keys they were created with.
 
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { LastActivity } from "./last-activity.ts";
 
-/** What tells when a record ends; times are milliseconds since the epoch, undefined: never. */
+/** What determines when a record expires. Times are milliseconds since the epoch; undefined: never. */
 export type EndingKey = {
   readonly name: string;
   readonly uid: string;
@@ -33,11 +33,11 @@ export type KeyEndsOptions = {
 };
 
 export type KeyEnds = {
-  /** When a record ends by its own life, without what its ancestors' does to it. */
+  /** When a record expires by its own TTL, regardless of its ancestors. */
   ownEnd(record: EndingKey): number | undefined;
   /** The earliest end of the record and of those it was made with; 0 where one of them is gone. */
   endWithAncestors(record: EndingKey): number | undefined;
-  /** Whether its own life ended at least `graceMs` ago. What has ended does not begin again because the clock is set back. */
+  /** Whether its own TTL was over at least `graceMs` ago. What has ended does not begin again because the clock is set back. */
   hasEnded(record: EndingKey, graceMs?: number): boolean;
 };
 
@@ -80,7 +80,7 @@ export function createKeyEnds({ byUid, activity, epochs, maxTTLSeconds }: KeyEnd
       const written = endFrom(record.createdAt, writtenActivity(record), record);
       if (written === undefined || written + graceMs > latest) return false;
       const usedAt = record.countsFromActivity ? activity.of(record.uid) : undefined;
-      // Without its creation, which was told by another clock where that has been set since.
+      // Without its creation timestamp: the clock may have been set since.
       const byUse = usedAt === undefined ? undefined : endFrom(usedAt, usedAt, record);
       return byUse === undefined || byUse + graceMs <= epochs.latest(activity.epochOf(record.uid));
     },
@@ -103,10 +103,10 @@ export type Lifetime = {
   readonly countsFromActivity: boolean;
 };
 
-/** Three hundred years: the end of any life has four digits for its year. */
+/** Three hundred years: the year of any expiration has four digits. */
 export const MAX_TTL_SECONDS = 9_500_000_000;
 
-/** Seconds that count: no end, or one beyond what the setting allows, becomes the longest life allowed. 0 where there is no end. */
+/** The effective TTL in seconds: a missing TTL, or one above the maximum, becomes the maximum. 0: never expires. */
 export function effectiveTTL(ttl: number, maxTTLSeconds: number): number {
   const wanted = ttl > 0 ? Math.min(ttl, MAX_TTL_SECONDS) : 0;
   if (maxTTLSeconds <= 0) return wanted;
@@ -120,7 +120,7 @@ export type DefaultLives = {
   readonly machineDefaultTTLSeconds: number;
 };
 
-/** Seconds that an access key without a TTL of its own lives, by whom it speaks for; 0: no end. A user is a person, all others are machines. */
+/** Default TTL in seconds of an access key, by the kind of its owner. 0: never expires. A user is a person, all others are machines. */
 export function defaultTTLOf(owner: AccessKeyOwner | undefined, settings: DefaultLives): number {
   const isPerson = owner === undefined || owner.kind === "user";
   return Math.max(0, isPerson ? settings.defaultTTLSeconds : settings.machineDefaultTTLSeconds);
@@ -128,7 +128,7 @@ export function defaultTTLOf(owner: AccessKeyOwner | undefined, settings: Defaul
 
 export type Life = { readonly ttl: number; readonly countsFromActivity: boolean };
 
-/** Whether a key may work longer by the first than by the second. A life that counts from activity has no last moment. */
+/** Whether a key may work longer by the first than by the second. A TTL that starts again with each use has no fixed expiration. */
 export function isLonger(life: Life, than: Life): boolean {
   if (than.ttl <= 0) return false;
   if (life.ttl <= 0 || life.ttl > than.ttl) return true;

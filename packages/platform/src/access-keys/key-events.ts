@@ -42,7 +42,7 @@ const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
   ExpiresSoon: "The access key expires soon",
 };
 
-/** What somebody should look into. */
+/** Recorded as a Warning. */
 const WARNINGS: ReadonlySet<KeyEventReason> = new Set([
   "RetiredValueUsed",
   "Leaked",

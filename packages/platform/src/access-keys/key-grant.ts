@@ -13,7 +13,7 @@ export type KeyGrant = {
   readonly terms: string;
   /** Milliseconds since the epoch at which the key ends, whatever is written of its TTL later. */
   readonly until: number;
-  /** Of a person's session: whom the identity provider knows it by. */
+  /** Of a user's session: the subject at the identity provider. */
   readonly login?: LoginGrant;
 };
 
@@ -22,7 +22,7 @@ export type LoginGrant = {
   readonly subject: string;
   /** The `sub` of the provider's tokens. */
   readonly sub: string;
-  /** The `sid` of the session at the provider; "" where it told none. */
+  /** The `sid` of the session at the provider; "" if it has none. */
   readonly sid: string;
 };
 

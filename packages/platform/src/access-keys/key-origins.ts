@@ -17,13 +17,13 @@ export type KeyWithOrigins = {
   readonly childrenFrom: number;
 };
 
-/** A key that goes back to so many others that are still there has nothing made with it. */
+/** A key with so many existing ancestors cannot create keys. */
 const MAX_ORIGINS = 64;
 
 const NOTHING: readonly KeyOrigin[] = [];
 
 /**
- * Every key that the credential of a request goes back to, itself the last. Empty for callers without an access key. Throws ApiError 401
+ * The credential's key and all its ancestors, the key itself last. Empty for callers without an access key. Throws ApiError 401
  * where the value that the request came in with is known no more: it was replaced while the request was on its way.
  */
 export function originsOf(
@@ -34,13 +34,13 @@ export function originsOf(
   const key = keys.byId(credential.id);
   if (key === undefined) throw replacedError();
   const { name, uid, serial } = key;
-  // A key that is gone is reported by nobody.
+  // A deleted key cannot be reported.
   const before = key.origins.filter((made) => made.uid !== uid && keys.byName(made.name)?.uid === made.uid);
   if (before.length >= MAX_ORIGINS) throw tooDeepError();
   return [...before, { name, uid, serial }];
 }
 
-/** Whether one of the keys that something goes back to lost the value that it was made with to somebody else. */
+/** Whether the value of an ancestor with which the credential was created is compromised. */
 export const isVoid = (
   origins: readonly KeyOrigin[],
   byName: (name: string) => Pick<KeyWithOrigins, "uid" | "childrenFrom"> | undefined,

@@ -80,7 +80,7 @@ it("security book 54: counts a key whose client went away before the answer", as
     if (key.includes("/ownedaccesskeys/")) gone.abort(new Error("the client went away"));
     return revision;
   };
-  // As a store tells that is not in this process: later than it acknowledges.
+  // As a store outside of this process behaves: events arrive after acknowledgements.
   const watch = storage.watch.bind(storage);
   storage.watch = (prefix, from, observer) =>
     watch(prefix, from, {

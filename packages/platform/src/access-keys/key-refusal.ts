@@ -30,7 +30,7 @@ export const READY_REASONS = [
 
 export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted"> | "Unknown";
 
-/** What tells whether a record is good, beside its ancestors and its owner. */
+/** What determines whether a record is valid, besides its ancestors and owner. */
 export type RefusableKey = EndingKey &
   Pick<
     AccessKeyState,

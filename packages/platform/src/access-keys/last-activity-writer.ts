@@ -1,4 +1,4 @@
-// Writes when keys were used last into the store: each at most once a minute, many at a time, in nobody's way.
+// Writes the last use of keys into the store: each at most once a minute, in batches, without delaying requests.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
@@ -76,7 +76,7 @@ async function remove(gone: UsedKey | undefined, { records, storage }: LastActiv
   }
 }
 
-// Writes what has gathered in memory into the store: once a minute, many at a time, in nobody's way.
+// Writes collected data into the store: once a minute, in batches, without delaying requests.
 
 export type PeriodicWriter = AsyncDisposable & {
   /** Writes what is not written yet. */

@@ -1,4 +1,4 @@
-// When keys were used last: exact in memory, written once a minute, in nobody's way.
+// The last use of keys: exact in memory, written once a minute, without delaying requests.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { PeriodicWriter } from "./last-activity-writer.ts";

@@ -24,7 +24,7 @@ const someKey = fc.record({
   parents: fc.uniqueArray(fc.nat({ max: 5 }), { maxLength: 2 }),
   /** Deleted, and made again under the same name. */
   isAnother: fc.boolean(),
-  /** Written by somebody else, in another order. */
+  /** Written by another client, in another order. */
   isOtherwise: fc.boolean(),
 });
 type SomeKey = typeof someKey extends fc.Arbitrary<infer Key> ? Key : never;

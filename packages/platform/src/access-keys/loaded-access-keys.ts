@@ -1,5 +1,4 @@
-// All access keys that there are. After a start they are read one by one, as they are asked for or between requests: whoever asks sees no
-// difference.
+// All access keys that there are. After a start they are loaded one by one, when they are needed or between requests. Callers see no difference.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
@@ -11,7 +10,7 @@ import { AccessKeyTable } from "./access-key-table.ts";
 
 /** Takes some milliseconds. */
 const KEYS_PER_TURN = 100;
-/** Whoever asks for all of them before they have been read waits for about two seconds. */
+/** A request for all of them before they are loaded waits for about two seconds. */
 const MAX_UNREAD = 100_000;
 
 export class LoadedAccessKeys implements Disposable {

@@ -17,7 +17,7 @@ export type ChildKeyRequest = {
   readonly rules?: AccessKeySpec["rules"];
   /** Seconds; undefined: as long as the key of the request. */
   readonly ttl: number | undefined;
-  /** The key that asks: the new one is owned by it and dies with it. Undefined when the requester came without a key. */
+  /** The key of the request: the parent of the new one, which becomes invalid with it. Undefined when the requester came without a key. */
   readonly parent: { readonly name: string; readonly uid: string } | undefined;
 };
 
@@ -28,7 +28,7 @@ export type MintedKey = {
   readonly expiresAt: number | undefined;
 };
 
-/** Makes the key that goes into a kubeconfig. Its life never exceeds what is left of its parent's. */
+/** Makes the key that goes into a kubeconfig. It never expires later than its parent. */
 export type MintAccessKey = (request: ChildKeyRequest, context: RequestContext) => Promise<MintedKey>;
 
 export type ControlPlaneKeyRequest = {

@@ -42,7 +42,7 @@ export class RevocationWatches implements Disposable {
     const record = this.#options.find(id);
     if (record === undefined || this.#options.isRefused(record)) return callSoon(listener);
     const watch = this.#watches.get(id) ?? this.#start(record);
-    // Told apart from the same function given twice.
+    // Distinguishes two registrations of the same function.
     const own = () => listener();
     watch.listeners.add(own);
     return {

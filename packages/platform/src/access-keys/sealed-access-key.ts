@@ -6,7 +6,7 @@ import type { AccessKeyOwner } from "./access-key-state.ts";
 import { type KeyGrant, readKeyGrant, writeKeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 
-/** A value that a rotation replaced, and that is still told from noise. */
+/** A value that a rotation replaced, and that is still recognised. */
 export type RetiredValue = KeptAccessKey & {
   /** Milliseconds since the epoch until which it is accepted, unless the new value is used before. */
   readonly until: number;
@@ -30,7 +30,7 @@ export type SealedAccessKey = {
   readonly key: KeptAccessKey | undefined;
   /** The newest first. */
   readonly retired: readonly RetiredValue[];
-  /** A retired value was used after its end, in milliseconds since the epoch: nothing opens until the key has a new value. */
+  /** When a retired value was used after its grace period, in milliseconds since the epoch. The key is locked until it has a new value. */
   readonly lockedAt: number | undefined;
   /** Of the value that the key has now. */
   readonly serial: number;
@@ -43,15 +43,15 @@ export type SealedAccessKey = {
   readonly childrenRevokedAt: number | undefined;
   /** The keys that this one was made with, and their values. */
   readonly origins: readonly KeyOrigin[];
-  /** The keys with which somebody else gave this one the value that it has now. */
+  /** The keys with which another credential set the current value. */
   readonly valueOrigins: readonly KeyOrigin[];
   /** The owner with the uid it had when it became the owner: a later one of the same name inherits nothing. */
   readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
   /** Where a trust rule issued the key: by what. */
   readonly grant: KeyGrant | undefined;
-  /** uids of the keys that it dies with, as the credential of the request told that made it. No owner reference counts. */
+  /** UIDs of its parents, from the credential of the creating request. No owner reference counts. */
   readonly parents: readonly string[];
-  /** Seconds, where the record was created without spec.ttl and the server gave it a life. */
+  /** Default TTL in seconds, if the record was created without spec.ttl. */
   readonly defaultTTL: number | undefined;
   /** Envelopes of secret fields by their path, such as `identity.connectorData`. */
   readonly secrets: { readonly [path: string]: string };

@@ -1,4 +1,4 @@
-// The envelopes in the record of an access key: each is bound to its field and to the record, so that it opens nowhere else.
+// The envelopes in the record of an access key: each is bound to its field and record, and cannot be decrypted elsewhere.
 
 import type { SealedValues } from "../encryption/sealed-value.ts";
 import type { SealedAccessKey } from "./sealed-access-key.ts";
@@ -11,7 +11,7 @@ export const openSecret = (values: SealedValues, place: string, uid: string, env
   // Envelopes from before they were bound to the record are for the place alone.
   values.open(envelope, purposeOf(place, uid)) ?? values.open(envelope, place);
 
-/** The envelopes under the primary key; undefined where all of them are. One that does not open stays as it is. */
+/** The envelopes under the primary key; undefined where all of them are. One that cannot be decrypted stays as it is. */
 export function renewSecrets(
   values: SealedValues,
   { secrets }: SealedAccessKey,

@@ -65,7 +65,7 @@ function scrub(text: string): string | undefined {
     const manifest = parseJson(Buffer.from(text));
     if (!isJsonObject(manifest)) return undefined;
     const clean = withoutLastApplied(withoutSecretMembers(manifest));
-    // What has no secret in it stays as it came. Of members that come twice, the text has one that nobody has looked at.
+    // What has no secret in it stays as it came. The text of a duplicate member may contain a value that was not checked.
     const isAsItCame = clean === manifest && findDuplicateFields(text).length === 0;
     // kubectl ends the line.
     return isAsItCame ? text : `${stringifyJson(clean)}\n`;
@@ -99,7 +99,7 @@ export type WantedKeys = {
   readonly key: string;
   /** Whether something in a text has the form of a key of this server's. */
   readonly hasForm: AccessKeyFormat["find"];
-  /** Whether a text that a client chose opens this server now: it has no form of its own. Undefined: no text does. */
+  /** Whether a text is a valid client-chosen value: those have no recognisable format. Undefined: no text does. */
   readonly isLive: ((text: string) => boolean) | undefined;
 };
 
@@ -109,7 +109,7 @@ export function anyKeyPlaces(
   old: KubeObject | undefined,
   { key, hasForm, isLive }: WantedKeys,
 ): readonly string[] {
-  // Somebody else may choose what has been standing here: that is no reason to refuse what is not about it.
+  // Another client may choose a value that is already in this text: that is no reason to refuse unrelated changes.
   let known: ReadonlySet<string> | undefined;
   const isNew = (text: string): boolean => {
     known ??= new Set(old === undefined ? [] : textsOf(servedPart(old)));

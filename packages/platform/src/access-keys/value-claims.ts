@@ -14,7 +14,7 @@ import { readSealedAccessKey } from "./sealed-access-key.ts";
 export type Claimant = {
   readonly uid: string;
   readonly name: string;
-  /** With the uid that it had when it became the owner: a later one of the same name is somebody else. */
+  /** With its UID at that time: a later owner with the same name is another one. */
   readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
 };
 
@@ -23,7 +23,7 @@ export type ValueClaim = Claimant & {
   readonly claimedAt: number;
   /** The key was written with it. */
   readonly isKept: boolean;
-  /** Somebody else has the value, as a report or a rotation has said: it comes back for nobody. */
+  /** The value is compromised, as reported or by a rotation: it cannot be used again. */
   readonly isLeaked: boolean;
   /** Since when no key has the value, in milliseconds since the epoch. */
   readonly releasedAt: number | undefined;

@@ -1,4 +1,4 @@
-// Tells requests for access keys, which no entry of a scope opens.
+// Detects requests for access keys, which no scope entry allows.
 
 import { KEY_SUBRESOURCES } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
@@ -18,7 +18,7 @@ export function isAccessKeyRequest(
   return (resource === "users" || resource === "teams") && KEY_SUBRESOURCES.includes(subresource);
 }
 
-// Tells requests for the keys of control planes. They never expire and ask about everybody, so that no narrowed key reaches one: neither by
+// Detects requests for the keys of control planes. They never expire and ask about everybody, so that no narrowed key reaches one: neither by
 // an entry of its scope nor by a rule, whatever those name.
 
 /** A question about all resources, or all subresources, is one about these too. */

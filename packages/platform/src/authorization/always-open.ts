@@ -72,7 +72,7 @@ export function alwaysOpenRules({ managementGroup }: Pick<PlatformNames, "manage
   ];
 }
 
-// Tells what a control plane asks the platform about those who come to it: who is this, and may they?
+// Detects the reviews that a control plane sends to the platform about its own clients.
 
 /** The verb on `selves` that is asked of a caller who wants to know about another key than its own. */
 export const INTROSPECT_VERB = "introspect";

@@ -14,7 +14,7 @@ import { names, userInfo } from "./testing/memory-world.ts";
 
 const alice = userInfo("alice", "devs");
 const agent = { name: "postern:cluster:c1", groups: ["system:authenticated"] };
-/** As groups might come from outside, which stand for nobody. */
+/** Groups from outside that correspond to no user or team. */
 const nameless = { name: "x", groups: ["postern:user:", "postern:team:"] };
 
 describe("users and teams", () => {

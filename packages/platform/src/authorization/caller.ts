@@ -1,4 +1,4 @@
-// Who a caller is to the platform, read from the groups that stand for users and teams: so that an impersonated user counts as itself.
+// The user and teams of a caller, from the groups that represent them, so that an impersonated user counts as itself.
 
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PlatformNames } from "../platform-names.ts";
@@ -40,7 +40,7 @@ export const virtualClusterIdentity = ({ name }: Pick<PlatformNames, "name">, na
 export const clusterIdentity = ({ name }: Pick<PlatformNames, "name">, cluster: string): string =>
   `${name}:cluster:${cluster}`;
 
-/** The virtual cluster that a user name stands for; undefined for other names. */
+/** The virtual cluster that a user name represents; undefined for other names. */
 export function parseVirtualClusterIdentity(
   { name }: Pick<PlatformNames, "name">,
   user: string,
@@ -51,7 +51,7 @@ export function parseVirtualClusterIdentity(
   return namespace === "" || instance === "" || more !== undefined ? undefined : { namespace, instance };
 }
 
-/** The connected cluster that a user name stands for; undefined for other names. */
+/** The connected cluster that a user name represents; undefined for other names. */
 export function parseClusterIdentity({ name }: Pick<PlatformNames, "name">, user: string): string | undefined {
   const prefix = `${name}:cluster:`;
   const cluster = user.startsWith(prefix) ? user.slice(prefix.length) : "";

@@ -6,9 +6,9 @@ export type CredentialKind = {
   readonly resource: string;
   /** "" for the resource itself. */
   readonly subresource: string;
-  /** What keeps the credential from reaching further, or lasting longer, than the key that asks. */
+  /** Why the credential never has more permissions, or a later expiration, than the key of the request. */
   readonly bound: string;
-  /** Such requests hand out a credential of the cluster: rules have to open all of it. */
+  /** Such requests issue a credential of the cluster: rules must allow the whole cluster. */
   readonly opensAll?: true;
 };
 

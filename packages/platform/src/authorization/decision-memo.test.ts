@@ -8,7 +8,7 @@ const alice = userInfo("alice");
 const key = accessKey();
 const request = management({ resource: "projects", name: "a" });
 
-/** Asks a memo, and tells whether it had to decide. */
+/** Queries a memo, and returns whether it was a miss. */
 function asked() {
   const memo = new DecisionMemo();
   return (parts: {

@@ -21,7 +21,7 @@ export type DecisionSources = {
   readonly instances: InstanceFacts;
 };
 
-/** Who asks, and by what means; no credential for the server's own work and for questions about somebody else. */
+/** The caller and its credential; no credential for the server's own work and for reviews of other users. */
 export type Subject = { readonly user: UserInfo; readonly credential?: Pick<Credential, "id"> | undefined };
 
 /** Machine-readable: why a request is let through, or what stops it. */
@@ -50,7 +50,7 @@ export type DecisionStep = {
 
 export type Explanation = { readonly decision: PlatformDecision; readonly steps: readonly DecisionStep[] };
 
-/** Nobody comes to be a master through a key, a certificate or impersonation: such requests carry a credential. */
+/** Keys, certificates and impersonation never give system:masters: such requests have a credential. */
 export const isServerItself = ({ user, credential }: Subject): boolean => credential === undefined && isMaster(user);
 
 /** How the access key of a request stands at this moment. */
@@ -63,7 +63,7 @@ const NO_KEY: KeyStanding = { good: true, key: undefined };
 /** Other means than access keys carry a prefix in their handle: `token-file:`, `certificate:`. Handles of keys have no colon. */
 const isAccessKeyId = (id: string): boolean => !id.includes(":");
 
-/** Looked up anew for every decision, so that a withdrawn key stops at once. */
+/** Looked up for every decision, so that a revoked key is refused immediately. */
 export function keyStanding({ credential }: Subject, keys: DecisionSources["keys"]): KeyStanding {
   if (credential === undefined || !isAccessKeyId(credential.id)) return NO_KEY;
   const key = keys.byId(credential.id);

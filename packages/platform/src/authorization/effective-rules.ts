@@ -1,4 +1,4 @@
-// Tells as rules what a caller may do in a namespace, after what its access key is narrowed to. Never more than decisions allow there.
+// Returns the rules of a caller in a namespace, within the limits of its access key. Never more than decisions allow there.
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -44,7 +44,7 @@ export function createEffectiveRules(sources: DecisionSources): RuleResolver {
   };
 }
 
-/** What of the rules of a cluster behind the proxy is open to the key of whoever comes in, for showing it. */
+/** The rules of a cluster behind the proxy that the caller's key allows, for display. */
 export function narrowRulesBehind(
   { keys, names }: Pick<DecisionSources, "keys" | "names">,
   subject: Subject,

@@ -1,4 +1,4 @@
-// What a decision tells of itself: the code, the text for people, the annotations of the audit event, and every condition.
+// The explanation of a decision: code, message, audit annotations, and conditions.
 
 import { describe, expect, it } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";

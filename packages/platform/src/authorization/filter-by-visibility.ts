@@ -11,7 +11,7 @@ const RIGHTS_CHANGED = "what you may see has changed; list again";
 export const filterByVisibility = (visibility: Visibility, resource: FilteredResource): ObjectVisibility => ({
   visibleTo: (context) => visibility.visibleTo(context, resource),
 
-  /** Ends as an expired watch does when what the caller may see has changed, so that clients list anew. */
+  /** Ends with Expired when the visibility for the caller has changed, so that clients list again. */
   follow(context, end) {
     const { rights } = visibility;
     const decidedAt = rights.version;

@@ -21,7 +21,7 @@ export const isFilteredResource = (resource: string): resource is FilteredResour
 export const isInstanceResource = (resource: string): resource is InstanceResource =>
   resource === "virtualclusterinstances" || resource === "spaceinstances";
 
-/** The kinds that live in a project's namespace and belong to somebody. */
+/** Kinds in the namespace of a project that have an owner. */
 export type InstanceResource = "virtualclusterinstances" | "spaceinstances";
 
 export const isFilteredList = (

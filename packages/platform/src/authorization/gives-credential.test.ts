@@ -1,4 +1,4 @@
-// Which requests hand out credentials of a cluster behind the proxy, and which rules of a key open those.
+// Which requests issue credentials of a cluster behind the proxy, and which rules of a key allow those.
 
 import { describe, expect, test } from "vitest";
 import type { AccessKeyRule } from "../api/access-key-restrictions.ts";

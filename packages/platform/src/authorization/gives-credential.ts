@@ -1,4 +1,4 @@
-// Tells requests to a cluster behind the proxy that hand out credentials of that cluster: nothing narrows what is done with them.
+// Detects requests that issue credentials of a cluster behind the proxy: the limits of the key do not apply to those.
 
 import { CREDENTIAL_KINDS } from "./credential-kinds.ts";
 import type { TargetedRequest } from "./platform-request.ts";

@@ -1,4 +1,4 @@
-// Whoever may use an instance without a part in its project: finds the instance and the project that clients look it up in, and no more.
+// Users of an instance who are not members of its project can see the instance and the project, and nothing else.
 
 import { describe, expect, it } from "vitest";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";

@@ -1,4 +1,4 @@
-// Who may act in the name of somebody else: asked wherever a right is handed to another owner.
+// Whether the caller may impersonate another owner: checked wherever a permission is granted to another owner.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";

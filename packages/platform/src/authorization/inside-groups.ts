@@ -1,4 +1,4 @@
-// As whom a caller appears inside a virtual cluster: its own name and groups, and one group for each role that it has there.
+// The identity of a caller inside a virtual cluster: its name and groups, and one group for each role that it has there.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -22,7 +22,7 @@ export type InstancePlace = { readonly project: string } & (
   | { readonly space: string }
 );
 
-/** The resource that stands for it, and the name of the object. */
+/** Its resource, and the name of the object. */
 export const instanceAt = (place: InstancePlace) =>
   "space" in place
     ? ({ resource: "spaceinstances", name: place.space } as const)
@@ -30,7 +30,7 @@ export const instanceAt = (place: InstancePlace) =>
 
 export type InsideIdentity = { readonly name: string; readonly groups: readonly string[] };
 
-/** Kubernetes keeps these names for its own parts; whoever bears one is trusted by built-in bindings. */
+/** Kubernetes reserves these names for its components; built-in bindings trust them. */
 const isReserved = (name: string): boolean => name.startsWith("system:");
 
 /**
@@ -48,7 +48,7 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, sources: In
   return { name: user.name, groups: [...new Set([...own, ...roles])] };
 }
 
-/** Each opens what those before it open. */
+/** Each includes the permissions of those before it. */
 const ROLES_IN_ORDER: readonly string[] = ["view", "edit", "admin", "cluster-admin"];
 
 /** Whether who came in as `then`, and would come in as `now`, has lost nothing by it. */
@@ -58,7 +58,7 @@ export const isKeptInside = (
   sources: Pick<InsideSources, "names">,
 ): boolean => now.name === then.name && groupsKeptInside(then, now, sources).length === then.groups.length;
 
-/** Of the groups that somebody had, those that are still theirs: a role counts for each that opens less. */
+/** The groups that a caller still has: a role includes the roles with fewer permissions. */
 export function groupsKeptInside(
   then: Pick<InsideIdentity, "groups">,
   now: Pick<InsideIdentity, "groups">,
@@ -80,7 +80,7 @@ export function groupsKeptInside(
 export const insideGroups = (user: UserInfo, place: InstancePlace, sources: InsideSources): readonly string[] =>
   insideIdentity(user, place, sources).groups;
 
-/** A group of that name that came along with the caller would be a role that nobody here has given. */
+/** A group of that name from outside would be a role that was never granted here. */
 const standsForRole = (group: string, names: PlatformNames): boolean => group.startsWith(names.insideRoleGroup(""));
 
 /** The ClusterRoles that the caller has inside: those of its project and of every rule that lists it add up. */
@@ -92,7 +92,7 @@ export function insideClusterRoles(
   const { project } = place;
   const { resource, name } = instanceAt(place);
   const instance = instances.get(resource, names.projectNamespace(project), name);
-  // What is not there has nobody inside.
+  // A deleted instance has no users.
   if (instance === undefined) return [];
   const roles = projectRolesOf(user, projects.get(project), names);
   const isAdmin = user.groups.includes(names.adminsGroup) || roles.includes(names.role(PROJECT_ADMIN));

@@ -1,4 +1,4 @@
-// The port through which decisions know to whom virtual clusters and spaces belong, and its implementation over the watch cache.
+// The port for owners and access of virtual clusters and spaces, and its implementation over the watch cache.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -26,7 +26,7 @@ export type InstanceFact = {
   readonly extraAccessRules: readonly ExtraAccessRule[];
 };
 
-/** The version goes up when what opens any instance changes, and not with every write of one. */
+/** The version increases when access to an instance changes, and not with every write. */
 export type InstanceFacts = Rights & {
   get(resource: InstanceResource, namespace: string, name: string): InstanceFact | undefined;
   /** What an object says of itself, which may be older or newer than what `get` knows. */

@@ -1,4 +1,4 @@
-// What is kept in the store of the use of one access key: a record beside the key's own, so that it is in nobody's way.
+// The stored usage of one access key: a record beside the key, so that writes do not conflict.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
@@ -62,7 +62,7 @@ function mergeUses(one: readonly ResourceUse[], other: readonly ResourceUse[]): 
   return [...merged.values()].slice(0, MAX_USES);
 }
 
-/** Whether `known` tells everything that `news` does. */
+/** Whether `known` includes everything in `news`. */
 export function coversUsage(known: KeyUsageSummary, news: KeyUsageSummary): boolean {
   const texts = new Set(known.entries.map(textOfEntry));
   return (

@@ -43,7 +43,7 @@ type Used = {
 };
 
 const MAX_KEYS = 20_000;
-/** Of names and paths that nobody has bounded before. */
+/** For names and paths of unbounded length. */
 const MAX_TEXT_LENGTH = 300;
 
 /** Nothing is noted of discovery and the like. */

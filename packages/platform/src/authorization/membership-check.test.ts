@@ -33,14 +33,14 @@ function platform() {
   const check = createMembershipCheck({ names, escalation });
   return {
     ...sources,
-    /** Another project, made by somebody. */
+    /** Another user's project. */
     create: (made: Partial<Project>, user: string) =>
       check(
         projectObject({ name: "new", owner: { user: "", team: "" }, members: [], ...made }),
         undefined,
         createRequestContext({ url: "/", user: userInfo(user) }),
       ),
-    /** A project that is there, changed by somebody who is nothing in it. */
+    /** An existing project, changed by a user who is not a member. */
     change: (before: Partial<Project>, after: Partial<Project>) =>
       check(
         projectObject({ ...project, ...after }),

@@ -1,4 +1,4 @@
-// Nobody makes others, or themselves, more in a project than they are: the escalation check on a project's members and owner.
+// The escalation check on members and owner of a project: you can only grant roles that you have.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -43,7 +43,7 @@ function grantsOf(project: KubeObject, names: PlatformNames): readonly Membershi
   return [...roles, ...asAdmin("User", owner.user), ...asAdmin("Team", owner.team)];
 }
 
-/** The RoleBinding that a membership stands for, as far as the check looks at one: its role and its namespace. */
+/** Role and namespace of the RoleBinding that corresponds to a membership. */
 const asBinding = (clusterRole: string, project: KubeObject, names: PlatformNames): KubeObject => ({
   ...project,
   kind: "RoleBinding",

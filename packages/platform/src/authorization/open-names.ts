@@ -1,4 +1,4 @@
-// Which names of a filtered kind roles and memberships open to a user: what all objects of a namespace have in common.
+// The names of a filtered kind that roles and memberships allow a user to see, computed once per namespace.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -32,7 +32,7 @@ export function createOpenNames({
   };
 }
 
-/** What is open in each namespace that was asked for, found out once. */
+/** Visible names by namespace, computed on first use. */
 export class KnownOpenNames {
   readonly #find: (namespace: string) => OpenNames;
   readonly #byNamespace = new Map<string, OpenNames>();
@@ -49,14 +49,14 @@ export class KnownOpenNames {
     return found;
   }
 
-  /** Whether other names are open in a namespace now. One that was not asked for may have been, by whoever listed before. */
+  /** Whether the visible names of a namespace have changed. A namespace that was not used here may have been used by an earlier list. */
   isOutdated(namespace: string): boolean {
     const known = this.#byNamespace.get(namespace);
     return known === undefined || !sameNames(known, this.#find(namespace));
   }
 }
 
-/** The names that rules open to a request which leaves its name open. */
+/** The names that rules allow for a request without a name. */
 function namesOpenedBy(rules: readonly PolicyRule[], request: TargetedRequest): OpenNames {
   const opened = rules.filter((rule) => ruleAllows({ ...rule, resourceNames: [] }, request));
   if (opened.some(({ resourceNames }) => resourceNames.length === 0)) return ALL_NAMES;

@@ -1,4 +1,4 @@
-// What belongs to somebody opens itself to them, and nothing beside it: one request after the other, with the right that it gives.
+// Owners may access what they own, and nothing else: each request with the permission that allows it.
 
 import { describe, expect, it, test } from "vitest";
 import { clusterRoleRules, ownerRight, projectOfRequest, projectRolesOf } from "./owner-rights.ts";

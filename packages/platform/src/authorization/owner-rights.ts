@@ -93,7 +93,7 @@ export function projectRight(
   return undefined;
 }
 
-/** The ClusterRoles that somebody has in a project, the owner's first. */
+/** The ClusterRoles of a caller in a project, the owner's first. */
 export function projectRolesOf(user: UserInfo, fact: ProjectFact | undefined, names: PlatformNames): readonly string[] {
   if (fact === undefined) return [];
   const roles = fact.members
@@ -110,7 +110,7 @@ function isMember(user: UserInfo, { kind, name }: ProjectMember, names: Platform
 export const clusterRoleRules = (name: string, roles: Pick<RbacSource, "rulesOf">): readonly PolicyRule[] =>
   roles.rulesOf({ apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name }, "") ?? [];
 
-/** What an instance opens to its owner, and to those whom its access list names. `request` is about that instance. */
+/** Permissions of the owner of an instance, and of users in its access list. `request` is about that instance. */
 export function instanceRight(
   user: UserInfo,
   request: TargetedRequest,
@@ -135,14 +135,14 @@ const givesRole = (user: UserInfo, rule: ExtraAccessRule, names: PlatformNames):
 
 export const GUEST_VERBS: readonly string[] = ["get", "list", "watch", "use"];
 
-/** Whoever has a role inside finds the instance, and gets in. */
+/** Users with a role inside may get and use the instance. */
 const opensToGuest = ({ verb, subresource }: TargetedRequest): boolean =>
   subresource === "" ? GUEST_VERBS.includes(verb) : subresource === "kubeconfig" && verb === "create";
 
 /** The parts of a project that clients read on the way to an instance in it. */
 export const GUEST_PARTS: readonly string[] = ["", "clusters", "templates"];
 
-/** Whoever may use an instance sees its project: clients look it up there. */
+/** Users of an instance may get its project: clients look it up there. */
 export function guestRight(
   user: UserInfo,
   request: TargetedRequest,

@@ -1,4 +1,4 @@
-// What the owner of a credential may do beyond roles and bindings, told as rules for one namespace.
+// Permissions of a credential's owner beyond roles and bindings, as rules for one namespace.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -52,7 +52,7 @@ function projectObjectRule(rule: PolicyRule, project: string, { names }: RulesSo
   return resources.length === 0 ? [] : [managed(names.managementGroup, rule.verbs, resources, project)];
 }
 
-/** What whoever may use an instance of a project sees of the project. */
+/** What users of an instance see of its project. */
 function guestRules(user: UserInfo, project: string, sources: RulesSources): readonly PolicyRule[] {
   if (!isGuestOf(user, project, sources)) return [];
   const parts = GUEST_PARTS.map((part) => (part === "" ? "projects" : `projects/${part}`));

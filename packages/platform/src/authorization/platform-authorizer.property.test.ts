@@ -162,7 +162,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
         const rules = createEffectiveRules(sources);
         for (const each of asked) {
           const { isResourceRequest, namespace, resource, subresource, verb, apiGroup, name } = each.inner;
-          // Told for what lies in a namespace.
+          // For namespaced objects.
           if (each.target !== "Management" || !isResourceRequest || resource.includes("*") || subresource === "*")
             continue;
           if (apiGroup === "*" || !["virtualclusterinstances", "spaceinstances", "secrets"].includes(resource))

@@ -102,7 +102,7 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
 
 const NOBODY = { kind: "subject", name: "" } as const;
 
-// Remembers decisions per who asks, key revision and request, for as long as nobody's rights change.
+// Caches decisions by caller, key revision and request until permissions change.
 
 /** All is forgotten when so many are known: the common ones are back within a few requests. */
 const CAPACITY = 50_000;
@@ -157,7 +157,7 @@ export class DecisionMemo {
 /** The uid too: a name or a handle may come again, and a revision is of one record. */
 const keyPart = (key: AccessKeyState | undefined): string => `${key?.uid}@${key?.revision}`;
 
-/** Each part with its length before it, so that no text that a client sends can stand for two requests. */
+/** Each part is prefixed with its length, so that two requests never have the same text. */
 const joined = (...parts: readonly string[]): string => {
   let text = "";
   for (const part of parts) text += `${part.length}:${part}`;

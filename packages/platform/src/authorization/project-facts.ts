@@ -11,7 +11,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
 
 export type ProjectMember = {
-  /** `User` or `Team`; a member of another kind is nobody. */
+  /** `User` or `Team`; other kinds are ignored. */
   readonly kind: string;
   readonly name: string;
   /** The ClusterRole that the member has in the project. */
@@ -110,7 +110,7 @@ export function textsOf(value: JsonValue | undefined, member: string): readonly 
   return isJsonArray(list) ? list.filter((item) => typeof item === "string") : [];
 }
 
-/** `owner {user, team}` of a spec; empty texts when nobody owns it. */
+/** `owner {user, team}` of a spec; empty strings if there is no owner. */
 export function readOwner(spec: JsonValue | undefined): Owner {
   const owner = memberOf(spec, "owner");
   return { user: textOf(owner, "user"), team: textOf(owner, "team") };

@@ -1,4 +1,4 @@
-// What a request asks for through the proxy: where its path leads, and what it asks there. Read when it comes in, and by nobody again.
+// What a request asks for through the proxy: where its path leads, and what it asks there. Parsed once, on arrival.
 
 import { PROXY_TARGET_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { type ApiError, isApiError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
@@ -14,7 +14,7 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ProxyRequest } from "./platform-request.ts";
 import { type ProxyPath, parseProxyPath } from "./proxy-path.ts";
 
-/** A path that cannot be read is answered once it is known who asks; until then it stands here as its refusal. */
+/** An invalid path is refused after authentication; until then the refusal is kept here. */
 export class ProxiedCall implements Behind {
   /** Where it leads. Undefined where that is nowhere. */
   readonly path: ProxyPath | undefined;

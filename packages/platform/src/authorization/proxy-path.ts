@@ -16,7 +16,7 @@ export type ProxyPath = {
   readonly base: string;
   /** The path at the API behind the proxy, decoded: `/` at least. */
   readonly path: string;
-  /** The same path, encoded anew from the decoded one, so that what is sent on is what was decided about. */
+  /** The path, encoded again from the decoded one, so that the forwarded path is the authorized one. */
   readonly encodedPath: string;
 };
 
@@ -49,7 +49,7 @@ export function parseProxyPath(path: string): ProxyPath | undefined {
   };
 }
 
-/** The request that a proxied path stands for. Throws ApiError 400 as parsing of any API path does. */
+/** The request of a proxied path. Throws ApiError 400 as parsing of any API path does. */
 export const proxyRequest = (
   { destination, encodedPath }: ProxyPath,
   method: string,

@@ -1,4 +1,4 @@
-// What an access key is narrowed to, told as rules for one namespace: one list for the scope and one for each rule set.
+// The limits of an access key as rules for one namespace: one list for the scope and one for each rule set.
 
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../api/access-key-restrictions.ts";
@@ -10,7 +10,7 @@ import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { matchesName, opensAll, ruleIsAbout } from "./rules.ts";
 import type { ScopeFacts } from "./scope.ts";
 
-/** What each list opens, all of them open together. May tell less than the restrictions open, never more. */
+/** A request must be allowed by all lists. May tell less than the restrictions open, never more. */
 export function restrictionRules(
   { scope, ruleSets }: AccessKeyRestrictions,
   namespace: string,
@@ -61,7 +61,7 @@ const projectRead = (
   project: string | undefined,
 ): readonly PolicyRule[] => (project === undefined ? [] : [managed(["get"], ["projects"], project)]);
 
-/** Of what lies in a namespace, a project's entry opens everything. */
+/** In a namespace, the entry of a project allows everything. */
 const inNamespace: PolicyRule = {
   verbs: ["*"],
   apiGroups: ["*"],
@@ -71,8 +71,8 @@ const inNamespace: PolicyRule = {
 };
 
 /**
- * What each list of rules opens in a namespace behind the proxy, all of them open together. A scope opens all that is there, or the
- * caller would not be there.
+ * The rules of each list in a namespace behind the proxy; a request must be allowed by all lists. A scope allows the whole cluster: otherwise the
+ * request would have been refused before.
  */
 export const restrictionRulesBehind = (
   { ruleSets }: AccessKeyRestrictions,
@@ -116,7 +116,7 @@ function contentsOf(rule: AccessKeyRule, namespace: string, hasStars: boolean): 
   const paths = namespaces.length > 0 ? [] : namesNothing ? ["*"] : nonResourceURLs;
   const onPaths = paths.length === 0 ? [] : [{ ...NOTHING, verbs, nonResourceURLs: paths }];
   if (resources.length === 0 && !namesNothing) return onPaths;
-  // What somebody holds at the level of the cluster is held in every namespace: no rule about certain ones says that.
+  // Cluster-wide permissions apply in every namespace: a rule with namespaces cannot express them.
   if (namespaces.length > 0 && (namespace === "" || !namespaces.includes(namespace))) return onPaths;
   const selectors = namesNothing ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
   const onResources = selectors.flatMap((selector) => {

@@ -1,4 +1,4 @@
-// Whether a cluster that asks whose a token is may let its bearer in: it learns a name and groups, and nothing of what narrows the key.
+// Whether a cluster may accept a token that it reviews: it learns name and groups, but not the limits of the key.
 
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -22,8 +22,8 @@ export type ReviewGuardOptions = {
 const inner = resolveRequestInfo("GET", "/api/v1/secrets", new URLSearchParams());
 
 /**
- * A key without restrictions is its owner, anywhere. A scoped one is let in where it may use the proxy to the very cluster that asks, which
- * opens all of it; rules open parts, which the cluster could not be told.
+ * A key without restrictions is its owner, anywhere. A scoped key is accepted if its scope covers the whole cluster that asks; limits by rules cannot
+ * be passed to the cluster.
  */
 export function createReviewGuard({ names, keys, authorizer }: ReviewGuardOptions): ReviewGuard {
   return ({ user, credential }, asker) => {
@@ -36,7 +36,7 @@ export function createReviewGuard({ names, keys, authorizer }: ReviewGuardOption
   };
 }
 
-/** To the cluster that a control plane's own key stands for; undefined for every other user. */
+/** The cluster of a control plane's own key; undefined for every other user. */
 function requestTo({ name }: UserInfo, names: PlatformNames): ProxyRequest | undefined {
   const cluster = parseClusterIdentity(names, name);
   if (cluster !== undefined) return { target: "Cluster", cluster, inner };

@@ -18,7 +18,7 @@ type RuleNames = Pick<PlatformNames, "managementGroup" | "storageGroup" | "proje
 export function openingRule(rules: readonly AccessKeyRule[], request: PlatformRequest, names: RuleNames): number {
   // Access keys make access keys: only a rule that names them means them.
   const mustName = request.target === "Management" && isAccessKeyRequest(request.inner, names);
-  // What is made behind a proxy is not held to the rules: only a rule that opens all that is there means it.
+  // Rules do not limit what is created behind the proxy: only a rule that allows the whole cluster covers it.
   const mustOpenAll = request.target !== "Management" && givesCredential(request.inner);
   return rules.findIndex(
     (rule) =>
@@ -28,7 +28,7 @@ export function openingRule(rules: readonly AccessKeyRule[], request: PlatformRe
   );
 }
 
-/** Whether the rule opens everything in the targets that it is about. */
+/** Whether the rule allows everything in its targets. */
 export const opensAll = ({ verbs, resources, namespaces, nonResourceURLs }: AccessKeyRule): boolean =>
   (verbs.length === 0 || verbs.includes("*")) &&
   [resources, namespaces, nonResourceURLs].every((list) => list.length === 0);

@@ -28,7 +28,7 @@ const ALWAYS_OPEN: ScopeVerdict = { open: true, reason: "always-open" };
 const OUT_OF_SCOPE: ScopeVerdict = { open: false, reason: "out-of-scope" };
 const OUT_OF_RULES: ScopeVerdict = { open: false, reason: "out-of-rules" };
 
-/** Absent restrictions open everything; a scope without entries opens only what every live key does. */
+/** Without restrictions everything is allowed; a scope without entries allows only what every valid key may do. */
 export function inScope(
   restrictions: AccessKeyRestrictions | undefined,
   request: PlatformRequest,
@@ -53,7 +53,7 @@ export function inScope(
   return reasons.length === 0 ? OUT_OF_SCOPE : { open: true, reason: reasons.join(" ") };
 }
 
-/** A control plane that asks for the key that it has. */
+/** A control plane that reads its own key. */
 function isOwnControlPlane({ inner }: PlatformRequest, { names, owner }: ScopeFacts): boolean {
   const own = owner.kind === "subject" ? parseVirtualClusterIdentity(names, owner.name) : undefined;
   return (
@@ -128,7 +128,7 @@ function instanceOpens({ project, name, resource }: InstanceEntry, inner: Target
 
 const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig"]);
 
-/** What the entry for an instance opens of it, whichever it is. */
+/** What an entry for an instance allows. */
 export const opensByItself = ({ verb, subresource }: Pick<TargetedRequest, "verb" | "subresource">): boolean =>
   INSTANCE_ACTIONS.has(`${verb}/${subresource}`);
 
@@ -182,7 +182,7 @@ function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user
   return resource === "clusters";
 }
 
-/** The instance that the key's subject stands for, or those that the entry names. */
+/** The instance of the key's subject, or the instances in the entry. */
 function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owner }: ScopeFacts): boolean {
   const { resource, subresource, namespace, name } = inner;
   if (!isGetOfManaged(inner, names) || resource !== "virtualclusterinstances") return false;
@@ -199,7 +199,7 @@ function ownClusterOpens(inner: TargetedRequest, { names, owner }: ScopeFacts): 
   return name === subjectOf(owner, (subject) => parseClusterIdentity(names, subject));
 }
 
-/** Of one object: a name is what tells it from a question about all of them. */
+/** Of one object: a request with a name. */
 const isGetOfManaged = ({ verb, apiGroup, name }: TargetedRequest, { managementGroup }: PlatformNames): boolean =>
   verb === "get" && apiGroup === managementGroup && name !== "";
 

@@ -74,7 +74,7 @@ const seenProjects = (sources: MemorySources, subject: Parameters<typeof seen>[1
     objects.map((each) => cached(projectObject(each), "projects")),
   );
 
-/** Counts how often roles are looked up for somebody. */
+/** Counts lookups of roles. */
 const countingLooks = (sources: MemorySources): { readonly count: number } => {
   const looks = { count: 0 };
   const { rbac } = sources;

@@ -49,7 +49,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
   const openNames = createOpenNames(sources);
   const ownership = { names, roles: rbac };
 
-  /** What opens one object alone: as it says of itself, so that an event is judged by the state that it shows. */
+  /** Permissions from one object itself, so that an event is filtered by the state that it shows. */
   const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Right | undefined => {
     const { resource, name } = request;
     if (resource === "projects") {
@@ -93,7 +93,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
       return false;
     };
 
-    /** The same for memberships, which open what is in the namespaces of projects. */
+    /** The same for memberships, which apply to the namespaces of projects. */
     const membershipsChanged = (): boolean => {
       if (projects.version === projectsVersion) return false;
       const changes = projects.changesSince(projectsVersion);

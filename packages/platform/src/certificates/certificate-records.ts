@@ -8,8 +8,8 @@ import { encodeCertificate, type IssuedCertificate } from "./issued-certificate.
 
 export type CertificateRecords = {
   /**
-   * Resolves when the cache shows what was written; with false where `change` gives undefined, so that nothing is to be written. It is
-   * called again when somebody else was faster.
+   * Resolves when the cache shows what was written; with false where `change` gives undefined, so that nothing is to be written. It is called again
+   * after a conflict.
    */
   write(
     serial: string,

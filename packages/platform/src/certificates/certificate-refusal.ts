@@ -1,4 +1,4 @@
-// Why a certificate is refused: by its own state, by whom it was issued to, or by the key that it was asked for with.
+// Why a certificate is refused: because of its own state, its user, or the key that requested it.
 
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { type OwnerDirectory, refusalOfOwner } from "../access-keys/access-key-owner.ts";
@@ -54,8 +54,8 @@ export function createCertificateRefusal(
 // Whether a client certificate reaches no further than the key that it was issued to.
 
 /**
- * A certificate opens everything that its holder may do in one virtual cluster: nobody narrows what it asks for there, request by
- * request. So a key has to open all of that virtual cluster, by its scope and by each of its rule sets.
+ * A certificate has all permissions of its user in one virtual cluster: its requests are not limited further. So a key has to open all of that
+ * virtual cluster, by its scope and by each of its rule sets.
  */
 export function certificateIsWithin(
   { project, virtualCluster }: Pick<IssuedTo, "project" | "virtualCluster">,

@@ -1,4 +1,4 @@
-// A certificate that proved who somebody is, checked against what is known of its serial.
+// An authenticated certificate, checked against the record of its serial number.
 
 import type { Authentication, CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
 import { untilFirst } from "@postern/apiserver/authentication/credential-end";
@@ -18,14 +18,14 @@ function annotationsOf(certificate: IssuedCertificate | undefined): CredentialAn
   return last === undefined ? {} : accessKeyAnnotations(last.name, origins.slice(0, -1));
 }
 
-/** What is made with a certificate goes back to it, and to what it goes back to itself. */
+/** Credentials that are created with a certificate have it and its ancestors as parents. */
 const lineageOf = (serial: string, certificate: IssuedCertificate | undefined): CredentialLineage => {
   const { origins = [], project, virtualCluster } = certificate?.issuedTo ?? {};
   const place = project === undefined || virtualCluster === undefined ? undefined : { project, virtualCluster };
   return encodeLineage({ keys: origins, certificates: [serial], place });
 };
 
-/** Throws ApiError 401, in the one text for all credentials, for a certificate that was revoked or that nobody knows. */
+/** Throws ApiError 401, in the one text for all credentials, for a certificate that is revoked or unknown. */
 export function checkedCertificate(
   { user, credential }: Authentication,
   request: Pick<ApiRequest, "peerCertificate">,

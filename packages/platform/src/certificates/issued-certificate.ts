@@ -18,7 +18,7 @@ export type IssuedCertificate = {
   readonly notAfter: number;
   /** uid of the virtual cluster whose authority signed it. */
   readonly instanceUid: string;
-  /** For whom the platform asked for it; absent for one that was signed at somebody's request inside the virtual cluster. */
+  /** The user that the platform requested it for; absent for one that was requested inside the virtual cluster. */
   readonly issuedTo?: IssuedTo | undefined;
   readonly revokedAt?: number | undefined;
 };
@@ -29,21 +29,21 @@ export type IssuedTo = {
   readonly ownerUid: string | undefined;
   readonly project: string;
   readonly virtualCluster: string;
-  /** uid of the access key with which it was asked for; it dies with it. */
+  /** UID of the access key that requested it; the certificate becomes invalid with it. */
   readonly parentUid: string | undefined;
-  /** Keys that had a part in it beside that one: it dies with each of them. */
+  /** Other keys that took part in its creation: it becomes invalid with each of them. */
   readonly otherParentUids?: readonly string[] | undefined;
-  /** The access keys that it goes back to, and their values. */
+  /** Its ancestors among access keys, with their values. */
   readonly origins: readonly KeyOrigin[];
 };
 
-/** The keys that it dies with. */
+/** The keys with which it becomes invalid. */
 export const parentUidsOf = (certificate: IssuedCertificate | undefined): readonly string[] => {
   const { parentUid, otherParentUids = [] } = certificate?.issuedTo ?? {};
   return parentUid === undefined ? [] : [parentUid, ...otherParentUids];
 };
 
-/** No secret is in it: neither the certificate's private key, which is nowhere, nor anything that stands for it. */
+/** It contains no secret: the private key of the certificate is not stored. */
 export const encodeCertificate = ({ serial, ...rest }: IssuedCertificate): Uint8Array =>
   encodeStoredValue({
     apiVersion: "v1",

@@ -1,4 +1,4 @@
-// What a credential of a cluster goes back to on the platform: access keys, certificates, and the cluster in which it was made.
+// The ancestors of a cluster's credential on the platform: access keys, certificates, and the cluster in which it was created.
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
@@ -17,7 +17,7 @@ import { certificateIsWithin } from "./certificate-refusal.ts";
 import type { IssuedTo } from "./issued-certificate.ts";
 
 export type KeyLineage = {
-  /** The keys that it goes back to; the last is the one whose request it was. */
+  /** Its ancestors; the last is the key of the creating request. */
   readonly keys: readonly KeyOrigin[];
   /** Serials of the certificates on the way. */
   readonly certificates: readonly string[];
@@ -31,7 +31,7 @@ export const encodeLineage = ({ keys, certificates, place }: KeyLineage): Creden
   ...(place === undefined ? {} : { place: { ...place } }),
 });
 
-/** What was asked for with one credential and approved with another goes back to both. The last is the one that had the say. */
+/** A request by one credential that another one approved has both as parents. The last is the one that had the say. */
 export function decodeLineage(lineage: CredentialLineage): readonly KeyLineage[] {
   const { requested, approved } = lineage;
   if (requested === undefined && approved === undefined) return [decodePart(lineage)];
@@ -48,7 +48,7 @@ function decodePart({ keys, certificates, place }: CredentialLineage): KeyLineag
   };
 }
 
-/** The credential as a cluster sees it: what is made there with an access key goes back to that key. */
+/** The credential as a cluster sees it: credentials that an access key creates there have that key as parent. */
 export function withKeyLineage(
   credential: Credential | undefined,
   place: KeyLineage["place"],
@@ -113,7 +113,7 @@ export function createLineageJudge({ keys, certificates, names }: LineageSources
 const textsOf = (value: JsonValue | undefined): readonly string[] =>
   isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];
 
-// Whose a certificate is that was signed inside a virtual cluster, at the request of somebody who came with an access key.
+// The owner of a certificate that was signed inside a virtual cluster on a request with an access key.
 
 /** Undefined where no access key had a part in it. Throws ApiError 401 where a key is gone: nothing is signed for it any more. */
 export function issuedToMaker(

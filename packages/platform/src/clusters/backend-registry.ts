@@ -1,4 +1,4 @@
-// Picks the backend of a virtual cluster instance: how it is reached follows from its spec and the cluster it lives in.
+// Picks the backend of a virtual cluster instance: it follows from its spec and its cluster.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { isLocalCluster } from "../api/cluster.ts";

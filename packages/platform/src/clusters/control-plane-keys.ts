@@ -54,7 +54,7 @@ export function createControlPlaneKeys({
     return accessKey;
   }
 
-  // Who asks while a key is being made gets that one.
+  // Concurrent requests share the key that is being created.
   const pending = new Map<string, Promise<string>>();
   function keyIn(composition: string, mintOne: () => Promise<string>): Promise<string> {
     const known = pending.get(composition);

@@ -1,4 +1,4 @@
-// The port that tells at which address clients reach the platform.
+// The port for the address at which clients reach the platform.
 
 export type PlatformEndpoint = {
   /** Such as `https://platform.example.com:8443`, without a slash at the end. Known once the server listens. */

@@ -20,7 +20,7 @@ export type ReachClustersOptions = {
   readonly runtime: Runtime;
   readonly lookup: ObjectLookup;
   readonly secret: KubernetesBackendsDeps["secret"];
-  /** Undefined: nobody collects traces. */
+  /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
 };
 
@@ -46,7 +46,7 @@ export function reachClusters({
   };
 }
 
-/** Whoever registers a target must not make the platform knock at doors in its own network. */
+/** A registered target must not make the platform connect to addresses in its own network. */
 export const tenantAddressRules = ({ proxy }: Pick<Configuration, "proxy">): AddressRules =>
   createAddressRules({
     refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],

@@ -1,4 +1,4 @@
-// Picks the backend of a space: how it is reached follows from the cluster that it lives in.
+// Picks the backend of a space: it follows from its cluster.
 
 import { isLocalCluster } from "../api/cluster.ts";
 import type { SpaceInstance } from "../api/space-instance.ts";

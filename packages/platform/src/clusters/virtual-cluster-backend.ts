@@ -56,9 +56,9 @@ export type VirtualClusterBackend = {
   provision(signal: AbortSignal): Promise<void>;
   /** Keeps one ClusterRoleBinding for each of these ClusterRoles, and removes those it kept for others. */
   bindRoles(clusterRoles: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Applies a text of manifests, as nobody but the platform. Throws ObjectsError. Absent: it takes none. */
+  /** Applies manifests with the permissions of the platform. Throws ObjectsError. Absent: it takes none. */
   applyObjects?(text: string, signal: AbortSignal): Promise<void>;
-  /** Calls back when what `bindRoles` keeps may have changed, until disposed. Absent: nobody tells, and it has to be looked at. */
+  /** Calls back when what `bindRoles` keeps may have changed, until disposed. Absent: there are no notifications, and it has to be polled. */
   followRoles?(listener: () => void): Disposable;
   health(signal: AbortSignal): Promise<VirtualClusterHealth>;
 };

@@ -36,7 +36,7 @@ export type UpstreamDeps = {
   readonly limits?: Partial<UpstreamLimits>;
   /** Absent: the operating system's. */
   readonly resolve?: ResolveHost;
-  /** Absent: nobody collects traces. */
+  /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
 };
 

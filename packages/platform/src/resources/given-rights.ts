@@ -1,5 +1,5 @@
-// Nobody makes others, or themselves, more than they are, nor takes the rights of those who are more: the one check over every way in
-// which a subject comes to a group, or loses what it has.
+// You can only grant groups and permissions that you have, and cannot lock or demote users with more permissions: the one check for every way in
+// which a subject gains a group or loses permissions.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
@@ -42,7 +42,7 @@ export async function firstForeignGroup(
   return undefined;
 }
 
-/** The user or team that a group stands for. */
+/** The user or team that a group represents. */
 function holderBehind(group: string, names: PlatformNames): AccessKeyOwner | undefined {
   for (const [kind, prefix] of [
     ["user", names.userGroup("")],
@@ -54,8 +54,8 @@ function holderBehind(group: string, names: PlatformNames): AccessKeyOwner | und
 }
 
 /**
- * Whether the caller may lock, demote or delete somebody: who may act as them, or holds all that roles give them in the whole
- * platform. What they are in single projects does not count.
+ * Whether the caller may lock, demote or delete a user or team: callers that may impersonate it, or have all permissions that roles give it in the
+ * whole platform. What they are in single projects does not count.
  */
 export async function mayGovern(
   holder: AccessKeyOwner,

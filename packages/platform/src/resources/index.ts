@@ -90,7 +90,7 @@ export type PlatformResourceDeps = PlatformContext & {
   readonly judge: TrustRuleResourceDeps["judge"];
   readonly createNamespace: ProjectsDeps["createNamespace"];
   readonly decisions: OwnedAccessKeysDeps["decisions"];
-  /** Whether a cluster may be told whose a token is. */
+  /** Whether a cluster may learn the owner of a token. */
   readonly acceptsReview: ReviewGuard;
   readonly usage: OwnedAccessKeysDeps["usage"];
   readonly activity: LastActivity;

@@ -1,4 +1,4 @@
-// Makes the access keys that nobody writes a manifest for: those of kubeconfigs, of the control planes of clusters, and the first one.
+// Creates access keys that have no manifest: those of kubeconfigs, of control planes, and the first one.
 
 import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

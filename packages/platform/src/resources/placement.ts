@@ -65,6 +65,6 @@ async function newestProject(
   return lookup.project(name);
 }
 
-/** What lives in a cluster does not move to another. */
+/** Instances do not move between clusters. */
 export const validateSamePlacement = (clusterRef: JsonObject, old: JsonObject): readonly FieldError[] =>
   equalJson(clusterRef, old) ? [] : [invalidError("spec.clusterRef", clusterRef, "field is immutable")];

@@ -6,7 +6,7 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
 import type { Condition } from "../api/conditions.ts";
 
-/** For a resource whose status clients may write: nobody owns it, since clients send back what they were shown. */
+/** For a resource whose status clients may write: it has no field owner, because clients send back what they read. */
 export const UNOWNED_STATUS: SealedFields = {
   paths: [["status"]],
   seal: (object, previous) => ({ object, sealed: previous }),

@@ -22,7 +22,7 @@ export type NamedObject = {
   readonly namespace?: string;
   readonly name: string;
   readonly exists: boolean;
-  /** True where the write itself tells whether it exists, so that there is nothing to hide. */
+  /** True if the write itself reveals whether the object exists. */
   readonly isPublic?: boolean;
 };
 
@@ -34,7 +34,7 @@ export type UnknownNamesDeps = {
 /** Of more, the first ones will do. */
 const MAX_WARNINGS = 10;
 
-/** What is there and not to be seen reads like what is not there, so that nobody learns which of them it is. */
+/** Objects that the caller may not see are treated as missing, so that warnings do not reveal them. */
 export async function unknownNames(
   named: Iterable<NamedObject>,
   context: RequestContext,

@@ -4,7 +4,7 @@ import type { Filter } from "@postern/apiserver/chain/call";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Replicas } from "@postern/apiserver/storage/replicas";
 
-/** Written often, and nobody may do anything because of them. */
+/** Written often, and they grant no permissions. */
 const WITHOUT_RIGHTS: readonly string[] = ["leases", "events", "configmaps"];
 
 /** The outermost filter: the wait costs no other request its place. */

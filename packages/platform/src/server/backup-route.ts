@@ -15,7 +15,7 @@ import { listKeysInForce } from "../operations/list-keys-in-force.ts";
 import { openBackup } from "../operations/write-backup.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
-/** Open to whom RBAC lets `post` to it: the platform's administrators. */
+/** Requires permission to `post` to it, which administrators have. */
 export const BACKUP_PATH = "/backup";
 
 const MAX_BODY_BYTES = 64 * 1024;

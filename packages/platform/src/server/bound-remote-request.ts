@@ -1,4 +1,4 @@
-// Holds what a key gets out of a cluster that others run to what the key opens there, and to the life that it has left.
+// Limits credentials that a key requests from an external or connected cluster to the permissions and the remaining TTL of the key.
 
 import { Readable } from "node:stream";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

@@ -54,7 +54,7 @@ export type ClusterBackendsDeps = {
   readonly secret: ReachClustersOptions["secret"];
   readonly queueMetrics: WorkQueueMetrics;
   readonly webhookMetrics: WebhookMetrics;
-  /** Absent: nobody collects traces. */
+  /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   readonly onError: (error: unknown, subject: string) => void;
 };

@@ -1,4 +1,4 @@
-// Tells when what a path of the proxy leads to may be another than before: instances, clusters, projects, and the Secrets with kubeconfigs.
+// Notifies when the destination of a proxy path may have changed: instances, clusters, projects, and Secrets with kubeconfigs.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { Rights } from "@postern/apiserver/authorization/rights";

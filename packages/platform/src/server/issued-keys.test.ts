@@ -1,4 +1,4 @@
-// Keys that a trust rule issued end with the rule, with its user, with whoever wrote it, and in time; and leave nothing behind.
+// Keys of a trust rule become invalid with the rule, its user, its writer and by TTL; and leave nothing behind.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";

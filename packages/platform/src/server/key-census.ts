@@ -47,7 +47,7 @@ export const EXPIRY_WINDOWS: readonly { readonly within: string; readonly ms: nu
 
 /** Takes about a millisecond. */
 const SLICE = 250;
-/** So few records are counted anew at each scrape. */
+/** So few records are counted again at each scrape. */
 const FEW = 1000;
 /** More are counted again after this at the earliest. */
 const MAX_AGE_MS = 30_000;
@@ -94,7 +94,7 @@ export function createKeyCensus(deps: KeyCensusDeps): () => Promise<Census> {
       running = undefined;
     });
     if (last === undefined || last.records <= FEW) return await running;
-    // A fault shows at the next scrape, which then begins anew.
+    // The next scrape reports the error and starts again.
     running.catch(() => {});
     return last.census;
   };

@@ -16,7 +16,7 @@ import { findDigestHolders } from "../operations/digest-holders.ts";
 import { readReencryptionState } from "../operations/reencryption-state.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
-/** Open to whom RBAC lets `get` and `post` to it: the platform's administrators. */
+/** Requires permission to `get` and `post` to it, which administrators have. */
 const KEY_RING_PATH = "/keyring";
 
 const MAX_BODY_BYTES = 4 * 1024;

@@ -1,4 +1,4 @@
-// POST /leaks: anybody reports access keys that they found where none should be. The answer never tells whether there is such a key.
+// POST /leaks: anybody reports access keys that they found where none should be. The response never reveals whether there is such a key.
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -49,7 +49,7 @@ export type LeakReportDeps = {
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: () => InstalledResource;
   readonly recordEvent: RecordKeyEvent;
-  /** Told of each report, whatever is in it. */
+  /** Called for each report, regardless of its content. */
   readonly onReport: () => void;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   readonly onError: (error: unknown, subject: string) => void;
@@ -57,13 +57,13 @@ export type LeakReportDeps = {
   readonly signal: AbortSignal;
 };
 
-/** The annotation of a key that was disabled because somebody had reported it. */
+/** The annotation of a key that was disabled because it was reported. */
 const LEAK_REPORTED_AT = "leak-reported-at";
 
-/** Reporters are nobody, whatever they send along. */
+/** Reporters are anonymous; credentials are ignored. */
 export const leakReporters: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
 
-/** Everybody may report, as nobody else: what a report says of its sender would stand in the audit log. */
+/** Reports are anonymous: the audit log would contain credentials that the reporter sends. */
 export const leakReportAuthorizer: Authorizer = {
   authorize: ({ verb }) =>
     verb === "impersonate"
@@ -76,7 +76,7 @@ export const leakReportLimits = (clock: Clock): RateLimits => ({
   perSource: createRateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }, clock),
 });
 
-/** The body is any text with keys in it. The checksum in a key tells it from noise before anything is looked up. */
+/** The body is any text with keys in it. The checksum in a key distinguishes it from noise without a lookup. */
 export function createLeakReports(deps: LeakReportDeps): Handler {
   const {
     names,

@@ -17,7 +17,7 @@ export function lockDataDirectory({ dataDir }: Pick<Configuration, "dataDir">): 
       const message = `${dataDir} is in use by another server: stop that one, or choose another directory with --data-dir`;
       throw new ConfigurationError(message, { cause: error });
     }
-    // What this user cannot write, nobody has to be kept from; a server that has to write there says so when it does.
+    // A directory that this user cannot write needs no lock; a server that has to write there fails later.
     if (error instanceof Error && "code" in error && NOT_WRITABLE.has(error.code)) return { [Symbol.dispose]() {} };
     throw error;
   }

@@ -1,4 +1,4 @@
-// Who stands behind a credential of a cluster: the users of the access keys that it goes back to.
+// The users behind a credential of a cluster: those of the access keys among its ancestors.
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";

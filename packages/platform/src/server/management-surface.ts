@@ -52,7 +52,7 @@ export type ManagementSurfaceDeps = {
   readonly domainMetrics: Pick<DomainMetrics, "keyEvent" | "kubeconfigIssued">;
   readonly nonResource: NonResourceHandler;
   readonly nonResourcePaths: readonly string[];
-  /** Absent: nobody collects traces. */
+  /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   /** Ends with the server. */
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-// Puts the notices before the end of access keys together: what they are told by, and where to.
+// Assembles the notice controller: events, metrics and the webhook.
 
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEvent } from "@postern/apiserver/controllers/event-recorder";

@@ -51,8 +51,8 @@ function pathOf(behind: Behind | undefined): ProxyPath | undefined {
 const INSIDE_CREDENTIALS = ["certificate:", SERVICE_ACCOUNT_CREDENTIAL];
 
 /**
- * A certificate or token of the virtual cluster opens that cluster alone, and there its own RBAC decides: also about who may act as whom,
- * since those users are nobody on the platform.
+ * A certificate or token of the virtual cluster is valid only there, and its RBAC decides, also about impersonation: those users do not exist on the
+ * platform.
  */
 export const isInsideIdentity = ({ credential }: RequestContext): boolean =>
   credential !== undefined && INSIDE_CREDENTIALS.some((prefix) => credential.id.startsWith(prefix));

@@ -43,7 +43,7 @@ export function createProxyQuestion(core: PlatformCore): QuestionOf {
   };
 }
 
-/** Whoever may not come in any more does not come in with what they made before. */
+/** A user without access to the cluster has none with credentials created earlier either. */
 function questionAboutMakers(
   context: RequestContext,
   proxied: ProxyRequest,
@@ -61,7 +61,7 @@ function questionAboutMakers(
   return { attributes: { ...attributes, ...findRefused() }, authorizer: { rights: authorizer.rights, authorize } };
 }
 
-/** Holds what a request does inside to what its key opens there: what is done is asked about, and by whom is known here. */
+/** Limits a request inside to what its key allows there. */
 export function createOuterAuthorizer(
   { user, credential }: RequestContext,
   { destination }: ProxyPath,

@@ -20,7 +20,7 @@ export type DestinationSources = readonly [
 /** The object that a path leads to. */
 export type FoundInstance<Backend> = {
   readonly uid: string;
-  /** Where it lives; "" for one that lives in no cluster of the platform's. */
+  /** Its cluster; "" for an instance in no cluster of the platform. */
   readonly cluster: string;
   /** Throws ApiError 503 for one out of reach. */
   open(): Backend;
@@ -52,7 +52,7 @@ const found = <Backend>(
   open: () => Backend,
 ): FoundInstance<Backend> => ({ uid: metadata.uid ?? "", cluster: spec?.clusterRef?.cluster ?? "", open });
 
-/** The request as the virtual cluster sees it, its path written anew from the one that was decided about. */
+/** The request as the virtual cluster sees it, with its path encoded from the authorized one. */
 export function below(request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest {
   const mounted = mountRequest(request, base);
   if (mounted === undefined) throw resourceNotFoundError();

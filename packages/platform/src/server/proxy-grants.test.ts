@@ -1,4 +1,4 @@
-// What a narrowed key gives away inside a virtual cluster: roles, bindings, tokens and certificates reach no further than it.
+// Roles, bindings, tokens and certificates that a limited key creates inside a virtual cluster never exceed its permissions.
 
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

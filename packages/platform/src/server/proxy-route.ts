@@ -83,7 +83,7 @@ async function toInstance(
   const user = identify();
   const backend = found.open();
   const { rights } = authorizer;
-  // What it was let in as was said to the cluster once, which does not learn that it is no more.
+  // The cluster got the identity once, at the beginning, and does not learn of its revocation.
   context.open?.keep({ rights, decidedAt: rights.version, holds: () => isKeptInside(user, identify(), sources) });
   context.open?.keep({
     rights: destinations,
@@ -152,7 +152,7 @@ async function toCluster(
   return await reached.ofCluster(cluster).proxy(bounded, outsideIdentity(context.user));
 }
 
-/** Nobody comes in from outside as a part of the system. */
+/** Requests from outside never have system identities. */
 function outsideIdentity({ name, groups }: UserInfo): UserInfo {
   if (isSystemName(name))
     throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be used in a connected cluster`);

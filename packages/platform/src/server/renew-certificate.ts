@@ -12,7 +12,7 @@ export type CertificateRenewalDeps = {
   readonly configuration: Configuration;
   readonly runtime: Runtime;
   readonly transport: Pick<HttpTransport, "setCredentials">;
-  /** Undefined for a certificate that somebody else looks after. */
+  /** Undefined for a certificate that the server does not manage. */
   readonly renewAt: number | undefined;
   readonly onError: (error: unknown) => void;
 };

@@ -73,7 +73,7 @@ export type RequestHandlerDeps = {
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
   readonly domainMetrics: Pick<DomainMetrics, "leakReported">;
-  /** Undefined: nobody collects traces. */
+  /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
   /** Ends with the server. */
   readonly signal: AbortSignal;
@@ -137,7 +137,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
     signIn: createHandlerChain(createSignInRoutes(signIn, deps.signIn.backChannel), {
       ...chain,
       outermost,
-      // Who somebody is comes out of it.
+      // It returns an identity.
       authenticator: freshAuthenticator(exchangers, freshness),
       authorizer: exchangeAuthorizer,
       rateLimits: signInLimits(clock),
@@ -153,7 +153,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
     }),
     exchange: createHandlerChain(tokenExchange(deps, signIn), {
       ...chain,
-      // Who asks is in the body. What the rules say has to be the newest there is.
+      // The credential is in the body. What the rules say has to be the newest there is.
       authenticator: freshAuthenticator(exchangers, freshness),
       authorizer: exchangeAuthorizer,
       // The exchange answers in the words of OAuth when it is asked too much.
@@ -164,7 +164,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
       ...chain,
       outermost,
       authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),
-      // As the management API decides it: who may act as whom.
+      // Impersonation, as the management API decides it.
       authorizer: core.authorizer,
       questionOf: createProxyQuestion(core),
       withRefusals: withDiscoveryRefusals,
@@ -193,7 +193,7 @@ export function createBootstrapHandler({
   });
 }
 
-/** What a narrowed key gives away, in a role or a binding, is asked about as if the key used it: its owner's rights do not help it. */
+/** What a limited key grants in a role or binding is checked as if the key used it: permissions of its owner do not count. */
 const heldToItsKey =
   (route: Handler, { keys, authorizer }: Pick<PlatformCore, "keys" | "authorizer">): Handler =>
   (context) => {

@@ -7,7 +7,7 @@ import { Session } from "node:inspector/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
-/** A few more than there are: whoever adds a layer finds out here. */
+/** A few more than there are, so that a new layer is noticed here. */
 const MAX_FILES = 66;
 const OURS = /\/packages\/(apimachinery|apiserver|platform|stores)\/src\//;
 /** What asks, rather than answers. */

@@ -1,5 +1,5 @@
-// Bodies and patches that cost their sender little, sent to the whole server. What is asked of each: a refusal that names the
-// fault, in a time in which nobody is kept waiting, with nothing left behind.
+// Bodies and patches that cost their sender little, sent to the whole server. Each must be refused with a message that names the error, without
+// delaying others, and leave nothing behind.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PlatformAnswer, type RunningPlatform, startPlatform } from "../testing/running-platform.ts";

@@ -25,11 +25,11 @@ export type ServingIdentity = {
 
 const AUTHORITY_FILES = ["ca.crt", "ca.key"];
 
-/** Whether an earlier start has made the authority, or somebody has put it there. */
+/** Whether the CA already exists. */
 export const hasAuthority = async ({ dataDir }: Pick<Configuration, "dataDir">): Promise<boolean> =>
   (await Promise.all(AUTHORITY_FILES.map((name) => exists(join(dataDir, name))))).includes(true);
 
-/** Throws ConfigurationError where a server beside others would make an authority that nobody trusts who knows those. */
+/** Throws ConfigurationError if a further server on a store would create a CA that existing clients do not trust. */
 export function assertOwnCertificate({ dataDir, tlsCertFile }: Configuration): void {
   if (tlsCertFile !== "") return;
   throw new ConfigurationError(

@@ -88,7 +88,7 @@ export function createSignInParts(deps: SignInDeps): SignInParts {
   };
 }
 
-/** `management` answers what pages ask in the name of whoever is signed in. */
+/** `management` handles requests of pages on behalf of the signed-in user. */
 export function createSignInDeps(parts: SignInParts, management: HandlerChain): SignInRoutesDeps {
   const { core, surface, runtime, publicUrl, signal, providers, client, users, isReserved } = parts;
   const { names, directory, secrets, keys } = core;

@@ -30,7 +30,7 @@ const MAX_AUDITED = 1_024;
 /** A stranger proves who it is with the token in the body alone. */
 export const exchangers: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
 
-/** Everybody may ask, as nobody else. */
+/** Anonymous: credentials are ignored. */
 export const exchangeAuthorizer: Authorizer = {
   authorize: ({ verb }) =>
     verb === "impersonate"
@@ -111,7 +111,7 @@ const answer = (status: number, body: object, headers: { readonly [name: string]
 
 const invalid = (message: string): ExchangeRefusal => new ExchangeRefusal("invalid_request", message);
 
-/** Throws ExchangeRefusal for a form that asks for something else than a key for a token. */
+/** Throws ExchangeRefusal for a form that does not request a key for a token. */
 async function readForm({ request }: RequestContext): Promise<URLSearchParams> {
   const [type = ""] = headerOf(request, "content-type").split(";");
   if (type.trim().toLowerCase() !== "application/x-www-form-urlencoded")

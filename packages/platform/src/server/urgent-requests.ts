@@ -5,7 +5,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { PlatformNames } from "../platform-names.ts";
 
 const WITHDRAWING_VERBS: readonly string[] = ["update", "patch", "delete", "deletecollection"];
-/** Whoever changes or removes one of these can end what a key opens. */
+/** Changing or deleting one of these can revoke permissions of a key. */
 const KEYS_AND_OWNERS: readonly string[] = ["ownedaccesskeys", "accesskeys", "users", "teams"];
 
 export function createUrgentCheck({

@@ -38,7 +38,7 @@ export const createWakeUp =
     try {
       await store.update(createSystemContext(call, { clock, signal }), namespace, name, update, { dryRun: false });
     } catch (error) {
-      // Gone, or woken by somebody else meanwhile.
+      // Deleted, or already woken.
       if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
     }
   };

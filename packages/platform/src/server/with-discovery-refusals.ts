@@ -24,7 +24,7 @@ export const withDiscoveryRefusals: Filter = {
   },
 };
 
-/** Nobody else asks with this parameter, so everybody else gets the Status. */
+/** Only kubectl sends this parameter; other clients get the Status. */
 const asksForAggregatedDiscovery = ({ request }: RequestContext): boolean =>
   request.method === "GET" &&
   parseAccept(headerOf(request, "accept")).some(({ parameters }) => parameters.get("as") === "APIGroupDiscoveryList");

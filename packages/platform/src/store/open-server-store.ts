@@ -40,7 +40,7 @@ export type ServerStoreDeps = {
   readonly metrics: ServerMetrics;
   /** Is given what must be closed. */
   readonly teardown: Teardown;
-  /** Undefined: nobody collects traces. */
+  /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
 };
 

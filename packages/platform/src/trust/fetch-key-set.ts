@@ -112,7 +112,7 @@ export async function textOf(response: IncomingMessage, what: string): Promise<s
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
-    // Nobody has set an encoding: these are bytes.
+    // No encoding is set: these are bytes.
     const bytes = chunk as Buffer;
     size += bytes.length;
     if (size > MAX_DOCUMENT_BYTES) {

@@ -1,4 +1,4 @@
-// Whether the rules somebody holds cover the rules that are to be granted.
+// Whether the rules of a user cover the rules to be granted.
 // Source: k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, policy_compact.go
 
 import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
@@ -73,7 +73,7 @@ export function breakDown(rule: PolicyRule): readonly PolicyRule[] {
   return [...ofResources, ...ofPaths];
 }
 
-/** What tells whether a rule is covered; made once, since each list may be long. */
+/** Index to decide whether a rule is covered; created once, since lists may be long. */
 function createHolder(held: PolicyRule): (rule: PolicyRule) => boolean {
   const [verbs, groups, resources, names] = [held.verbs, held.apiGroups, held.resources, held.resourceNames].map(
     (list) => new Set(list),

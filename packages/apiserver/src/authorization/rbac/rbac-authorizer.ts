@@ -1,4 +1,4 @@
-// Decides by roles and bindings, and tells everything that they open for a user.
+// Authorizes by roles and bindings, and resolves the rules of a user.
 // Source: k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/registry/rbac/validation/rule.go
 
 import { quoteGo } from "@postern/apimachinery/text/go-quote";

@@ -87,7 +87,7 @@ export class RbacIndex extends RightsSource implements RbacSource {
     return undefined;
   }
 
-  /** Without a change that says whom it concerns, everybody. */
+  /** All users, unless the change says which ones it affects. */
   #change(change?: RbacChange): void {
     this.changed((version) => {
       if (change === undefined) this.#log.forget(version);
@@ -95,7 +95,7 @@ export class RbacIndex extends RightsSource implements RbacSource {
     });
   }
 
-  /** Concerns those whom bindings give the role. */
+  /** Affects the subjects of bindings to the role. */
   #roleChanged(namespace: string, name: string): void {
     const kind = namespace === "" ? "ClusterRole" : "Role";
     // A ClusterRole is bound anywhere, a Role in its own namespace.

@@ -1,4 +1,4 @@
-// The port through which RBAC reads roles and bindings, already sorted by whom they concern.
+// The port through which RBAC reads roles and bindings, indexed by subject.
 
 import type { Rights } from "../rights.ts";
 import type { PolicyRule } from "./policy-rule.ts";
@@ -7,7 +7,7 @@ import type { RbacBinding, RbacSubject, RoleRef } from "./role-binding.ts";
 /** A binding and that one of its subjects under which it was found. */
 export type Grant = { readonly binding: RbacBinding; readonly subject: RbacSubject };
 
-/** Whom a change of roles or bindings concerns. */
+/** The users that a change of roles or bindings affects. */
 export type RbacChange = {
   readonly users: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;

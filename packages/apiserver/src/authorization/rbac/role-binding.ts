@@ -1,4 +1,4 @@
-// Whom a binding means, and which role it gives them.
+// Subjects and role of a binding.
 // Source: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -8,7 +8,7 @@ import { serviceAccountUsername } from "../../authentication/service-account.ts"
 import type { UserInfo } from "../../authentication/user-info.ts";
 
 export type RbacSubject = {
-  /** `User`, `Group` or `ServiceAccount`; a subject of another kind means nobody. */
+  /** `User`, `Group` or `ServiceAccount`; subjects of other kinds are ignored. */
   readonly kind: string;
   readonly name: string;
   /** Of a service account; "" means the namespace of the binding. */
@@ -48,7 +48,7 @@ export const readBinding = ({ metadata, ...object }: KubeObject): RbacBinding =>
   roleRef: readRoleRef(object["roleRef"]),
 });
 
-/** The user name or the group that a subject stands for; undefined when it stands for nobody. */
+/** The user name or group of a subject; undefined for other kinds. */
 export function principalOf(
   subject: RbacSubject,
   bindingNamespace: string,

@@ -46,7 +46,7 @@ function resourceMatches(resources: readonly string[], combined: string, subreso
 const isAnyResourceWith = (resource: string, subresource: string): boolean =>
   resource.length === subresource.length + 2 && resource.startsWith("*/") && resource.endsWith(subresource);
 
-/** `*` at the end of a rule's path stands for any rest; anywhere else it is a plain character. */
+/** `*` at the end of a rule's path matches any suffix; elsewhere it is a plain character. */
 export function pathMatches(rulePath: string, path: string): boolean {
   return rulePath === path || (rulePath.endsWith("*") && path.startsWith(withoutTrailing(rulePath, "*")));
 }

@@ -200,7 +200,7 @@ export function unrecognizedError({ kind }: { readonly kind: string }, bytes: Ui
 
 const EXCERPT_LENGTH = 30;
 const OPENING_BRACE = 0x7b;
-/** Up to the value of a member that holds a secret, which nothing tells by its form: not even upstream's texts are to show that. */
+/** Up to the value of a member with a secret, which has no recognisable format: error messages must not show it. */
 const UP_TO_SECRET =
   /^.*?\b(?:key|token|accessKey|idToken|accessToken|refreshToken|connectorData|password)\\?["']?\s*[:=]/s;
 

@@ -37,7 +37,7 @@ export async function readYamlAside(context: RequestContext, bytes: Uint8Array):
 export const parseBody = (bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody =>
   atOnce(parseBodyInSteps(bytes, isYaml, wantsDuplicates));
 
-/** `wantsDuplicates` is false where nobody will look, which saves a second scan of JSON. */
+/** `wantsDuplicates` is false if they are not needed, which saves a second scan of JSON. */
 export function* parseBodyInSteps(
   bytes: Uint8Array,
   isYaml: boolean,

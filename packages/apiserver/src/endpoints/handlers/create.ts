@@ -43,7 +43,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
   return await objectResponse(context, 201, created, definition, output);
 };
 
-/** A new object is not being deleted, whatever it says of itself; nobody owns what is dropped here. */
+/** A new object is not being deleted, regardless of its metadata; dropped fields have no owner. */
 function withoutSystemMeta(object: KubeObject): KubeObject {
   const { deletionTimestamp: _time, deletionGracePeriodSeconds: _grace, ...metadata } = object.metadata;
   return { ...object, metadata };

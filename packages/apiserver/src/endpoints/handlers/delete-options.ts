@@ -28,7 +28,7 @@ const SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/registe
 
 export type ReadDeleteOptions = {
   readonly options: DeleteOptions;
-  /** A client that uses the older `orphanDependents: false` is told by 202 that the object is still there. */
+  /** A client that uses the older `orphanDependents: false` gets 202 if the object still exists. */
   readonly holdsAreAccepted: boolean;
 };
 
@@ -39,7 +39,7 @@ export async function readDeleteOptions(
   const bytes = await context.request.body(endpoint.limits.bodyBytes);
   const submitted = bytes.length === 0 ? deleteOptionsOf(context.request.query) : await decodeOptions(bytes, context);
   if (bytes.length > 0) context.audit.setRequestObject(() => auditedOptions(submitted));
-  // Deleting what cannot be read is a feature that is off, as it is by default upstream: who asks for it is not heard.
+  // Deleting unreadable objects is an upstream feature that is off by default: the option is ignored.
   const { ignoreStoreReadErrorWithClusterBreakingPotential: _, ...heard } = submitted;
   const errors = validateDeleteOptions(heard);
   if (errors.length > 0) throw invalidObjectError(DELETE_OPTIONS, "", errors);

@@ -30,7 +30,7 @@ const textOf = (value: JsonValue | undefined): string => (typeof value === "stri
 
 const readNames = createMemberReader({ metadata: { name: true, uid: true } });
 
-/** `details.uid` lets `kubectl delete --wait` tell a removed object from one that was made anew. */
+/** `details.uid` lets `kubectl delete --wait` distinguish a deleted object from a new one with its name. */
 function deletedStatus({ group, plural }: ResourceDefinition, { metadata }: JsonObject): Status {
   const { name, uid } = isJsonObject(metadata) ? metadata : {};
   return {

@@ -1,4 +1,4 @@
-// Tells a client which of the fields it sent are deprecated, and what replaces them.
+// Warns about deprecated fields in a request, and names their replacements.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { findDeprecatedFields } from "@postern/apimachinery/schema/deprecation";

@@ -1,4 +1,4 @@
-// PATCH on an object or its status: works a patch into whatever is there, again when somebody else was faster.
+// PATCH on an object or its status: applies a patch to the current object, and retries on conflicts.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
@@ -68,7 +68,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
 };
 
-/** The patch as the audit log keeps it. One that cannot be read is not kept at all: nobody can tell what of it is secret. */
+/** The patch as the audit log keeps it. An unreadable one is dropped: it may contain secrets. */
 export function auditedPatch(patchType: string, bytes: Uint8Array, yaml?: ReadYaml): JsonValue | undefined {
   try {
     return atOnce(parseBodyInSteps(bytes, patchType === APPLY_PATCH, false, yaml)).value;

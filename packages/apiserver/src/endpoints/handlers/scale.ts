@@ -162,7 +162,7 @@ function* readConfiguration(input: EditInput, body: Body, force: boolean): Steps
   const wanted = yield* decodeObject(context, body, scaleKind, "Warn");
   checkNameOfPath(wanted, context);
   const manager = fieldManagerOf(patchOptionsOf(context.request.query).fieldManager, context.request);
-  // Whoever applies a scale applies one field of the object.
+  // Applying a scale applies one field of the object.
   const applied = withReplicas(
     { apiVersion: formatApiVersion(definition), kind: definition.kind, metadata: { name: context.info.name } },
     wanted,

@@ -27,7 +27,7 @@ export type EventLines = (type: WatchEventType, object: CachedObject) => Uint8Ar
 /** Enough for what one commit holds. */
 const REMEMBERED_BYTES = 1 << 20;
 
-/** Each watcher is told the whole of a commit before the next one is told anything, so the lines of a commit are remembered together. */
+/** Each watcher gets all events of a commit before the next watcher, so the lines of a commit are cached together. */
 export function createEventLines(): EventLines {
   const lines = new Map<CachedObject, { readonly type: WatchEventType; readonly line: Uint8Array }>();
   let size = 0;

@@ -53,7 +53,7 @@ async function serve(
   await closed;
 }
 
-/** Rejects when the request is no proper handshake; the client has been told by then. */
+/** Rejects if the handshake is invalid; the client has its response by then. */
 function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSocket> {
   const { socket, head } = upgrade.accept();
   const server = new WebSocketServer({

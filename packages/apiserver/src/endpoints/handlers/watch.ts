@@ -48,7 +48,7 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   try {
     stream.attach(await storage.watch(context, query, stream));
   } catch (error) {
-    // What a client would see as a broken list is told inside the stream: reflectors look for it there.
+    // Errors are sent as events in the stream, where reflectors expect them.
     if (!isApiError(error, "Expired") && !isApiError(error, "Timeout")) throw error;
     stream.error(error);
   }

@@ -28,7 +28,7 @@ import { partialMetadataOfListError, partialObjectMetadata } from "./partial-obj
 
 /** How much of a list is read or written in one turn of the event loop. */
 const PART_BYTES = 256 * 1024;
-/** The same where objects are parsed and written anew, which takes many times as long. */
+/** The same with parsing and encoding, which takes many times as long. */
 const CONVERTED_PART_BYTES = 32 * 1024;
 
 /** What is larger is written as YAML in a thread. */

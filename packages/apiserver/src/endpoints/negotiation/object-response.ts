@@ -40,7 +40,7 @@ export function objectResponse(
   return encodedResponse(context, code, encodeObject(converted, output), contentTypeOf(output));
 }
 
-/** What is read and written anew takes long where it is large. */
+/** Parsing and encoding large objects takes long. */
 async function largeResponse(
   context: ConversionContext,
   code: number,

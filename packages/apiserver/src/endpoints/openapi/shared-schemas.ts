@@ -155,7 +155,7 @@ export const SHARED_COMPONENTS: ReadonlyMap<StructuralSchema, string> = new Map(
   [scaleStatusSchema, definitionName({ ...SCALE_KIND, kind: "ScaleStatus" })],
 ]);
 
-/** The kinds that shared schemas stand for; options and events belong to every version that is served. */
+/** The kinds of shared schemas; options and events belong to every served version. */
 export function sharedKinds(
   served: readonly GroupVersion[],
 ): ReadonlyMap<StructuralSchema, readonly GroupVersionKind[]> {

@@ -14,7 +14,7 @@ import {
 import { withRevision } from "./object-meta.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The object of an entry that was just written as `object`, once memory shows it, so that whoever wrote it reads it from then on. */
+/** The object of an entry that was just written as `object`, once the cache has it, so that writers read their own writes. */
 export async function committedObject(
   { cache, view, codec, parsed }: StoreContext,
   entry: StoredEntry,
@@ -32,7 +32,7 @@ export async function committedObject(
   return stored.decodedAs(written);
 }
 
-/** What tells owners may be what makes an object too large: it is given up before the write is. */
+/** managedFields may make an object too large: they are dropped before the write is refused. */
 export const writeDroppingManagedFields = (
   object: KubeObject,
   write: (object: KubeObject) => Promise<CachedObject>,
@@ -78,7 +78,7 @@ export async function writeReserved(
   try {
     written = await write();
   } catch (error) {
-    // Of any other failure nobody knows whether the store has written the object.
+    // After any other failure it is unknown whether the store has written the object.
     if (isNotWritten(error)) await runHook(store, () => reservation.release());
     throw error;
   }

@@ -21,7 +21,7 @@ import { validateNewObject } from "./validate-object.ts";
 
 const readDeletion = createMemberReader({ metadata: { deletionTimestamp: true } });
 
-/** How many generated names are tried before the client is told to. */
+/** How many generated names are tried before the client has to retry. */
 const NAME_ATTEMPTS = 8;
 
 export async function createObject(

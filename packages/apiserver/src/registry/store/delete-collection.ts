@@ -29,7 +29,7 @@ export async function deleteCollection(
   return page;
 }
 
-/** Somebody else deleted it first, which is what was asked for. */
+/** Another client deleted it first, which is the requested result. */
 function ignoreAbsent(error: unknown): void {
   if (!isApiError(error, "NotFound")) throw error;
 }

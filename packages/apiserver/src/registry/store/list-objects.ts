@@ -230,7 +230,7 @@ function* decoded({ codec }: StoreContext, entries: readonly StoredEntry[]): Ite
   for (const entry of entries) yield codec.decode(entry);
 }
 
-/** The caller tells a compacted continue token from a compacted list. */
+/** The caller distinguishes a compacted continue token from a compacted list. */
 function keepHistoryErrors(error: unknown): never {
   if (error instanceof RevisionCompactedError || error instanceof FutureRevisionError) throw error;
   return throwStorageFailure(error);

@@ -26,7 +26,7 @@ export async function passedNew(
   throw new Error("an object that its schema refuses was taken");
 }
 
-/** The same for a change. What a write through the subresource does not change is not looked at, and nobody gets to see what was sent of it. */
+/** The same for a change. Fields that the subresource does not change are ignored, and never shown. */
 export async function passedChange(
   store: StoreContext,
   context: RequestContext,

@@ -12,11 +12,11 @@ type Parsed = { readonly cached: CachedObject; readonly object: KubeObject };
 
 /** Of all resources of one API surface. */
 export class ParsedObjects {
-  /** By the key in the store, the oldest first. An object that was replaced is another CachedObject, and is parsed anew. */
+  /** By the key in the store, the oldest first. An object that was replaced is another CachedObject, and is parsed again. */
   readonly #known = new Map<string, Parsed>();
   #bytes = 0;
 
-  /** What `cached.decode()` gives, and the same object for everybody who asks: nobody may change it. */
+  /** The result of `cached.decode()`, shared by all callers: it must not be changed. */
   of(cached: CachedObject): KubeObject {
     const known = this.#known.get(cached.key);
     return known?.cached === cached ? known.object : this.keep(cached, cached.decode());

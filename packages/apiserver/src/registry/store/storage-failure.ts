@@ -1,4 +1,4 @@
-// Turns what a store refuses into what a client is told.
+// Converts store errors into API errors.
 
 import {
   ApiError,
@@ -13,7 +13,7 @@ import {
   ValueTooLargeError,
 } from "../../storage/storage-errors.ts";
 
-/** No time after which to try again: room has to be made by somebody. */
+/** No Retry-After: an operator has to free space. */
 const STORE_FULL =
   "the store is full and nothing was written: free space on its disk, or raise its quota; reads continue, and writes work again once there is space";
 const LIST_TOO_OLD = "The resourceVersion for the provided list is too old.";

@@ -1,4 +1,4 @@
-// What tells who owns which field must not be what makes an object too large to be stored.
+// managedFields must not make an object too large to be stored.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Gadgets, gadget, serveGadgets } from "../testing/gadgets.ts";

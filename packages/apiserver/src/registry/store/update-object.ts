@@ -1,4 +1,4 @@
-// Replaces an object by one made from it, and tries again when somebody else was faster.
+// Updates an object, and retries on conflicts.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Update), pkg/registry/rest/update.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

@@ -213,7 +213,7 @@ async function brokenRules(
   const warn = (text: string): void => context.warnings.add(text);
   const broken = rules(object, old, warn, ruleSchema === undefined ? undefined : MOST_RULES_AT_ONCE);
   if (broken !== undefined || ruleSchema === undefined) return broken ?? [];
-  // What takes long begins anew, where nobody waits for it.
+  // Long evaluations start again in a thread, where they block no requests.
   const work = () => ({
     schema: ruleSchema,
     object: stringifyJson(jsonOf(object)),

@@ -1,4 +1,4 @@
-// A watch of what its caller may see, as the resource presents it. It ends where what the caller may see has changed, so that clients list anew.
+// A watch of what its caller may see, as the resource presents it. It ends if the visibility for the caller has changed, so that clients list again.
 
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";

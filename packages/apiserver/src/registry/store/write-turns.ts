@@ -8,7 +8,7 @@ export type WriteTurns = {
 };
 
 export function createWriteTurns(): WriteTurns {
-  /** By the keys of objects whose turn somebody has: those who come next. */
+  /** Waiting writers by the key of the object. */
   const waiting = new Map<string, (() => void)[]>();
   return {
     take(key) {

@@ -38,7 +38,7 @@ export function describeOwnership(suite: ResourceSuiteContext): void {
     "records the writer of a field under the name it gives, else that of its client",
     ["create", "patch"],
     async () => {
-      // Of an object that nobody owns anything of, nothing is recorded until the first apply.
+      // Without field owners, nothing is recorded until the first apply.
       await suite.client.send("POST", "", object("owned", { labels: { suite: "w" } }));
       const labels = { metadata: { labels: { suite: "x" } } };
       const { json } = await suite.client.send("PATCH", "/owned?fieldManager=labeller", labels, MERGE);

@@ -13,13 +13,13 @@ export type RotationRequest = {
   readonly value: string;
   readonly now: number;
   readonly graceMs: number;
-  /** The keys that the request goes back to, without the one that is rotated. */
+  /** The key of the request and its ancestors, without the rotated one. */
   readonly origins: readonly KeyOrigin[];
-  /** Somebody else has the value: what was made with it goes, and its use locks nothing. */
+  /** The value is compromised: credentials created with it are revoked, and its use does not lock the key. */
   readonly isCompromised: boolean;
 };
 
-/** Whether a rotation now takes what was made with the key: it is known that somebody else has its value. */
+/** Whether a rotation revokes credentials that were created with the key, because its value is known to be compromised. */
 export const revokesChildren = ({ leak }: SealedAccessKey, isCompromised: boolean): boolean =>
   isCompromised || leak !== undefined;
 
@@ -35,7 +35,7 @@ export function rotateValue(
   isTaken: (id: string) => boolean,
 ): SealedAccessKey {
   const revokes = revokesChildren(sealed, isCompromised);
-  // What is locked was in the wrong hands: none of its values lives on.
+  // The value of a locked key may be stolen: none of its old values stays valid.
   const isKnown = revokes || sealed.lockedAt !== undefined;
   const before = isKnown ? sealed.retired.map((other) => endedValue(other, now)) : sealed.retired;
   const replace = (old: KeptAccessKey): RetiredValue => {

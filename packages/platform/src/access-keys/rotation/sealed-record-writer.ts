@@ -17,8 +17,8 @@ export type SealedRecordWriterOptions = {
 
 export type SealedRecordWriter = {
   /**
-   * Writes what `change` makes of the hidden part; undefined from it writes nothing. It is called again where somebody else wrote in
-   * between. What was written is in force when it resolves. Resolves with false where the key is gone.
+   * Writes what `change` makes of the hidden part; undefined from it writes nothing. It is called again after a conflict. What was written is in
+   * force when it resolves. Resolves with false where the key is gone.
    */
   write(
     key: { readonly name: string; readonly uid: string },

@@ -213,7 +213,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     ...dependencies,
     accessKeys: ownedAccessKeyResource,
     visibility: SEES_EVERYTHING,
-    // Nobody holds anything by roles here.
+    // There are no role bindings here.
     rbac: {
       version: 0,
       changesSince: () => undefined,

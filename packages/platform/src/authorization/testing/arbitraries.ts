@@ -290,7 +290,7 @@ export const realRestrictions = restrictions.filter(
   (given) => given === undefined || given.scope !== undefined || given.ruleSets.length > 0,
 );
 
-/** A caller and whom its key speaks for. */
+/** A caller and the owner of its key. */
 export const caller: fc.Arbitrary<{ readonly user: UserInfo; readonly owner: AccessKeyOwner }> = fc.oneof(
   {
     weight: 4,
@@ -320,7 +320,7 @@ export function narrowerThan(
   parent: AccessKeyRestrictions | undefined,
 ): fc.Arbitrary<AccessKeyRestrictions | undefined> {
   if (parent === undefined) return restrictions;
-  // Opens nothing as it is, but is no list that could be added to.
+  // Allows nothing as it is, and cannot be extended.
   if (parent.scope === undefined && parent.ruleSets.length === 0) return fc.constant(parent);
   return fc
     .record({

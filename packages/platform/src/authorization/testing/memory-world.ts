@@ -42,7 +42,7 @@ export type Instance = InstanceFact & {
 /** The owner of what has none. */
 export const UNOWNED: Project["owner"] = { user: "", team: "" };
 
-/** The virtual cluster v1 of project a, which nobody owns or has access to. */
+/** The virtual cluster v1 of project a, without an owner or access rules. */
 export const instanceWith = (parts: Partial<Instance>): Instance => ({
   resource: "virtualclusterinstances",
   namespace: "p-a",
@@ -179,7 +179,7 @@ export const ruled = (...rules: readonly Partial<AccessKeyRule>[]): AccessKeyRes
 
 export const withKey = (user: UserInfo, { id }: Pick<AccessKeyState, "id">): Subject => ({ user, credential: { id } });
 
-/** `get projects/a`, `create virtualclusterinstances/p-a/v1/kubeconfig`, `get /metrics`; the platform's group unless told. */
+/** `get projects/a`, `create virtualclusterinstances/p-a/v1/kubeconfig`, `get /metrics`; the platform's group by default. */
 export function management(parts: Partial<TargetedRequest>): PlatformRequest {
   return { target: "Management", inner: inner({ apiGroup: names.managementGroup, ...parts }) };
 }

@@ -1,4 +1,4 @@
-// Signs approved requests, and removes those that nobody needs any more.
+// Signs approved requests, and removes obsolete ones.
 // Source: k8s.io/kubernetes/pkg/controller/certificates/{signer/signer.go,cleaner/cleaner.go}
 
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";

@@ -24,10 +24,10 @@ export function createRequestSigner({
   readonly runtime: Runtime;
   readonly requests: ControlledResource;
   readonly authority: CertificateAuthority;
-  /** Called with a certificate before anybody gets it: where it rejects, nobody does. */
+  /** Called with a certificate before it is returned; if it rejects, the certificate is discarded. */
   readonly onSigned?: ((certificatePem: string, request: CertificateSigningRequest) => Promise<void>) | undefined;
 }): RequestSigner {
-  /** The controller and whoever waits for a certificate come at the same moment. */
+  /** The controller and a waiting request may sign at the same moment. */
   const underWay = new Map<string, Promise<CertificateSigningRequest>>();
 
   async function withOutcome(current: KubeObject, known: { outcome?: SignOutcome }): Promise<KubeObject> {

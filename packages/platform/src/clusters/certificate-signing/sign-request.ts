@@ -20,8 +20,8 @@ export type SignOutcome =
   | { readonly failure: string };
 
 /**
- * Takes over the public key, the common name and the organizations; all else in the certificate is ours. The life is what the
- * request asks for, 10 minutes at least, and never longer than the authority's.
+ * Takes over the public key, the common name and the organizations; all else in the certificate is ours. The validity is that of the request, at
+ * least 10 minutes, and never beyond that of the CA.
  */
 export function signRequest(
   { spec }: CertificateSigningRequest,

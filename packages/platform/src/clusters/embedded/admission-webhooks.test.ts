@@ -357,7 +357,7 @@ describe("a mutating webhook", () => {
     expect(seen("/first").data).toBeUndefined();
     expect(seen("/between").data).toEqual({ by: "first" });
     expect(seen("/check").data).toEqual({ by: "first, second" });
-    // What the caller has sent is the caller's; the rest is nobody's, as upstream.
+    // The caller owns the fields that it sent; other fields have no owner, as upstream.
     expect(made.metadata.managedFields).toBeUndefined();
   });
 

@@ -29,7 +29,7 @@ export class ObjectsError extends Error {
   override readonly name = "ObjectsError";
 }
 
-/** Tells one text from another, in 16 hexadecimal digits. */
+/** Hash of a text, in 16 hexadecimal digits. */
 export const hashOfObjects = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /** The objects of a text of YAML documents, with those of Lists. Throws ObjectsError that names the document. */

@@ -1,4 +1,4 @@
-// Keeps one ClusterRoleBinding inside a cluster for each group that stands for a ClusterRole.
+// Maintains one ClusterRoleBinding inside a cluster for each group that represents a ClusterRole.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -16,8 +16,8 @@ const MANAGED_BY = "app.kubernetes.io/managed-by";
 type BindingNames = Pick<PlatformNames, "name" | "insideRoleGroup">;
 
 /**
- * The binding has the name of the group it is for. One of that name which says anything else is made anew, whoever made it: the group is
- * the platform's. Other bindings of other people are left alone.
+ * The binding has the name of the group it is for. A binding of that name with other content is replaced: the group belongs to the platform. Other
+ * bindings of other people are left alone.
  */
 export async function bindRoles(
   cluster: EmbeddedCluster,

@@ -1,5 +1,4 @@
-// Whether the holder of a certificate is still somebody whom the platform lets in: asked with every request, and again whenever its
-// people change.
+// Whether the user of a certificate is still allowed: checked at every request, and whenever users and teams change.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Directory } from "../../directory/directory.ts";
@@ -13,7 +12,7 @@ export type CertificateHolders = {
 };
 
 /**
- * The certificates of kubeconfigs carry the group of their user, or the name of their team: what bears it has to belong to somebody.
+ * The certificates of kubeconfigs carry the group of their user, or the name of their team: so it must belong to an existing user or team.
  */
 export function createCertificateHolders(
   directory: Pick<Directory, "user" | "userBySubject" | "team" | "onChange">,

@@ -33,7 +33,7 @@ export type EmbeddedBackendDeps = {
   readonly version: VersionInfo;
   /** PEM of what verifies the platform's own endpoint, which is also that of its embedded clusters; undefined for public roots. */
   readonly serverCertificateAuthority: string | undefined;
-  /** Whose certificates are refused. Absent: nobody's. */
+  /** Whose certificates are refused. Absent: none. */
   readonly holders?: CertificateHolders;
   /** What is known of certificates by their serials. Absent: all that the authority signed are good. */
   readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
@@ -42,7 +42,7 @@ export type EmbeddedBackendDeps = {
 /** `uid` is that of the instance. */
 export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): VirtualClusterBackend {
   const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates } = deps;
-  /** A token of another cluster is nothing here, whoever let it in. */
+  /** A token of another cluster is not valid here, even if it was authenticated before. */
   const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
   return {
     endpoint: "platform",
@@ -114,7 +114,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     try {
       return await clientCertificates.authenticate(request);
     } catch (error) {
-      // Signed by somebody else, for something else, or over: it proves nothing here.
+      // From another signer, for another usage, or expired: it is ignored here.
       if (isApiError(error, "Unauthorized")) return undefined;
       throw error;
     }
@@ -135,18 +135,17 @@ const CONTROL_CHARACTER = /\p{Cc}/u;
 const CLUSTER_ROLE_BINDINGS = { group: RBAC_GROUP, resource: "clusterrolebindings", namespaced: false };
 
 /**
- * Nobody comes in from outside as a part of the system: neither through the platform, nor with a certificate that somebody had
- * signed inside.
+ * Requests from outside never have system identities: neither through the platform, nor with a certificate that was signed inside.
  */
 function acceptedUser({ name, groups }: UserInfo): UserInfo {
   if (isSystemName(name)) throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be used in a virtual cluster`);
   return { name, groups: [...groups.filter((group) => !isSystemName(group)), GROUP_AUTHENTICATED] };
 }
 
-// Gets a client certificate for a kubeconfig from the cluster's own signer. The key is ours and nobody else is to decide, so that no request
-// is written, read back or kept on the way. See docs/adr/0012 and 0039.
+// Gets a client certificate for a kubeconfig from the cluster's own signer. The CA key is ours and no approval is needed, so no request object is
+// created. See docs/adr/0012 and 0039.
 
-/** The private key is nowhere but in the result. Whoever hands the certificate out writes it down first: until then it is refused. */
+/** The private key is nowhere but in the result. The certificate is recorded before it is returned: until then it is refused. */
 function issueClientCertificate(
   { authority }: Pick<EmbeddedCluster, "authority">,
   { commonName, organizations, expirationSeconds, request }: ClientCertificateRequest,

@@ -71,14 +71,14 @@ export type EmbeddedClusterOptions = {
   readonly lineages?: LineageJudge | undefined;
   /** Signs the tokens of its ServiceAccounts. */
   readonly serviceAccountKey: ServiceAccountKey;
-  /** ClusterRoleBindings that it has before anybody is let in, beside those of every cluster. */
+  /** ClusterRoleBindings that it has before it serves requests, in addition to those of every cluster. */
   readonly firstBindings: readonly KubeObject[];
   /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
   readonly servingAuthority?: string | undefined;
   readonly version: VersionInfo;
   /** What CustomResourceDefinitions compile to, shared with every other cluster. */
   readonly customResources: CompiledDefinitions;
-  /** What its instance says of it, asked anew each time. Absent: nothing beyond what every cluster is. */
+  /** The state of its instance, read each time. Absent: nothing beyond what every cluster is. */
   readonly settings?: (() => ClusterSettings) | undefined;
   /** How its admission webhooks are reached. */
   readonly webhooks: Pick<WebhookConnectionsDeps, "addresses" | "resolve" | "userAgent">;
@@ -172,7 +172,7 @@ export async function startEmbeddedCluster(
     throw error;
   }
 
-  /** Whoever comes in from the platform has been told there whom to act as; what is asked by credentials of the cluster's own is asked here. */
+  /** The platform has already decided about impersonation in its requests; for the cluster's own credentials it is decided here. */
   const serve = async (context: RequestContext): Promise<ApiResponse> => {
     const found = await impersonation(context, surface.authorizer);
     if (found === undefined) return await decideAndRoute(context, surface);
@@ -265,7 +265,7 @@ function identityInside(
   };
 }
 
-/** It runs where whoever asks is answered from: that it answers is all there is to check. */
+/** It runs in the same process: that it responds is all there is to check. */
 const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
 
 function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonResourceHandler {
@@ -282,7 +282,7 @@ function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonRes
 }
 
 /**
- * Tells everybody who can read it which authority signs client certificates, as kube-apiserver does.
+ * Publishes the CA of client certificates, as kube-apiserver does.
  * Source: k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust
  */
 const publishAuthority = (

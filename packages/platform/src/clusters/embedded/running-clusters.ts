@@ -1,10 +1,10 @@
-// The embedded clusters that run: each is started when it is first opened, and stopped when nobody has used it for long.
+// The embedded clusters that run: each is started at its first use, and stopped after a period without use.
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 export type RunningClusters = Disposable & {
-  /** Starts it where it is not running; rejects as the start does, which whoever comes next tries again. */
+  /** Starts it where it is not running; rejects as the start does; the next caller tries again. */
   open(uid: string): Promise<EmbeddedCluster>;
   stop(uid: string): Promise<void>;
   /** How many there are. */
@@ -13,7 +13,7 @@ export type RunningClusters = Disposable & {
 
 type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
 
-/** A cluster that nobody uses for this long is stopped. Starting it again takes some milliseconds. */
+/** Time without use after which a cluster is stopped. Starting it again takes some milliseconds. */
 const IDLE_MS = 10 * 60_000;
 const IDLE_CHECK_MS = 60_000;
 
@@ -51,7 +51,7 @@ export function createRunningClusters(
     try {
       (await running.cluster)[Symbol.dispose]();
     } catch {
-      // It never started, which its opener has been told.
+      // It never started; the caller has the error.
     }
     if (!started.has(uid)) onStopped(uid);
   }

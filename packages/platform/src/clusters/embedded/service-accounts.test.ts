@@ -143,7 +143,7 @@ describe("tokens of ServiceAccounts", () => {
     await expect(host.request("one", { url: SECRETS, user })).rejects.toMatchObject({ code: 403 });
     await host.setUp("two");
     const authentication = await authenticate(host, (await createToken(host)).status.token);
-    // Let in by one cluster, nobody is let into another.
+    // A token of one cluster is not valid in another one.
     await expect(host.requestAs("two", { url: SECRETS, ...authentication })).rejects.toMatchObject({ code: 403 });
   });
 

@@ -135,7 +135,7 @@ async function readText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
-    // Nobody has set an encoding: these are bytes.
+    // No encoding is set: these are bytes.
     const bytes = chunk as Buffer;
     size += bytes.length;
     if (size > MAX_ANSWER_BYTES) {

@@ -1,4 +1,4 @@
-// Keeps one binding inside a cluster for each group that stands for a ClusterRole: in the whole cluster, or in one namespace of it.
+// Maintains one binding inside a cluster for each group that represents a ClusterRole: in the whole cluster, or in one namespace.
 
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -20,7 +20,7 @@ export type BindRolesDeps = {
 
 type Binding = KubeObject & { readonly roleRef?: unknown; readonly subjects?: unknown };
 
-/** The binding has the name of the group it is for. Those that somebody else made are left alone, ours are put right. */
+/** The binding has the name of the group it is for. Foreign bindings are left alone, ours are corrected. */
 export async function bindRoles(
   client: ApiClient,
   clusterRoles: readonly string[],
@@ -37,7 +37,7 @@ export async function bindRoles(
   const wanted = new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), role]));
   for (const [name, { metadata }] of kept) {
     const role = wanted.get(name);
-    // A roleRef cannot be changed: what does not fit is made anew.
+    // A roleRef cannot be changed: a binding with another one is replaced.
     if (role !== undefined && isAsWanted(kept.get(name), name, role)) continue;
     const { uid } = metadata;
     await ask(

@@ -1,4 +1,4 @@
-// The connections to all clusters that are reached by a kubeconfig: one for each, made anew when its kubeconfig changes.
+// The connections to all clusters that are reached by a kubeconfig: one for each, replaced when its kubeconfig changes.
 
 import { type ClusterConnection, type ClusterConnectionDeps, createClusterConnection } from "./cluster-connection.ts";
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";
@@ -11,7 +11,7 @@ export type ClusterConnections = Disposable & {
   connectionOf(key: string, kubeConfig: string, loopbackServer?: string): ClusterConnection;
   /** Undefined when it has not been asked for yet. */
   known(key: string): ClusterConnection | undefined;
-  /** Cuts what is under way: the cluster is nobody's any more. */
+  /** Closes requests in progress: the cluster is not connected any more. */
   remove(key: string): void;
 };
 

@@ -46,7 +46,7 @@ const generateKeys = promisify(generateKeyPair);
 /**
  * A private key that is made here is nowhere but in the result; the request is removed again, whatever becomes of it.
  *
- * Rejects with ApiErrors whose cause tells them apart: 403 CertificateDenied, 502 CertificateFailed, 504 CertificateTimedOut, and 502
+ * Rejects with ApiErrors, distinguished by their cause: 403 CertificateDenied, 502 CertificateFailed, 504 CertificateTimedOut, and 502
  * RequestRefused where the platform's credential may not do this.
  */
 export async function issueClientCertificate(

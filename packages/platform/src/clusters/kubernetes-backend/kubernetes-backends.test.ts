@@ -1,4 +1,4 @@
-// How objects of the platform lead to what they stand for, and never to what is another's.
+// Objects of the platform lead to their own clusters and namespaces, and never to those of others.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";

@@ -153,7 +153,7 @@ const hostOfUrl = (server: string): string => new URL(server).hostname.replace(/
 /** An instance may become external, or cease to be. */
 const EXTERNAL = "/external";
 
-/** What else an instance points at cannot be changed, so that one is good for as long as the object lives. */
+/** The other references of an instance are immutable, so a source is valid as long as the object exists. */
 function kept<T>(known: Map<string, T>, key: string, make: () => T): T {
   const found = known.get(key);
   if (found !== undefined) return found;

@@ -1,4 +1,4 @@
-// Waiting that ends when nobody waits any more.
+// A delay that can be cancelled.
 
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 

@@ -48,7 +48,7 @@ export function createSpaceBackend(deps: SpaceBackendDeps): SpaceBackend {
   const own = createSpaceNamespace(deps);
   let ownedAt = Number.NEGATIVE_INFINITY;
 
-  /** Whoever makes an instance chooses the namespace that it points at. */
+  /** The creator of an instance chooses its namespace. */
   async function mustBeOurs(connection: ClusterConnection, signal: AbortSignal): Promise<void> {
     if (clock.elapsed() - ownedAt < OWNED_MS) return;
     const found = await own.find(connection, signal);

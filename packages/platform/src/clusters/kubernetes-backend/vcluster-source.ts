@@ -14,7 +14,7 @@ export type VclusterSourceDeps = {
   readonly connections: ClusterConnections;
   /** Names the virtual cluster among the connections: the uid of the instance. */
   readonly key: string;
-  /** The connected cluster that it lives in. */
+  /** Its host cluster. */
   readonly host: ClusterSource;
   /** Namespace there. */
   readonly namespace: string;
@@ -26,8 +26,7 @@ export type VclusterSourceDeps = {
    */
   readonly loopbackServer?: string;
   /**
-   * Whether the Secret there is this instance's. Whoever makes an instance chooses what it points at, and gets all rights in what it
-   * reaches.
+   * Whether the Secret there is this instance's. The creator of an instance chooses its target, and gets all permissions in it.
    */
   readonly isOwn: (secret: KubeObject) => boolean;
   readonly clock: Clock;
@@ -77,7 +76,7 @@ export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
     current() {
       const known = connections.known(key);
       if (known !== undefined) return known;
-      // Whoever asks again finds it.
+      // The next request finds it.
       readOnce().catch(() => undefined);
       throw unreachableError({ reason: "NotConnectedYet", message: "looking for it" });
     },

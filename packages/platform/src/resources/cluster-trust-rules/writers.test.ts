@@ -1,4 +1,4 @@
-// Nobody writes a trust rule that gives more than they may give themselves.
+// You cannot write a trust rule that grants more than you may grant yourself.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PlatformCall, type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";

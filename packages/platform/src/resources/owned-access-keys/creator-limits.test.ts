@@ -1,4 +1,4 @@
-// Nobody makes a key that may do more than they may, nor a narrowed key one that reaches beyond it.
+// You cannot create a key with more permissions than you have, and a limited key cannot create one beyond its limits.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ACCESS_KEY_NOT_FOUND } from "../../access-keys/access-key-authenticator.ts";

@@ -26,7 +26,7 @@ export type CreatorLimitsDeps = {
   readonly configuration: Pick<Configuration, "accessKeys">;
 };
 
-/** The verb on an access key that lengthens its life, or gives it more than keys get by themselves. */
+/** The verb on access keys for extending the TTL, or setting one above the default. */
 const EXTEND_VERB = "extend";
 
 /** The key that a request came in with, where what it makes must stay within it. */
@@ -55,7 +55,7 @@ export const keyRefusedError = (
 
 /**
  * Why the caller may not create this key for its owner; undefined if it may. Trust rules are checked the same way, for the keys that they issue.
- * `mayBe` tells of further owners that the caller may hand out keys of.
+ * `mayBe` says which other owners the caller may create keys for.
  */
 export async function faultOfGiver(
   context: RequestContext,
@@ -171,7 +171,7 @@ async function faultOfLife(
   });
   if (old === undefined) {
     const granted = { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: true };
-    // What comes out of another request than a create of keys has its life cut to this already.
+    // Keys of other requests than a create of keys are already limited to this.
     if (!isLonger(lifeOf(object, absentTTL), granted)) return undefined;
     if (narrowed === undefined && (await mayExtend(context, object, deps))) return undefined;
     return `spec.ttl: at most ${granted.ttl} seconds are allowed; a longer TTL requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
@@ -186,8 +186,8 @@ async function faultOfLife(
 }
 
 /**
- * The TTL that a key gets at most whose maker has not asked for a life: one that comes out of another request, such as for a kubeconfig, and
- * that of a machine, which may never expire.
+ * The maximum TTL of keys that were requested without one: keys of other requests, such as for kubeconfigs, and keys of machines, which may never
+ * expire.
  */
 export async function grantedTTL(
   context: RequestContext,

@@ -1,5 +1,5 @@
-// The value of a key on its way to whoever needs it: into the Secret of spec.secretRef, or into the answer to a create. Whoever applies is
-// shown none, and is warned where nothing else receives it.
+// Delivers the value of a key: into the Secret of spec.secretRef, or in the response to a create. An apply does not return the value, and warns if
+// nothing else receives it.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -40,7 +40,7 @@ export const secretDelivery =
     return object;
   };
 
-/** A key whose value reaches nobody is none. */
+/** A key whose value was never delivered is useless. */
 async function deliverNew(write: ClientWrite, value: string, deps: SecretDeliveryDeps): Promise<void> {
   try {
     await deliverValue(keyIn(write.object), value, deps);

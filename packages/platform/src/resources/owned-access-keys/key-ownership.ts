@@ -13,7 +13,7 @@ import type { PlatformContext } from "../../authorization/platform-context.ts";
 export type KeyOwnershipDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer">;
 
 export type KeyOwnership = {
-  /** Undefined where the key belongs to nobody. */
+  /** Undefined if the key has no owner. */
   ownerOf(object: CachedObject): AccessKeyOwner | undefined;
   /** Whether the caller may do what it asks for with the key of this name and owner. */
   mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Awaitable<boolean>;

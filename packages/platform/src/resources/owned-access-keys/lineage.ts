@@ -1,4 +1,4 @@
-// Whose child a new access key is: told by the credential of the request, and by nothing that a client can write.
+// The parents of a new access key: they follow from the credential of the request, and not from anything that a client writes.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { keyNotFoundError } from "../../access-keys/access-key-authenticator.ts";
@@ -12,8 +12,8 @@ export const createsKeyDirectly = ({ info }: Pick<RequestContext, "info">): bool
   KEY_RESOURCES.includes(info.resource) && info.subresource === "";
 
 /**
- * The key that a request came in with; undefined for the server's own work. Throws ApiError 401 where it went meanwhile: without it
- * nobody could tell how far the request may reach.
+ * The key that a request came in with; undefined for the server's own work. Throws ApiError 401 if it was deleted meanwhile: without it the limits of
+ * the request are unknown.
  */
 export function keyOfRequest(
   { credential }: Pick<RequestContext, "credential">,
@@ -26,13 +26,13 @@ export function keyOfRequest(
 }
 
 /**
- * What a key makes that is narrowed, or that a trust rule issued for a while, never reaches further than it, nor lives longer. Keys that people
- * make for programs while they are signed in outlast the session, as those that they make with any other key of theirs.
+ * Keys that are created with a limited key, or with one that a trust rule issued, never have more permissions or a later expiration than it. Keys
+ * that people make for programs while they are signed in outlast the session, as those that they make with any other key of theirs.
  */
 export const bindsItsChildren = ({ restrictions, grant }: Pick<AccessKeyState, "restrictions" | "grant">): boolean =>
   restrictions !== undefined || (grant !== undefined && grant.login === undefined);
 
-/** A key dies with the narrowed key that made it; one that came out of any other request than a create of keys, with any key. */
+/** A key becomes invalid with the limited key that created it; one of another request than a create of keys, with any key. */
 export function parentsOf(
   context: Pick<RequestContext, "credential" | "info">,
   keys: Pick<AccessKeyIndex, "byId">,

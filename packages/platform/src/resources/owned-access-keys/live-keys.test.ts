@@ -1,10 +1,10 @@
-// A value that opens this server stands nowhere but in spec.key, whichever write would put it there and whoever has chosen it.
+// A valid value is only in spec.key, whichever write sets it and whoever chose it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
-/** Chosen by clients: nothing but the index tells it from other texts. */
+/** Chosen by clients: only the index distinguishes it from other texts. */
 const CHOSEN = "chosen/by~a=client:with-signs-in-it?42";
 const QUOTED = 'chosen\\by"a\\client"with-quotes-in-it-42';
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";

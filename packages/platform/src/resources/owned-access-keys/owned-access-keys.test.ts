@@ -269,7 +269,7 @@ describe("whose keys a caller sees", () => {
     });
     await patch({ spec: { displayName: "x" } }, { as: admin, name: "joes" });
     await patch({ spec: { displayName: "x" } }, { as: admin, name: "janes" });
-    // Somebody else's from now on: as good as deleted.
+    // It belongs to another owner from now on, as if it were deleted.
     await patch({ spec: { user: "joe" } }, { as: admin, name: "janes" });
     await server.send({
       method: "PATCH",

@@ -1,4 +1,4 @@
-// Shows every key with its last use, which is recorded beside it, and with the end of life that follows from that.
+// Adds the last use to every key, which is recorded beside it, and the expiration that follows from it.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";

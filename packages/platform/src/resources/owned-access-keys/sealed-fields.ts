@@ -40,7 +40,7 @@ export type SealedFieldsDeps = {
 
 export function accessKeySealedFields(deps: SealedFieldsDeps): SealedFields {
   return {
-    // Nobody owns the status either: it is the server's alone.
+    // The status has no field owner: only the server writes it.
     paths: [...SECRET_PATHS.map((path) => ["spec", ...path]), ["status"]],
     seal(object, previous, context, old) {
       const sealed = sealAccessKey(object, readSealedAccessKey(previous), old, context, deps);
@@ -88,8 +88,8 @@ function sealAccessKey(
 }
 
 /**
- * What a key goes back to beside itself. Throws ApiError 401 where the request came in with a value of the very key that is given another
- * meanwhile, since somebody else has it.
+ * The ancestors of a key without itself. Throws ApiError 401 if the request used a value of the same key that was replaced meanwhile because it was
+ * compromised.
  */
 export function othersOf(
   origins: readonly KeyOrigin[],

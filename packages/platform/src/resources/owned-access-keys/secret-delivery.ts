@@ -22,7 +22,7 @@ import { keyReference } from "./key-reference.ts";
 
 /** The member of the Secret's data where spec.secretRef names none. */
 const DEFAULT_MEMBER = "key";
-/** Others write the same Secret at the same time; more often than this nobody does. */
+/** Maximum number of retries for conflicts on the Secret. */
 const ATTEMPTS = 10;
 
 export type SecretDeliveryDeps = {
@@ -96,7 +96,7 @@ export async function checkDelivery(
 
 const notOurs = (target: Target): string => `${textOf(target)} exists, and was not created for this access key`;
 
-/** Writes a new value. Throws ApiErrors. A value that was replaced meanwhile is left to whoever set the newer one. */
+/** Writes a new value. Throws ApiErrors. A value that was replaced meanwhile is left to the writer of the newer one. */
 export async function deliverValue(
   { metadata, spec }: OwnedAccessKey,
   value: string,
@@ -118,7 +118,7 @@ export async function deliverValue(
   for (let attempt = 1; ; attempt++) {
     try {
       const secret = await readControlled(deps, resource, { metadata: place }, signal);
-      // After the Secret: whoever sets a newer value from here on changes the Secret after this, or makes the write below a conflict.
+      // After the Secret: a newer value from here on changes the Secret after this, or makes the write below a conflict.
       await lookup.refresh(signal);
       const found = keys.find(value);
       if (found?.uid !== uid || found.isRetiredValue === true) return;

@@ -63,12 +63,11 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
   const chosen = new WeakMap<RequestContext, { readonly value: string; readonly isTaken: boolean }>();
 
   /**
-   * Compares a value that somebody sets with those that there are and were, as long for any value: what is wrong with it besides is looked at
-   * later. Throws ApiError 429.
+   * Compares a chosen value with current and former ones, in the same time for any value; other errors in it are checked later. Throws ApiError 429.
    */
   const compare = async (object: OwnedAccessKey, context: RequestContext): Promise<void> => {
     const { key: value = "" } = object.spec ?? {};
-    // The server's own work brings values that nobody else knows.
+    // The server's own requests have generated values.
     if (value === "" || context.credential === undefined) return;
     comparisons.spend("chosen", context);
     const isHeld = keys.find(value) !== undefined;
@@ -179,7 +178,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
   };
 }
 
-/** What the write itself tells; whatever else there is to say follows a moment later. */
+/** Warnings of the write itself; the controller updates the rest later. */
 function withReadiness(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
@@ -268,7 +267,7 @@ function withoutSameKey(object: OwnedAccessKey, { keys, secrets }: AccessKeyStra
   return { ...object, spec };
 }
 
-/** For the garbage collector and for people: a key names those that it dies with as its owners, whatever its writer says of them. */
+/** For the garbage collector and for users: the owner references of a key are its parents, regardless of what clients write. */
 function withParents(
   metadata: ObjectMeta,
   parents: readonly AccessKeyState[],
@@ -279,7 +278,7 @@ function withParents(
   return { ...metadata, ownerReferences: [...others, ...parents.map((parent) => keyReference(parent, names))] };
 }
 
-/** Throws ApiError 403 where one of the keys that the rule dies with went this very moment. */
+/** Throws ApiError 403 if one of the rule's parents was deleted at this moment. */
 function parentsOfRule(
   issued: IssuedGrant | undefined,
   keys: Pick<AccessKeyIndex, "byUid">,
@@ -303,7 +302,7 @@ type KnownLife = {
   readonly issuedBy: NonNullable<OwnedAccessKey["status"]>["issuedBy"];
 };
 
-/** The status is the server's: what was written of it stays, and the end of life follows from the spec. */
+/** Only the server writes the status: stored parts are kept, and the expiration follows from the spec. */
 function withStatus(
   object: OwnedAccessKey,
   known: KnownLife,

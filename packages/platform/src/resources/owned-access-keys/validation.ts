@@ -45,7 +45,8 @@ export type ValidationDeps = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly secrets: Pick<AccessKeySecrets, "format">;
-  /** Whether a text is a value that somebody chose for a key of the caller's; undefined where nobody has chosen one. Of other people's keys nothing is told, so that no text can be tried for being one. */
+  /** Whether a text is a chosen value of one of the caller's keys; undefined if there are no chosen values. Nothing is revealed about other users'
+   * keys, so that texts cannot be tested for being one. */
   readonly isOwnValue: ((text: string) => boolean) | undefined;
   /** Whether another key has the value that is set, or had it. */
   readonly isTaken: boolean;
@@ -184,7 +185,7 @@ function validateKey(
   if (!/^[!-~]+$/.test(key)) {
     return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
   }
-  // So a value that the server once made comes back for nobody, although those of keys that are gone are not remembered.
+  // So a generated value can never be set again, although values of deleted keys are not remembered.
   if (isOfServer && isChosen) return [invalidError("spec.key", HIDDEN, MADE_BY_SERVER)];
   // One text for both: it must not reveal whether a value is in use or only weak.
   return isTaken || estimateEntropy(key) < MIN_ENTROPY_BITS ? [unfitKeyError()] : [];

@@ -80,5 +80,5 @@ export function* namedInScope(
   }
 }
 
-/** A star stands for all there are, be it none. */
+/** A star matches all objects, even if there are none. */
 const isOne = (name: string): boolean => name !== "" && name !== "*";

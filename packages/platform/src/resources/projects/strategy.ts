@@ -65,7 +65,7 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
     await checkLimits(project, undefined, context, deps);
     const caller = callerAsOwner(context.user, deps);
     const owner = project.spec?.owner ?? caller;
-    // Who may create projects owns what it creates; everybody else it lets in is checked.
+    // The creator of a project becomes its owner; other members and owners are checked.
     await deps.checkMembership(equalJson(owner, caller) ? withoutOwner(project) : project, undefined, context);
     return withFinalizer(
       {

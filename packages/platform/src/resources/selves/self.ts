@@ -10,7 +10,7 @@ const named = {
 };
 
 const WITHOUT_EFFECT = "For compatibility. Not returned by this server.";
-/** Of somebody: users have values in some of them. */
+/** Fields of a user; only some have values. */
 const entity = {
   ...named,
   icon: s.string().describe(WITHOUT_EFFECT),

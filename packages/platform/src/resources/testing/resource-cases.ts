@@ -1,4 +1,4 @@
-// What the suite of every resource is told of the resources that the platform registers. A new resource needs its line in RESOURCE_CASES.
+// Parameters of the resource suite for the resources of the platform. A new resource needs its line in RESOURCE_CASES.
 
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

@@ -261,7 +261,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     return body;
   }
 
-  /** Waits for an object to look as it should; the cache tells of every change. */
+  /** Waits for an object to look as it should; checked at every change in the cache. */
   async function eventually<T>(read: () => T | undefined | false): Promise<T> {
     for (;;) {
       const value = read();

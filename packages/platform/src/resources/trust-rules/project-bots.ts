@@ -20,8 +20,8 @@ export type ProjectBotsDeps = {
 };
 
 /**
- * True for who could make the bot an administrator of the project, and may do in the project all that the bot may. People are nobody's
- * but their own: what a job does is not to stand in the audit log under the name of somebody who knows nothing of it.
+ * True for who could make the bot an administrator of the project, and may do in the project all that the bot may. Only bots: the audit log must not
+ * show requests of a job under the name of a person who does not know about it.
  */
 export async function mayUseBot(
   name: string,

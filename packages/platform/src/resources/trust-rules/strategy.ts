@@ -1,4 +1,4 @@
-// What happens to a trust rule on its way into the store: nobody writes one that gives more than they may give themselves.
+// Strategy of trust rules: you cannot write one that grants more than you may grant yourself.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -50,7 +50,7 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
     const restrictions = restrictionsOf(jsonOf({ scope, rules }), restrictionNames(names.name));
     if (project !== undefined && !isWithin(restrictions, projectBounds(project)))
       throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
-    // What it stands for: any number of such keys.
+    // Template of the keys that the rule issues.
     const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;
     const fault = await faultOfGiver(context, given, undefined, deps, async () =>
       project === undefined ? false : await mayUseBot(user, project, context, deps),
@@ -77,7 +77,7 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
   };
 }
 
-/** What a rule goes back to: as a key that its writer makes would. */
+/** The parents of a rule: the same as for a key that its writer creates. */
 export function trustRuleSealedFields({ keys, directory, names }: TrustRuleStrategyDeps): SealedFields {
   return {
     paths: [],
@@ -92,7 +92,7 @@ export function trustRuleSealedFields({ keys, directory, names }: TrustRuleStrat
       return {
         object,
         sealed: writeSealedTrustRule({
-          // A rule that was somebody else's in part stays so: only one that is made anew goes back to its maker alone.
+          // A rule keeps its former parents at an update: only a new rule has only its creator's.
           origins: merged(known.origins, originsOf(context, keys)),
           parents: [...new Set([...known.parents, ...(writer && bindsItsChildren(writer) ? [writer.uid] : [])])],
           userUid: isSameUser ? known.userUid : directory.user(rule.spec.user)?.uid,

@@ -54,13 +54,13 @@ export const users = (deps: UsersDeps): ResourceDefinition =>
     ],
     // The registry gives a strategy only objects that its schema has checked.
     strategy: userStrategy(deps) as Strategy,
-    // Nothing is hidden; the status is nobody's to own.
+    // Nothing is hidden; the status has no field owner.
     sealed: { paths: [["status"]], seal: (object, previous) => ({ object, sealed: previous }) },
     visibility: deps.visibility,
     present: presentTeams(deps.directory),
   });
 
-/** When that last changed nobody has written down. */
+/** The time of the last change is not recorded. */
 const readyCondition = (user: KubeObject): Condition =>
   // The store holds no other kind under this resource.
   (user as User).spec?.disabled === true

@@ -1,4 +1,4 @@
-// Users and teams: what is shown, and what nobody may give.
+// Users and teams: what is shown, and what cannot be granted.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/t
 import { testUser } from "../../testing/request-context.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
-/** May write users, by roles that are not asked here, but impersonate nobody. */
+/** May write users, but not impersonate any. */
 const clerk = testUser("clerk", ["staff"]);
 
 let server: AccessKeyServer;

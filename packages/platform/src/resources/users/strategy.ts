@@ -72,7 +72,7 @@ async function checkGivenRights(
 
   const subject = subjectOf(user);
   const isNewSubject = old === undefined ? subject !== name : subject !== subjectOf(old);
-  // Who is nobody's user yet and makes itself one comes to what is given to that user.
+  // A caller without a user who creates one for itself gains the permissions of that user.
   const takesOver = isNewSubject || (old === undefined && subject === context.user.name);
   if (takesOver && !(await mayImpersonate({ kind: "subject", name: subject }, context, { authorizer, names }))) {
     throw refuse(`you may not impersonate the subject ${JSON.stringify(subject)}`);

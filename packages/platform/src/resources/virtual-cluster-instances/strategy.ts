@@ -146,7 +146,7 @@ const validatePlaced = (
     isOptional: isRunByOthers(instance),
   });
 
-/** Whoever is no longer run by others has to be somewhere: that it is in no cluster is the one thing that can change. */
+/** An instance that is no longer external needs a cluster: only an empty cluster reference can be changed. */
 async function validateStaying(
   instance: VirtualClusterInstance,
   old: VirtualClusterInstance,

@@ -93,7 +93,7 @@ export const rotate = (deps: RotateDeps): Subresource => {
       const errors = validate(spec);
       if (errors.length > 0) throw invalidObjectError(kind, context.info.name, errors);
       const object = await visibleKey(context, ownKeys());
-      // As for an update that sets spec.key: nobody gets hold of a value that they could not have set themselves.
+      // As for an update that sets spec.key: the same permissions are needed.
       const wanted = withKey(object, secrets.generate());
       await checkCreator(context, wanted, object, deps);
       await checkDelivery(context, object, deps);

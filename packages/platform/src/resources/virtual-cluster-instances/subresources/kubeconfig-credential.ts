@@ -23,7 +23,7 @@ import type { Requester } from "./requester.ts";
 export type CredentialDeps = {
   readonly names: PlatformNames;
   readonly mintAccessKey: MintAccessKey;
-  /** As whom a user appears inside a virtual cluster. */
+  /** The identity of a user inside a virtual cluster. */
   readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
@@ -37,7 +37,7 @@ export type GrantedCredential = {
   readonly notAfter: number | undefined;
 };
 
-/** A new access key of the requester's, which dies with the key that asked. */
+/** A new access key of the requester, which becomes invalid with the key of the request. */
 export async function grantToken(
   { ttlSeconds, isReadOnly }: KubeconfigRequest,
   { owner, groups, parent }: Requester,
@@ -64,8 +64,7 @@ export async function grantToken(
 }
 
 /**
- * A certificate that names the requester and its roles inside. It ends with the key that asked at the latest: nothing that is made
- * with a key lives longer than it.
+ * A certificate that names the requester and its roles inside. It expires with the key of the request at the latest.
  */
 export async function grantCertificate(
   { ttlSeconds, certificateRequest, isReadOnly }: KubeconfigRequest,
@@ -159,7 +158,7 @@ const CORE = [
 const GROUPS = ["apps", "autoscaling", "batch", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io", "policy"];
 const INSIDE = { requestTargets: ["ProjectVirtualCluster"] as const };
 
-/** For `spec.rules` of the key. Each group stands for itself: those of custom resources may hold anything. */
+/** For `spec.rules` of the key. Groups are compared one by one: groups of custom resources may contain anything. */
 const VIEW_RULES: NonNullable<AccessKeySpec["rules"]> = [
   {
     ...INSIDE,

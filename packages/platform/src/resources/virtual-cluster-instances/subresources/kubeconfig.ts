@@ -28,7 +28,7 @@ export type KubeconfigDeps = RequesterDeps &
   CredentialDeps & {
     readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
     readonly backends: BackendRegistry;
-    /** Told the kind of the credential in each kubeconfig. Default: nobody. */
+    /** Called with the kind of the credential in each kubeconfig. Default: none. */
     readonly onKubeconfigIssued?: (kind: "token" | "certificate") => void;
   };
 

@@ -1,4 +1,4 @@
-// Who asks for a kubeconfig: the owner of the key that is made for it, or the subject of the certificate.
+// The requester of a kubeconfig: the owner of the new key, or the subject of the certificate.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -25,7 +25,7 @@ export type Requester = {
   readonly owner: AccessKeyOwner;
   /** Groups of the key beside those of its owner. */
   readonly groups: readonly string[];
-  /** The key that asks; undefined for a caller that came in by other means. */
+  /** The key of the request; undefined for other credentials. */
   readonly parent: AccessKeyState | undefined;
 };
 
@@ -43,7 +43,7 @@ export async function authorizedRequester(context: RequestContext, deps: Request
   const parent = credential === undefined ? undefined : deps.keys.byId(credential.id);
   const owner = ownerOfCaller(user, deps.directory, deps.names);
   if (parent === undefined || !sameOwner(parent.owner, owner)) {
-    // Impersonation: whoever is impersonated owns the key, but nobody gets out of a scope in that way.
+    // With impersonation, the impersonated user owns the key; the scope still applies.
     if (parent?.restrictions !== undefined) {
       throw refusal(context, "a scoped access key can request kubeconfigs only for its own owner");
     }
