@@ -1,6 +1,6 @@
-// Who gets how much of the server at once. Every request that is worked on holds a place; places are shared out so that nobody who asks
-// for many keeps them from others, and revocations and administrators have places of their own.
-// Source: the idea of k8s.io/apiserver/pkg/util/flowcontrol (priority levels, fair queues), with max-min shares instead of shuffle sharding
+// Who gets how much of the server at once. Every request in progress holds a place. Places are shared fairly between users, and revocations and
+// administrators have reserved places. Source: the idea of k8s.io/apiserver/pkg/util/flowcontrol (priority levels, fair queues), with max-min shares
+// instead of shuffle sharding
 
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { createTurn, type Turn } from "./turn.ts";
@@ -64,7 +64,7 @@ export type Place = Disposable;
 export type FairShares = {
   /** At once, where there is a place; else when one is given back. Rejects with NoPlaceError, or with the signal's reason. */
   take(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
-  /** A place for more work on a request that was begun: it may wait for a turn, and is never refused. */
+  /** A place for more work on a request in progress: it may wait for a turn, and is never refused. */
   takeAgain(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
   /** Memory for a body; `giveUp` is called when it has to make way for others'. */
   body(claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount;
@@ -106,7 +106,7 @@ export function createFairShares(
   >;
   const bodies = createBodyMemory(limits);
   let isStepping = false;
-  /** Whose turn it is: a lane in which somebody always waits for work must not keep the others from theirs. */
+  /** Round-robin between lanes: a lane with a permanent queue must not starve the others. */
   let nextLane = 0;
 
   const step = (): void => {
@@ -118,7 +118,7 @@ export function createFairShares(
       const lane = LANES[nextLane] ?? "urgent";
       nextLane = (nextLane + 1) % LANES.length;
       if (!lanes[lane].grantNext()) continue;
-      // The work of whoever got the place runs first, so that the time it takes is known.
+      // The request that got the place runs first, so that its time is known.
       queueMicrotask(() => process.nextTick(step));
       return;
     }
@@ -208,18 +208,18 @@ class HeldPlace implements Disposable {
   }
 }
 
-/** Who may have the next place, and which of what waits it is. */
+/** The next user to get a place, and the index of its waiting request. */
 type Next = { readonly user: string; readonly state: UserState; readonly at: number };
 
 /**
- * The places of one lane. Those with a credential and those without take turns; among them whoever holds least comes first, and of these
- * whoever came first.
+ * The places of one lane. Users with and without a credential take turns; of each, the one with the fewest places comes first, then the one that
+ * waits longest.
  */
 class LaneState {
   readonly #places: number;
   readonly #perUser: number;
   readonly #perKey: number;
-  /** Those who hold or wait for something; whoever was served last stands last. */
+  /** Users with places or waiting requests, the most recently served one last. */
   readonly #users = new Map<string, UserState>();
   #isStrangersTurn = false;
   taken = 0;
@@ -231,7 +231,7 @@ class LaneState {
     this.#perKey = shareOf(this.#places, keyShare);
   }
 
-  /** Nobody passes others who wait, but for those of the same user whose key has its share. */
+  /** Requests are served in order, except for those of a user's key that has its share. */
   isFree({ user, key }: Claimant): boolean {
     if (this.taken >= this.#places) return false;
     const state = this.#users.get(user);
@@ -281,7 +281,7 @@ class LaneState {
     this.#forget(user, state);
   }
 
-  /** False where nobody waits who may have a place. */
+  /** False if no waiting request may have a place. */
   grantNext(): boolean {
     if (this.waiting === 0 || this.taken >= this.#places) return false;
     let known: Next | undefined;
@@ -327,7 +327,7 @@ const shareOf = (whole: number, share: number): number => Math.max(1, Math.ceil(
 
 type Body = { readonly claimant: Claimant; bytes: number; readonly giveUp: (error: NoPlaceError) => void };
 
-/** A user or key beyond its share is refused; where all bodies are too much together, the largest of whoever holds most gives way. */
+/** A user or key beyond its share is refused; if all bodies together are too large, the largest request of the largest user is refused. */
 function createBodyMemory({ bodyBytes, userShare, keyShare }: FairShareLimits) {
   const bodies = new Set<Body>();
   const users = new Map<string, number>();

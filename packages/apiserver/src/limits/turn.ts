@@ -38,9 +38,9 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
   };
 }
 
-// In which order requests are begun that arrive faster than they are worked on: one of each client after the other, and for so long at a
-// time that connections are looked after in between. Clients that nobody knows yet have every second turn between them: strangers can come from
-// any number of addresses, and a known client waits for one of them at most.
+// The order in which requests start that arrive faster than they are processed: round-robin by client, in slices short enough to serve connections in
+// between. Clients that nobody knows yet have every second turn between them: strangers can come from any number of addresses, and a known client
+// waits for one of them at most.
 
 export type Arriving = {
   /** Who or where: requests of the same client wait for each other. */
@@ -50,13 +50,13 @@ export type Arriving = {
 };
 
 export type Arrivals = {
-  /** Calls `begin` soon: what the client takes back in the same moment need not be begun. */
+  /** Calls `begin` soon: requests that the client cancels at the same moment do not start. */
   add(arriving: Arriving, begin: () => void): void;
   /** The same, but at once where there is time for it. */
   addAtOnce(arriving: Arriving, begin: () => void): void;
 };
 
-/** What waits of each client; whoever was served last stands last. */
+/** Waiting requests by client; the most recently served client is last. */
 type Crowd = Map<string, (() => void)[]>;
 
 export function createArrivals(turn: Turn): Arrivals {
@@ -74,7 +74,7 @@ export function createArrivals(turn: Turn): Arrivals {
     const crowd = strangers.size > 0 && (isStrangersTurn || known.size === 0) ? strangers : known;
     isStrangersTurn = crowd === known;
     const begin = takeFirst(crowd);
-    // What the request does before it first waits runs before the next is begun, so that the time it takes is known.
+    // The request runs until it first waits before the next one starts, so that its time is known.
     if (!isEmpty()) queueMicrotask(() => process.nextTick(step));
     begin?.();
   };
@@ -125,7 +125,7 @@ export const LONG_WORK_BYTES = 16 * 1024;
 const PART_MS = 4;
 
 export function createLongWork(clock: Pick<Clock, "elapsed">, threads?: WorkThreads): LongWork {
-  /** Whoever had a turn last stands last. */
+  /** The client with the most recent turn is last. */
   const waiting = new Map<string, (() => void)[]>();
   const next = (): void => {
     for (const [client, begins] of waiting) {
