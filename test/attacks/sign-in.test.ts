@@ -557,7 +557,7 @@ describe("the audit log", () => {
     [
       "an error of the provider",
       () => signInWith({ error: "access_denied" }),
-      "the identity provider said access_denied",
+      "the identity provider responded: access_denied",
     ],
     [
       "a user who is there",

@@ -67,7 +67,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
     const empty = await doctor(file("nothing"), storeOf([endpoint]));
     expect(empty.of("etcd").at(-1)).toMatchObject({
       status: "warning",
-      message: expect.stringContaining("nothing lies below /postern"),
+      message: expect.stringContaining("there is nothing below /postern"),
     });
     {
       await using other = await openEtcdStorage({ endpoints: [endpoint], prefix: "/others" });

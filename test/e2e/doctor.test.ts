@@ -204,7 +204,7 @@ describe("a database file", () => {
     await expectFault("store", /postern\.db is damaged/, dataDir);
   });
 
-  it("of a newer release, or of another program", async () => {
+  it("of a newer release, or of another application", async () => {
     const dataDir = soundCopy();
     withDatabase(join(dataDir, "postern.db"), "PRAGMA user_version = 99");
     await expectFault("store", /schema version 99, this release knows up to \d/, dataDir);

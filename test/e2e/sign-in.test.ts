@@ -161,7 +161,7 @@ test("a command line signs in with the browser of its machine", async () => {
   // Nothing is given before somebody agrees.
   expect(await loginsOf(sub)).toEqual([]);
   await page.click("button:has-text('Allow')");
-  await page.waitForSelector("text=The command line goes on");
+  await page.waitForSelector("text=You are signed in on the command line");
   expect(await cli.ended).toBe(0);
   expect(await whoAmI(home)).toMatchObject({ user: { name: sub }, accessKeyType: "Login" });
   await succeed(tool("env", [`HOME=${home}`, process.execPath, ENTRY, "logout"]));
@@ -197,7 +197,7 @@ test("a command line signs in with a code on another device", async () => {
   await page.waitForURL("**/login/confirm");
   expect(await page.textContent("main")).toContain(`It shows the code ${code}`);
   await page.click("button:has-text('Allow')");
-  await page.waitForSelector("text=The command line goes on");
+  await page.waitForSelector("text=You are signed in on the command line");
   expect(await cli.ended).toBe(0);
   expect(await whoAmI(home)).toMatchObject({ user: { name: sub }, accessKeyType: "Login" });
 });

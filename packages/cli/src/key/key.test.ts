@@ -160,7 +160,7 @@ describe("postern key", () => {
       `postern: ${message} (401): check the credential in the kubeconfig\n`,
     );
     server.respond((_, response) => sendJson(response, { groups: [{ name: "apps" }] }));
-    expect((await runCommand(["key", "list"], environment)).stderr).toMatch(/no Postern.*address/);
+    expect((await runCommand(["key", "list"], environment)).stderr).toMatch(/not Postern.*address/);
     expect((await runCommand(["key", "list"], { KUBECONFIG: "/nowhere" })).stderr).toMatch(
       /no kubeconfig found in \/nowhere/,
     );
