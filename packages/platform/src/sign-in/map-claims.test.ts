@@ -60,7 +60,7 @@ it.each([
   [{}, { preferred_username: "admin " }, "not seen"],
   [{}, { preferred_username: "a\nb" }, "not seen"],
   [{}, { preferred_username: "a\ud800" }, "not seen"],
-  [named({ expression: "claims.absent" }), {}, "do not give your username"],
+  [named({ expression: "claims.absent" }), {}, "have no username"],
   [{ allowedGroups: ["idp:ops"] }, { groups: ["ops2"] }, "none of the groups"],
   [{ claimValidationRules: [{ claim: "hd", requiredValue: "x" }] }, { hd: "y" }, "do not allow you to sign in"],
   [{ claimValidationRules: [{ expression: "claims.hd == 'x'", message: "only x" }] }, {}, "only x"],
