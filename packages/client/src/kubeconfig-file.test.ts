@@ -81,6 +81,6 @@ describe("kubeconfig files", () => {
   it("wait for kubectl's lock, and name it when it stays", async () => {
     const file = join(directory, "locked");
     writeFileSync(`${file}.lock`, "");
-    await expect(changeKubeconfigFile(file, () => "")).rejects.toThrow(`${file}.lock is there`);
+    await expect(changeKubeconfigFile(file, () => "")).rejects.toThrow(`${file}.lock exists`);
   }, 20_000);
 });

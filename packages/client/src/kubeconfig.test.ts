@@ -87,7 +87,7 @@ describe("a kubeconfig", () => {
     [
       "an exec plugin",
       { path: write("exec", config("exec: {command: sh}")) },
-      /signs in by exec, which is not supported/,
+      /authenticates with exec, which is not supported/,
     ],
     ["no server", { path: write("noserver", config("token: x", "server: ''")) }, /no cluster with a server/],
   ])("is refused with %s", async (_, options, message) => {
