@@ -64,7 +64,6 @@ describe("bad input", () => {
 
   it.each<[title: string, head: { path: string; headers?: Record<string, string | string[]> }, status: number]>([
     ["a path of many segments", { path: "/a".repeat(10_000) }, 414],
-    ["a target that is long", { path: `/?a=${"b".repeat(500_000)}` }, 414],
     ["a query of many parameters", { path: `/?${"a&".repeat(20_000)}` }, 414],
     ["a header of many items", { path: "/", headers: { accept: "a/b,".repeat(20_000) } }, 431],
     ["a header that comes many times", { path: "/", headers: { x: Array<string>(20).fill("y".repeat(4_000)) } }, 431],

@@ -51,10 +51,9 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): void {
 }
 
 /**
- * What a head may consist of, though it may have a mebibyte (see TransportLimits): all that reads one costs something for each segment, parameter
- * and item, before it is known who asks. Arguments of exec are parameters, selectors of 70 kB are real: one may have 128 KiB, encoded three times that.
+ * Parts of a head, which as a whole may have a mebibyte as Go's (see TransportLimits). Each segment, parameter and item costs something before it
+ * is known who asks; one long parameter does not, and selectors are long. Each argument of exec is a parameter.
  */
-const MAX_TARGET_LENGTH = 400 * 1024;
 const MAX_PATH_LENGTH = 16 * 1024;
 const MAX_PARAMETERS = 5_000;
 const MAX_HEADER_LENGTH = 64 * 1024;
@@ -72,7 +71,7 @@ function refusalOfLength({ target, headers }: Exchange): ApiResponse | undefined
 
 function isTooLong(target: string): boolean {
   const at = target.indexOf("?");
-  if (target.length > MAX_TARGET_LENGTH || at < 0 || at > MAX_PATH_LENGTH) return true;
+  if (at < 0 || at > MAX_PATH_LENGTH) return true;
   let parameters = 1;
   for (let next = target.indexOf("&", at); next >= 0; next = target.indexOf("&", next + 1)) parameters++;
   return parameters > MAX_PARAMETERS;
