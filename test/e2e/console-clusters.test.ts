@@ -133,6 +133,26 @@ test("a member of a project is offered no more than they may do", async () => {
   await hers.context().close();
 });
 
+test("the way to a new virtual cluster is shown to a person who may create one in a project of theirs", async () => {
+  const hers = await served.openAs(jane, "/");
+  const reviewed = () =>
+    hers.waitForResponse((response) =>
+      /"create".*"virtualclusterinstances".*"p-default"/.test(response.request().postData() ?? ""),
+    );
+  const create = hers.getByRole("link", { name: "New virtual cluster" });
+  const viewer = reviewed();
+  await hers.getByRole("navigation").getByRole("link", { name: "Virtual clusters" }).click();
+  expect((await (await viewer).json()).status.allowed).toBe(false);
+  await hers.getByRole("link", { name: "demo" }).waitFor();
+  expect(await create.count()).toBe(0);
+  const patch = { spec: { members: [{ kind: "User", name: "jane", clusterRole: "postern:project-admin" }] } };
+  await served.platform.send({ method: "PATCH", path: "projects/default", body: patch });
+  await hers.reload();
+  await create.click();
+  await hers.getByRole("heading", { level: 1, name: "New virtual cluster" }).waitFor();
+  await hers.context().close();
+});
+
 test("somebody signs out everywhere, and their programs go on", async () => {
   const [first, second] = [await served.openAs(jane, "/profile"), await served.openAs(jane, "/keys")];
   await first.getByRole("button", { name: "End the session" }).first().waitFor();

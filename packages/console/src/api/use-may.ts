@@ -1,6 +1,7 @@
 // What the person may do, asked of the server: views guess no rights.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { ApiClient } from "@postern/client/api-client";
 import { useQuery } from "@tanstack/react-query";
 import { settings } from "../settings.ts";
 import { t } from "../texts/text.tsx";
@@ -32,29 +33,58 @@ export type Right = {
 /** One SelfSubjectAccessReview. Its answer is kept for half a minute. */
 export function useMay(wish: Wish): Right {
   const { client } = useApi();
+  const { data } = useQuery({
+    queryKey: ["may", wish],
+    queryFn: ({ signal }) => review(client, wish, signal),
+    staleTime: FRESH_MS,
+  });
+  return rightOf(wish, data);
+}
+
+/** Whether one of `namespaces` would let it, or all of them would: as many reviews, one after the other, as it takes to know. */
+export function useMaySomewhere(wish: Omit<ResourceWish, "namespace">, namespaces: readonly string[]): Right {
+  const { client } = useApi();
+  const { data } = useQuery({
+    queryKey: ["may", wish, namespaces],
+    async queryFn({ signal }) {
+      const everywhere = await review(client, wish, signal);
+      if (everywhere.allowed) return everywhere;
+      for (const namespace of namespaces) {
+        const there = await review(client, { ...wish, namespace }, signal);
+        if (there.allowed) return there;
+      }
+      return everywhere;
+    },
+    staleTime: FRESH_MS,
+  });
+  return rightOf(wish, data);
+}
+
+const FRESH_MS = 30_000;
+
+type Verdict = { readonly allowed: boolean; readonly reason?: string };
+
+async function review(client: ApiClient, wish: Wish, signal: AbortSignal): Promise<Verdict> {
   const spec: JsonObject =
     "path" in wish
       ? { nonResourceAttributes: { ...wish } }
       : { resourceAttributes: { group: settings.managementGroup, ...wish } };
-  const { data } = useQuery({
-    queryKey: ["may", spec],
-    async queryFn({ signal }) {
-      const answer = (await client.request({
-        method: "POST",
-        path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-        body: {
-          apiVersion: "authorization.k8s.io/v1",
-          kind: "SelfSubjectAccessReview",
-          spec,
-        },
-        signal,
-      })) as { readonly status: { readonly allowed: boolean; readonly reason?: string } };
-      return answer.status;
+  const answer = (await client.request({
+    method: "POST",
+    path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    body: {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec,
     },
-    staleTime: 30_000,
-  });
-  const isAllowed = data?.allowed === true;
-  return { isAllowed, isKnown: data !== undefined, reason: isAllowed ? "" : data?.reason || wordsOf(wish) };
+    signal,
+  })) as { readonly status: Verdict };
+  return answer.status;
+}
+
+function rightOf(wish: Wish, verdict: Verdict | undefined): Right {
+  const isAllowed = verdict?.allowed === true;
+  return { isAllowed, isKnown: verdict !== undefined, reason: isAllowed ? "" : verdict?.reason || wordsOf(wish) };
 }
 
 /** Such as: you need permission to update virtualclusterinstances/demo. */

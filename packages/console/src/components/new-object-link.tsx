@@ -2,12 +2,19 @@
 
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useMay } from "../api/use-may.ts";
+import { useMaySomewhere } from "../api/use-may.ts";
 
-/** Left out where the person may not create one. */
-export function NewObjectLink(props: { readonly to: string; readonly resource: string; readonly label: string }) {
-  const { to, resource, label } = props;
-  const right = useMay({ verb: "create", resource });
+const NONE: readonly string[] = [];
+
+/** Left out where the person may not create one, be it in one of `namespaces`, which the objects of some resources are in. */
+export function NewObjectLink(props: {
+  readonly to: string;
+  readonly resource: string;
+  readonly label: string;
+  readonly namespaces?: readonly string[];
+}) {
+  const { to, resource, label, namespaces = NONE } = props;
+  const right = useMaySomewhere({ verb: "create", resource }, namespaces);
   if (!right.isAllowed) return null;
   return (
     <Link to={to} className="button primary">

@@ -1,15 +1,16 @@
 // All virtual clusters that the person sees.
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Download, Plus } from "lucide-react";
+import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
-import { nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
+import { nameOf, PROJECTS, type Project, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
+import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { Button, EmptyState, PageHead, Time } from "../../components/ui.tsx";
-import { projectOf } from "../../settings.ts";
+import { namespaceOf, projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
@@ -20,6 +21,11 @@ const titleOf = (cluster: VirtualCluster): string => cluster.spec?.displayName |
 export function ClustersPage() {
   const list = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
   const { items } = list;
+  const projects = useLive<Project>(PROJECTS);
+  const namespaces = useMemo(
+    () => projects.items.map((project) => namespaceOf(nameOf(project))).sort(),
+    [projects.items],
+  );
   const { q = "" } = useSearch({ strict: false }) as { readonly q?: string };
   const navigate = useNavigate({ from: "/clusters" });
   const [chosen, setChosen] = useState<VirtualCluster>();
@@ -38,10 +44,12 @@ export function ClustersPage() {
         title={t("clusters.title")}
         lead={t("clusters.lead")}
         actions={
-          <Link to="/new/virtual-cluster" className="button primary">
-            <Plus aria-hidden="true" />
-            {t("cluster.new")}
-          </Link>
+          <NewObjectLink
+            to="/new/virtual-cluster"
+            resource="virtualclusterinstances"
+            label={t("cluster.new")}
+            namespaces={namespaces}
+          />
         }
       />
       <LiveTable
