@@ -415,7 +415,7 @@ describe("a mutating webhook", () => {
       expect(await refusal(create("x"))).toMatchObject({ code: 500, message: expect.stringMatching(why) });
     };
     await fails(patching({ op: "remove", path: "/data/nothing" }), /^Internal error occurred: /);
-    await fails(patching({ op: "add", path: "/data", value: "text" }), /its patch makes what is no ConfigMap/);
+    await fails(patching({ op: "add", path: "/data", value: "text" }), /its patch results in no valid ConfigMap/);
     await fails(
       patching({
         op: "add",

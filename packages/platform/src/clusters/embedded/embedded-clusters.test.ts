@@ -61,7 +61,7 @@ describe("the life of embedded virtual clusters", () => {
       expect(everything).not.toContain(line);
     }
     await using stranger = await createEmbeddedHost(storage, 8);
-    await expect(stranger.clusters.open("one")).rejects.toThrow("cannot be opened");
+    await expect(stranger.clusters.open("one")).rejects.toThrow("cannot be decrypted");
   });
 
   it("does not open a record that was put in the place of another", async () => {
@@ -72,7 +72,7 @@ describe("the life of embedded virtual clusters", () => {
     const of = (uid: string) => `/registry/${virtualClusterComposition(uid)}/internal/certificate-authority`;
     const [one, two] = [await host.storage.get(of("one")), await host.storage.get(of("two"))];
     await host.storage.update(of("two"), one!.value, two!.revision);
-    await expect(host.clusters.open("two")).rejects.toThrow("cannot be opened");
+    await expect(host.clusters.open("two")).rejects.toThrow("cannot be decrypted");
   });
 
   it("security book 11: ends with nothing left, so that nobody after it inherits anything", async () => {

@@ -81,7 +81,7 @@ describe("a cluster trust rule (security book 12)", () => {
 
   it("warns of keys that are not narrowed", async () => {
     const { warnings } = await platform.send({ path: "clustertrustrules", body: rule({ user: "bot" }) });
-    expect(warnings).toEqual([expect.stringContaining("spec.scope: absent")]);
+    expect(warnings).toEqual([expect.stringContaining("spec.scope: unset")]);
   });
 
   it("takes the right to write it", async () => {
