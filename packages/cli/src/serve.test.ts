@@ -146,7 +146,7 @@ describe("postern serve", () => {
       "an address of another machine",
       ["--bind-address", "192.0.2.1", "--secure-port", "0"],
       {},
-      /192\.0\.2\.1 is no address of this machine.*--bind-address/,
+      /192\.0\.2\.1 is not an address of this machine.*--bind-address/,
     ],
   ])("refuses %s in one line, with code 1", async (_, args, environment, message) => {
     const serve = startServe(args, environment);
