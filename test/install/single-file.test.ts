@@ -37,4 +37,5 @@ it("serves the tour from one file", async () => {
   expect(version).toMatchObject({ node: "v24.21.0", commit: expect.stringMatching(/^([0-9a-f]{40})?$/) });
   // A hundred megabytes of Node are nothing to look through for secrets.
   rmSync(program);
-});
+  // It writes, copies and reads the hundred megabytes several times.
+}, 180_000);
