@@ -8,7 +8,7 @@ import type { CommandContext } from "./command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
 import { listAt, objectAt, textAt } from "./json-members.ts";
 import { withNamespacePrefixOption } from "./namespace-prefix-option.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
+import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
 import { cellText, printRows } from "./print-table.ts";
 import { askWhoAmI } from "./self.ts";
 import { UsageError } from "./usage-error.ts";
@@ -56,7 +56,7 @@ export function createCredentialsCommand(context: CommandContext): Command {
     );
 
   const credentials = new Command("credentials").description("list and revoke access keys and certificates");
-  for (const command of [withOutputOption(list, ["text", "json", "yaml", "name"]), revoke]) {
+  for (const command of [withOutputOption(list, LIST_FORMATS), revoke]) {
     credentials.addCommand(withConnectionOptions(withSubjectOptions(command)));
   }
   return credentials;

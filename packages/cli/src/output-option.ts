@@ -5,17 +5,21 @@ import { type Command, Option } from "commander";
 import { stringify } from "yaml";
 import type { CommandContext } from "./command-context.ts";
 
-export type OutputFormat = "text" | "json" | "yaml" | "name";
+export type OutputFormat = "text" | "table" | "json" | "yaml" | "name";
 export type OutputFlags = { readonly output: OutputFormat };
 
-/** `name` is for commands whose results have names. */
+/** Of commands that list. */
+export const LIST_FORMATS: readonly OutputFormat[] = ["table", "json", "yaml", "name"];
+
+/** The first format is the default. `name` is for commands whose results have names. */
 export const withOutputOption = (
   command: Command,
   formats: readonly OutputFormat[] = ["text", "json", "yaml"],
-): Command => command.addOption(new Option("-o, --output <format>", "output format").choices(formats).default("text"));
+): Command =>
+  command.addOption(new Option("-o, --output <format>", "output format").choices(formats).default(formats[0]));
 
 /**
- * Whether the format is one for programs: then the value is printed, or, one a line, the names in it. `text` is left to the command.
+ * Whether the format is one for programs: then the value is printed, or, one a line, the names in it. The others are left to the command.
  */
 export function writeAs(
   { output }: OutputFlags,
@@ -26,5 +30,5 @@ export function writeAs(
   if (output === "json") stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
   else if (output === "yaml") stdout.write(stringify(value, { lineWidth: 0 }));
   else if (output === "name") for (const name of names) stdout.write(`${name}\n`);
-  return output !== "text";
+  return output !== "text" && output !== "table";
 }

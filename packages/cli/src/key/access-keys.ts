@@ -17,6 +17,7 @@ export type OwnedAccessKey = KubeObject & {
     readonly type?: string;
     readonly disabled?: boolean;
     readonly scope?: JsonObject;
+    readonly rules?: readonly JsonObject[];
   };
   readonly status?: { readonly lastActivity?: string; readonly expirationTimestamp?: string };
 };

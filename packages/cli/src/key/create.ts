@@ -62,14 +62,18 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
       .option("--verb <verb,...>", "allow only these verbs, such as get,list,watch", collectList)
       .option("--resource <resource,...>", "allow only these resources: pods, pods/log, deployments.apps", collectList)
       .option("--namespace <name,...>", "allow only these namespaces", collectList),
+    ["text", "json", "yaml", "name"],
   ).action((name: string | undefined, flags: CreateFlags) =>
     withClient(flags, context, async (client, group) => {
+      if (flags.output === "name" && flags.secretRef === undefined)
+        throw new UsageError("-o name prints no value, which is shown only once: add --secret-ref");
       const created = await accessKeysOf(client, group).create(toAccessKey(`${group}/v1`, name, flags));
       // Objects of an API are JSON; their type says so member by member.
-      if (!writeAs(flags, created as KubeObject as JsonValue, context)) {
+      if (!writeAs(flags, created as KubeObject as JsonValue, context, [created.metadata.name ?? ""])) {
         context.stdout.write(`${created.spec?.key ?? ""}\n`);
       }
-      context.stderr.write(`access key ${created.metadata.name} created; keep it now, it is not shown again\n`);
+      const where = flags.output === "name" ? "its value is in the Secret" : "keep it now, it is not shown again";
+      context.stderr.write(`access key ${created.metadata.name} created; ${where}\n`);
     }),
   );
 

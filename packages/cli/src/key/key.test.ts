@@ -52,6 +52,31 @@ function answer(reply: unknown, code = 200, headers = {}) {
 }
 
 describe("postern key", () => {
+  it("prints the name alone of a key whose value goes into a Secret, and of no other", async () => {
+    answer({ metadata: { name: "ci" }, spec: { key: "pst_x" } }, 201);
+    const named = ["key", "create", "ci", "-o", "name"];
+    expect(await runCommand([...named, "--secret-ref", "p-a/ci"], environment)).toMatchObject({
+      code: 0,
+      stdout: "ci\n",
+    });
+    expect(bodies).toHaveLength(1);
+    const { code, stderr } = await runCommand(named, environment);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("add --secret-ref")]);
+    expect(bodies).toHaveLength(1);
+  });
+
+  it("prints one key as fields with its rules, as a table and as a name", async () => {
+    const rules = [{ verbs: ["get"] }];
+    answer({ metadata: { name: "ci" }, spec: { rules } });
+    expect((await runCommand(["key", "get", "ci"], environment)).stdout).toMatch(
+      /^Rules: +\[\{"verbs":\["get"\]\}\]$/m,
+    );
+    expect((await runCommand(["key", "get", "ci", "-o", "name"], environment)).stdout).toBe("ci\n");
+    answer({ columnDefinitions: [{ name: "Name" }], rows: [{ cells: ["ci"] }] });
+    expect((await runCommand(["key", "get", "ci", "-o", "table"], environment)).stdout).toMatch(/^NAME\s+ci\s+$/);
+    expect(server.requests.at(-1)).toBe(`GET ${base}/ownedaccesskeys/ci`);
+  });
+
   it("creates a key and prints nothing but it on standard output", async () => {
     answer({ metadata: { name: "ci" }, spec: { key: "pst_x" } }, 201, { warning: '299 - "careful"' });
     const args = ["key", "create", "ci", "--ttl", "30d", "--display-name", "CI"];

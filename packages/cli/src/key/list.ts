@@ -2,32 +2,28 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { ApiClient } from "@postern/client/api-client";
 import { collectionPath, listAll } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields } from "../print-fields.ts";
 import { printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
 import { accessKeysAddress, accessKeysOf, type OwnedAccessKey } from "./access-keys.ts";
 
 export const createKeyListCommand = (context: CommandContext): Command =>
-  withOutputOption(new Command("list").description("list your access keys"), ["text", "json", "yaml", "name"]).action(
+  withOutputOption(new Command("list").description("list your access keys"), LIST_FORMATS).action(
     (flags: ConnectionFlags & OutputFlags) =>
       withClient(flags, context, async (client, group) => {
-        if (flags.output !== "text") {
+        if (flags.output !== "table") {
           const { items } = await listAll(accessKeysOf(client, group));
           const names = items.map(({ metadata }) => metadata.name ?? "");
           // Objects of an API are JSON; their type says so member by member.
           writeAs(flags, items as readonly KubeObject[] as JsonValue, context, names);
           return;
         }
-        const table = await client.request({
-          method: "GET",
-          path: collectionPath(accessKeysAddress(group)),
-          accept: TABLE_MEDIA_TYPE,
-        });
-        const text = printTable(table);
+        const text = await tableAt(client, collectionPath(accessKeysAddress(group)));
         if (text === "") context.stderr.write("no access keys\n");
         else context.stdout.write(text);
       }),
@@ -36,14 +32,24 @@ export const createKeyListCommand = (context: CommandContext): Command =>
 export const createKeyGetCommand = (context: CommandContext): Command =>
   withOutputOption(
     new Command("get").description("print owner, scope and TTL of an access key").argument("<name>", "name of the key"),
+    ["text", ...LIST_FORMATS],
   ).action((name: string, flags: ConnectionFlags & OutputFlags) =>
     withClient(flags, context, async (client, group) => {
+      if (flags.output === "table") {
+        const path = `${collectionPath(accessKeysAddress(group))}/${encodeURIComponent(name)}`;
+        context.stdout.write(await tableAt(client, path));
+        return;
+      }
       const key = await accessKeysOf(client, group).get(name);
       // As above.
       if (writeAs(flags, key as KubeObject as JsonValue, context, [key.metadata.name ?? ""])) return;
       context.stdout.write(printFields(fieldsOf(key)));
     }),
   );
+
+/** As the server lays it out; "" where there is nothing in it. */
+const tableAt = async (client: ApiClient, path: string): Promise<string> =>
+  printTable(await client.request({ method: "GET", path, accept: TABLE_MEDIA_TYPE }));
 
 function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonly (readonly [string, string])[] {
   return [
@@ -54,6 +60,7 @@ function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonl
     ["Type", spec.type ?? ""],
     ["Disabled", spec.disabled === true ? "yes" : "no"],
     ["Scope", spec.scope === undefined ? "none: all permissions of its owner" : JSON.stringify(spec.scope)],
+    ...(spec.rules === undefined ? [] : [["Rules", JSON.stringify(spec.rules)] as const]),
     ["Created", metadata.creationTimestamp ?? ""],
     ["Expires", status.expirationTimestamp ?? "never"],
     ["Last used", status.lastActivity ?? "never"],

@@ -9,7 +9,7 @@ import { describeFailure } from "../failure.ts";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { accessKeysOf } from "../key/access-keys.ts";
 import { forgetCredentials } from "../kubeconfig/credential.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields } from "../print-fields.ts";
 import { printRows } from "../print-table.ts";
 import { askWhoAmI } from "../self.ts";
@@ -194,12 +194,10 @@ export const createWhoAmICommand = (context: CommandContext): Command =>
   });
 
 export const createStatusCommand = (context: CommandContext): Command =>
-  withOutputOption(new Command("status").description("list the platforms that you are signed in to"), [
-    "text",
-    "json",
-    "yaml",
-    "name",
-  ]).action(async (flags: OutputFlags) => {
+  withOutputOption(
+    new Command("status").description("list the platforms that you are signed in to"),
+    LIST_FORMATS,
+  ).action(async (flags: OutputFlags) => {
     const { environment, stderr, stdout } = context;
     const platforms = await listPlatforms(environment);
     const states = await Promise.all(
