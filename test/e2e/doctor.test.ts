@@ -89,7 +89,7 @@ describe("files", () => {
     await expectFault("files", /others may write to/, dataDir);
     await chmod(dataDir, 0o700);
     await chmod(join(dataDir, "admin.kubeconfig"), 0o640);
-    await expectFault("files", /admin\.kubeconfig holds secrets/, dataDir);
+    await expectFault("files", /admin\.kubeconfig contains secrets/, dataDir);
   });
 
   it("a server key that is none, or another one", async () => {
@@ -220,7 +220,7 @@ describe("a database file", () => {
     await rm(`${path}.partial`);
     expect((await doctor(dataDir)).of("store")[0]).toMatchObject({ status: "skipped" });
     await writeFile(`${path}-wal`, "left behind", { mode: 0o600 });
-    await expectFault("store", /postern\.db-wal is there without it/, dataDir);
+    await expectFault("store", /postern\.db-wal exists without it/, dataDir);
   });
 });
 
