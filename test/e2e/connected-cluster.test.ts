@@ -309,7 +309,9 @@ describe("what others run", () => {
     expect((await near.http(`${SPACES}/leaving`, { key: near.key, method: "DELETE" })).status).toBe(200);
     const waiting = {
       reason: "ConnectionRefused",
-      message: expect.stringMatching(/it will be deleted when its namespace leaving is, but connection refused; .*the cluster host/),
+      message: expect.stringMatching(
+        /it will be deleted when its namespace leaving is, but connection refused; .*the cluster host/,
+      ),
     };
     await expect
       .poll(() => statusOf(`${SPACES}/leaving`), WAIT)
