@@ -21,7 +21,7 @@ it.skipIf(whyNoEtcd() !== undefined)(
     const mine = await startAndStop();
     for (let tried = 0; tried < 2; tried++) {
       await expect(startPostern(data, [...store, "--etcd-prefix", "/posten"])).rejects.toThrow(
-        /nothing below "\/posten".*"\/postern.*--etcd-prefix.*--etcd-new-installation.*nothing was written/s,
+        /"\/posten".*"\/postern.*--etcd-prefix.*--etcd-new-installation.*nothing was written/s,
       );
     }
     expect(await readFile(join(data, "admin.kubeconfig"), "utf8")).toBe(mine);
