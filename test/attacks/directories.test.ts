@@ -1,4 +1,4 @@
-// What a directory, or whoever has its key, does not get over SCIM: bots, the time of others, and a second one of a name among many.
+// A directory, or a thief of its key, cannot remove bots over SCIM, stall other clients, or create a second user of one name among many.
 
 import { type PlatformAnswer, type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

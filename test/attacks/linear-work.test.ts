@@ -157,7 +157,7 @@ describe("one request of a hundred kilobytes (security book 46, 50)", () => {
   });
 });
 
-describe("one head of nearly a mebibyte, by somebody without a credential (security book 50)", () => {
+describe("one head of nearly a mebibyte without a credential (security book 50)", () => {
   const filled = (unit: string): string => unit.repeat(Math.floor(900_000 / unit.length));
 
   it.each<[what: string, path: string, headers: Readonly<Record<string, string>>]>([

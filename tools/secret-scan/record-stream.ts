@@ -37,7 +37,7 @@ export function recordStream(recorder: RunRecorder, stream: Readable, { place, i
       size += chunk.length;
       if (size > PIECE_BYTES) flush(false);
     }
-    // An answer that comes whole in one read is over before its headers are told (HTTP/2), and they say what it is.
+    // HTTP/2: a response that arrives in one read ends before its headers event, and the headers name its type.
     if (chunk === null) process.nextTick(flush, true);
     return push.call(this, chunk, encoding);
   };

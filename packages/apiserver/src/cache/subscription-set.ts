@@ -59,7 +59,7 @@ export class SubscriptionSet {
   progress(revision: Revision): void {
     const behind = this.#all().filter(({ covered }) => covered < revision);
     let at = 0;
-    // What is told later is still true: everything up to the revision has been offered.
+    // A later report stays correct: the watch was offered everything up to this revision.
     const tellSome = (): void => {
       for (const subscription of behind.slice(at, at + TOLD_PER_TURN)) subscription.progress(revision);
       at += TOLD_PER_TURN;

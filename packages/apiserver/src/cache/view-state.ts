@@ -27,7 +27,7 @@ export class ViewState implements CacheView {
   readonly #deps: ViewDeps;
   readonly #history: EventRing;
   readonly #subscriptions = new SubscriptionSet();
-  /** Made when somebody asks for a label: most views are small, or never asked. */
+  /** Created with the first request for a label: most views are small, or get none. */
   #labels: LabelIndex | undefined;
   readonly #memory = new ObjectMemory();
   /** Up to this key what is present has been packed. */

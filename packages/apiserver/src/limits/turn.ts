@@ -39,7 +39,7 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
 }
 
 // The order in which requests start that arrive faster than they are processed: round-robin by client, in slices short enough to serve connections in
-// between. Clients that nobody knows yet have every second turn between them: strangers can come from any number of addresses, and a known client
+// between. Unauthenticated clients share every second turn: strangers can come from any number of addresses, and a known client
 // waits for one of them at most.
 
 export type Arriving = {

@@ -198,7 +198,7 @@ class LazyResource implements InstalledResource {
   }
 }
 
-/** The end of a resource; its signal is made when somebody waits for it. */
+/** The end of a resource. Creates its signal on first use. */
 class Retirement {
   #controller: AbortController | undefined;
   #isOver = false;

@@ -24,7 +24,7 @@ export type SignInUsersDeps = {
 export type SignInUsers = {
   /** The name of the user, whose groups are as the provider tells them. Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
-  /** For who is in already: writes the groups. Rejects with SignInRefusal where the user does not exist, locked or somebody else's now. */
+  /** Writes the groups of a signed-in user. Rejects with SignInRefusal if the user is deleted, locked, or linked to another identity. */
   keep(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
 };
 

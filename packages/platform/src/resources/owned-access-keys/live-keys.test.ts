@@ -1,4 +1,4 @@
-// A valid value is only in spec.key, whichever write sets it and whoever chose it.
+// A valid value is only in spec.key, after every kind of write, and for generated and chosen values alike.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
