@@ -2,7 +2,8 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { collectionPath, createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
-import { useQuery } from "@tanstack/react-query";
+import { hashKey, useQuery } from "@tanstack/react-query";
+import { useDeferredValue, useMemo } from "react";
 import { useApi } from "./api-context.tsx";
 import { LIVE } from "./live-collections.ts";
 
@@ -25,12 +26,17 @@ export type LiveOptions = {
 
 const NONE: readonly never[] = [];
 
-/** Everything at an address: listed once, then followed by a watch while a view shows it, and for a minute longer. */
+/**
+ * Everything at an address: listed once, then followed by a watch while a view shows it, and for a minute longer.
+ *
+ * Views get it as a deferred value: React renders ten thousand objects in slices, between which the page takes input. An update of a query
+ * would be rendered in one task.
+ */
 export function useLive<T extends KubeObject>(address: ResourceAddress, options: LiveOptions = {}): LiveList<T> {
   const { client, live } = useApi();
   const { fieldSelector, isWanted = true } = options;
   const queryKey = [LIVE, collectionPath(address), fieldSelector ?? ""];
-  const { data, isPending, error, refetch } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey,
     queryFn: () => live.start<T>(queryKey, createResourceClient<T>(client, address), fieldSelector),
     enabled: isWanted,
@@ -39,7 +45,16 @@ export function useLive<T extends KubeObject>(address: ResourceAddress, options:
     structuralSharing: false,
     retry: false,
   });
-  return { items: data ?? NONE, isLoading: isPending && isWanted, error, retry: () => void refetch() };
+  const hash = hashKey(queryKey);
+  const { items, of } = useDeferredValue(useMemo(() => ({ items: data, of: hash }), [data, hash]));
+  // What is deferred may still be of the address before.
+  const isShown = of === hash && items !== undefined;
+  return {
+    items: isShown ? items : NONE,
+    isLoading: isWanted && !isShown && error === null,
+    error,
+    retry: () => void refetch(),
+  };
 }
 
 /** One object; undefined while it is loading, and where there is none. */

@@ -4,7 +4,8 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
 import { Dialog } from "./dialog.tsx";
-import { SelectField, TextField } from "./fields.tsx";
+import { SelectField } from "./fields.tsx";
+import { TextField } from "./text-field.tsx";
 import { Button, ErrorNotice } from "./ui.tsx";
 
 export type MemberKind = "User" | "Team";

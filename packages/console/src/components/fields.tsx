@@ -1,4 +1,4 @@
-// What people fill in, with label, explanation and fault.
+// What people fill in and choose from, with label, explanation and fault.
 
 import { Check, ChevronDown, Plus, X } from "lucide-react";
 import type { ReactNode } from "react";
@@ -12,39 +12,8 @@ import { Radio, RadioGroup } from "react-aria-components/RadioGroup";
 import { SearchField as AriaSearchField } from "react-aria-components/SearchField";
 import { Select, SelectValue } from "react-aria-components/Select";
 import { Text } from "react-aria-components/Text";
-import { TextField as AriaTextField, Input, TextArea } from "react-aria-components/TextField";
-
-export function TextField(props: {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly description?: ReactNode;
-  readonly error?: string | undefined;
-  readonly type?: "text" | "password" | "number" | "url";
-  readonly isRequired?: boolean;
-  readonly isMultiline?: boolean;
-  readonly isMonospace?: boolean;
-  readonly autoFocus?: boolean;
-  readonly autoComplete?: string;
-  readonly placeholder?: string;
-  readonly name?: string;
-}) {
-  const { label, description, error, isMultiline = false, isMonospace = false, placeholder, ...field } = props;
-  const className = isMonospace ? "input mono" : "input";
-  const hint = placeholder === undefined ? {} : { placeholder };
-  return (
-    <AriaTextField {...field} isInvalid={error !== undefined} validationBehavior="aria" className="field">
-      <Label>{label}</Label>
-      {isMultiline ? <TextArea className={className} rows={3} {...hint} /> : <Input className={className} {...hint} />}
-      {description !== undefined && (
-        <Text slot="description" className="hint">
-          {description}
-        </Text>
-      )}
-      {error !== undefined && <FieldError className="fault">{error}</FieldError>}
-    </AriaTextField>
-  );
-}
+import { Input } from "react-aria-components/TextField";
+import { TextField } from "./text-field.tsx";
 
 export function SearchField(props: {
   readonly label: string;

@@ -3,8 +3,8 @@
 import { useState } from "react";
 import { nameFrom } from "../format/name-from.ts";
 import { t } from "../texts/text.tsx";
-import { TextField } from "./fields.tsx";
 import type { FaultAt } from "./object-form.tsx";
+import { TextField } from "./text-field.tsx";
 
 export type Names = { readonly name: string; readonly displayName: string; readonly description: string };
 

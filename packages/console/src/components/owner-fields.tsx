@@ -1,8 +1,9 @@
 // Whom an object belongs to: a user, a team, or the one who creates it.
 
 import { t } from "../texts/text.tsx";
-import { SelectField, TextField } from "./fields.tsx";
+import { SelectField } from "./fields.tsx";
 import type { FaultAt } from "./object-form.tsx";
+import { TextField } from "./text-field.tsx";
 
 export type OwnerDraft = { readonly kind: "" | "user" | "team"; readonly name: string };
 

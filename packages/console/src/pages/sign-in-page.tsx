@@ -2,7 +2,7 @@
 
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { TextField } from "../components/fields.tsx";
+import { TextField } from "../components/text-field.tsx";
 import { Button, ErrorNotice, Notice } from "../components/ui.tsx";
 import { type Provider, SessionError, signInWithKey } from "../session/session.ts";
 import { useSession } from "../session/session-context.tsx";

@@ -10,7 +10,8 @@ import { ACCESS_KEYS, type AccessKey, type Named, nameOf, TEAMS, USERS } from ".
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Code } from "../../components/copy-text.tsx";
-import { SelectField, TextField } from "../../components/fields.tsx";
+import { SelectField } from "../../components/fields.tsx";
+import { TextField } from "../../components/text-field.tsx";
 import { Button, ErrorNotice, Notice, PageHead, Section } from "../../components/ui.tsx";
 import { nameFrom } from "../../format/name-from.ts";
 import { t } from "../../texts/text.tsx";

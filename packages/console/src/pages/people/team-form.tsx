@@ -4,7 +4,6 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
 import { TEAMS, type Team } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { TextField } from "../../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import {
@@ -14,6 +13,7 @@ import {
   ownerDraftOf,
   ownerOfDraft,
 } from "../../components/owner-fields.tsx";
+import { TextField } from "../../components/text-field.tsx";
 import { asLines, linesIn } from "../../format/lines.ts";
 import { t } from "../../texts/text.tsx";
 

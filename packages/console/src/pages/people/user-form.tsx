@@ -4,9 +4,10 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
 import { USERS, type User } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { RadioField, TextField } from "../../components/fields.tsx";
+import { RadioField } from "../../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { TextField } from "../../components/text-field.tsx";
 import { asLines, linesIn } from "../../format/lines.ts";
 import { t } from "../../texts/text.tsx";
 

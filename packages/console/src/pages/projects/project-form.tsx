@@ -6,7 +6,7 @@ import { CLUSTERS, type Named, nameOf, PROJECTS, type Project } from "../../api/
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { Checkbox, Fault, TextField } from "../../components/fields.tsx";
+import { Checkbox, Fault } from "../../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import {
@@ -16,6 +16,7 @@ import {
   ownerDraftOf,
   ownerOfDraft,
 } from "../../components/owner-fields.tsx";
+import { TextField } from "../../components/text-field.tsx";
 import { named, t } from "../../texts/text.tsx";
 
 /** Those that the server enforces. */

@@ -7,7 +7,7 @@ import { type FormEvent, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { managementVersion } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
-import { TextField } from "../../components/fields.tsx";
+import { TextField } from "../../components/text-field.tsx";
 import { Badge, Button, ErrorNotice, Section } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";

@@ -1,0 +1,39 @@
+// A text that people fill in, with label, explanation and fault. Apart from the other fields, since the page of sign-in needs no more of them.
+
+import type { ReactNode } from "react";
+import { FieldError } from "react-aria-components/FieldError";
+import { Label } from "react-aria-components/Label";
+import { Text } from "react-aria-components/Text";
+import { TextField as AriaTextField, Input, TextArea } from "react-aria-components/TextField";
+
+export function TextField(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly description?: ReactNode;
+  readonly error?: string | undefined;
+  readonly type?: "text" | "password" | "number" | "url";
+  readonly isRequired?: boolean;
+  readonly isMultiline?: boolean;
+  readonly isMonospace?: boolean;
+  readonly autoFocus?: boolean;
+  readonly autoComplete?: string;
+  readonly placeholder?: string;
+  readonly name?: string;
+}) {
+  const { label, description, error, isMultiline = false, isMonospace = false, placeholder, ...field } = props;
+  const className = isMonospace ? "input mono" : "input";
+  const hint = placeholder === undefined ? {} : { placeholder };
+  return (
+    <AriaTextField {...field} isInvalid={error !== undefined} validationBehavior="aria" className="field">
+      <Label>{label}</Label>
+      {isMultiline ? <TextArea className={className} rows={3} {...hint} /> : <Input className={className} {...hint} />}
+      {description !== undefined && (
+        <Text slot="description" className="hint">
+          {description}
+        </Text>
+      )}
+      {error !== undefined && <FieldError className="fault">{error}</FieldError>}
+    </AriaTextField>
+  );
+}
