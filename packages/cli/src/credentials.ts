@@ -10,9 +10,9 @@ import { listAt, objectAt, textAt } from "./json-members.ts";
 import { withNamespacePrefixOption } from "./namespace-prefix-option.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
 import { cellText, printRows } from "./print-table.ts";
-import { askWhoAmI } from "./self.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "./virtual-cluster-name.ts";
+import { askWhoAmI } from "./whoami.ts";
 
 type SubjectFlags = ConnectionFlags & {
   readonly user?: string;

@@ -15,7 +15,7 @@ import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts"
 import { openAuditLog } from "./audit/audit-log.ts";
 import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
 import { pathOf } from "./bootstrap/admin-kubeconfig.ts";
-import { withDefaultKeyLife } from "./bootstrap/default-key-life.ts";
+import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
@@ -24,7 +24,7 @@ import type { ConsoleBuild } from "./console/console-build.ts";
 import { createPlatformCore } from "./core/platform-core.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { createDomainMetrics } from "./server/domain-metrics.ts";
-import { createKeyCensus } from "./server/key-census.ts";
+import { createKeyCounts } from "./server/key-counts.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
 import { openNoticeWebhook } from "./server/notice-controller.ts";
@@ -73,7 +73,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const { store, serving, cache, runtime, logger, metrics, tracing, teardown, onError } = parts;
   const { scheduler, random } = runtime;
   const { storage, election, isShared } = store;
-  const configuration = await withDefaultKeyLife(parts.configuration, storage);
+  const configuration = await withDefaultTTL(parts.configuration, storage);
   const { certificateAuthorityPem } = serving;
   const lifetime = new AbortController();
   const { signal } = lifetime;
@@ -111,7 +111,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   teardown.use(createLastActivityWriter({ ...written, records: core.activityRecords }));
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
   teardown.use(core.rotations);
-  domainMetrics.followCensus(createKeyCensus({ ...core, clock: runtime.clock }));
+  domainMetrics.followCensus(createKeyCounts({ ...core, clock: runtime.clock }));
   // The port is known once the server listens, and only then is anything written that names it.
   const listening = { url: "" };
   const surface = teardown.use(

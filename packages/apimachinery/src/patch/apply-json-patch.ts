@@ -5,7 +5,7 @@ import { equalJson } from "../json/equal-json.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
 import { MAX_JSON_DEPTH } from "../json/parse-json.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
-import { atOnce, type Steps } from "../steps/steps.ts";
+import { runSteps, type Steps } from "../steps/steps.ts";
 import type { JsonPatchOperation } from "./decode-json-patch.ts";
 import { JsonPatchError } from "./patch-errors.ts";
 import { createPatchTarget, type PatchTarget } from "./patch-target.ts";
@@ -27,7 +27,7 @@ export function applyJsonPatch(
   operations: readonly JsonPatchOperation[],
   options: { readonly maxCopySize?: number } = {},
 ): JsonValue {
-  return atOnce(applyJsonPatchInSteps(document, operations, options));
+  return runSteps(applyJsonPatchInSteps(document, operations, options));
 }
 
 /** A step for some hundreds of operations: each may look through a large object. */

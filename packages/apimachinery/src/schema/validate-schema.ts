@@ -8,7 +8,12 @@ import { formatGoValue } from "../validation/go-syntax.ts";
 import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
 import type { SpendSteps } from "./pattern/pattern-program.ts";
-import { isPlainlyValid, PlainLookTakesLongError, type PlainSchema, plainSchemaOf } from "./plainly-valid.ts";
+import {
+  passesQuickValidation,
+  type QuickSchema,
+  QuickValidationTooLongError,
+  quickSchemaOf,
+} from "./quick-validation.ts";
 import {
   mergeErrors,
   reportCombination,
@@ -26,7 +31,7 @@ import type { StructuralSchema } from "./structural-schema.ts";
 import { jsonTypeOf, validateNumber } from "./validate-number.ts";
 
 export type SchemaValidator = {
-  /** Whether nothing is wrong with a value nor to be done about it, as far as one quick look tells: see `isPlainlyValid`. */
+  /** Whether nothing is wrong with a value nor to be done about it, as far as one quick look tells: see `passesQuickValidation`. */
   readonly isPlain: (value: JsonValue) => boolean;
   /** Faults of a value. At most 1000 are given. */
   readonly validate: (value: JsonValue, options?: CheckOptions) => readonly FieldError[];
@@ -39,14 +44,14 @@ export type CheckOptions = {
   readonly path?: string;
   /**
    * How much may be looked at, in steps of a pattern, of which 40 take about a microsecond: patterns, and what schemas and values have, multiply.
-   * Where it is more, SchemaCheckTakesLongError is thrown. Default: no limit.
+   * Where it is more, SchemaValidationTooLongError is thrown. Default: no limit.
    */
   readonly most?: number;
 };
 
 /** The value may still be valid. */
-export class SchemaCheckTakesLongError extends Error {
-  override readonly name = "SchemaCheckTakesLongError";
+export class SchemaValidationTooLongError extends Error {
+  override readonly name = "SchemaValidationTooLongError";
 }
 
 /** Looking at a value, comparing it with another, and writing one into the text of a fault. */
@@ -56,7 +61,7 @@ function spendUpTo(most: number): SpendSteps {
   let left = most;
   return (steps) => {
     left -= steps;
-    if (left < 0) throw new SchemaCheckTakesLongError("the schema takes too long to check");
+    if (left < 0) throw new SchemaValidationTooLongError("the schema takes too long to check");
   };
 }
 
@@ -77,16 +82,16 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
     check(compiled(), value, oldValue, walk);
     return walk.errors;
   };
-  let plain: PlainSchema | undefined;
+  let plain: QuickSchema | undefined;
   /** What patterns may take in one look, some milliseconds. */
   const steps = { left: 0 };
   const isPlain = (value: JsonValue): boolean => {
-    plain ??= plainSchemaOf(compiled(), steps);
+    plain ??= quickSchemaOf(compiled(), steps);
     steps.left = MOST_PLAIN_STEPS;
     try {
-      return isPlainlyValid(plain, value);
+      return passesQuickValidation(plain, value);
     } catch (error) {
-      if (error instanceof PlainLookTakesLongError) return false;
+      if (error instanceof QuickValidationTooLongError) return false;
       throw error;
     }
   };

@@ -4,7 +4,7 @@
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** All steps, one right after the other. */
-export function atOnce<T>(steps: Steps<T>): T {
+export function runSteps<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;

@@ -3,7 +3,7 @@
 import type { RequestInfo } from "../request/request-info.ts";
 import type { AuditPolicy } from "./audit-policy.ts";
 import type { AuditSink } from "./audit-sink.ts";
-import type { BodyRedaction } from "./kept-body.ts";
+import type { BodyRedaction } from "./recorded-body.ts";
 import { redactSecrets } from "./redact-secrets.ts";
 
 /**

@@ -15,7 +15,7 @@ import type { ApiResponse } from "../transport/api-response.ts";
 import type { AuditContext } from "./audit-context.ts";
 import type { AuditEvent, AuditObjectReference, AuditStage, AuditUser } from "./audit-event.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
-import { type BodyRedaction, responseDocument, TRUNCATED_ANNOTATION, withoutManagedFields } from "./kept-body.ts";
+import { type BodyRedaction, responseDocument, TRUNCATED_ANNOTATION, withoutManagedFields } from "./recorded-body.ts";
 
 export type AuditRecorder = AuditContext & {
   requestReceived(): Promise<void> | void;

@@ -4,13 +4,13 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 
-/** Only the {@link LineageJudge} knows what is in it. It holds no secret. */
+/** Only the {@link LineageVerifier} knows what is in it. It holds no secret. */
 export type CredentialLineage = JsonObject;
 
 /** A request, as far as it says what it came in with. */
 type MadeWith = { readonly credential?: { lineage?(): CredentialLineage | undefined } | undefined };
 
-export type LineageJudge = {
+export type LineageVerifier = {
   /** Why credentials with this lineage are invalid; undefined while they are valid. For the audit log alone. */
   refusalOf(lineage: CredentialLineage): string | undefined;
   /** Calls back once when that may have changed. */

@@ -5,7 +5,7 @@ import { isApiError, serviceUnavailableError } from "@postern/apimachinery/meta/
 import { ALWAYS_FRESH, type Freshness } from "../cache/freshness.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
-import { untilFirst } from "./credential-end.ts";
+import { watchFirst } from "./revocation-watch.ts";
 
 /** Throws ApiError 503 for requests with a credential while credentials cannot be checked. */
 export function freshAuthenticator(authenticator: Authenticator, freshness: Freshness): Authenticator {
@@ -47,7 +47,7 @@ function endingWith(authentication: Authentication, { onStale }: Freshness): Aut
   if (credential === undefined) return authentication;
   const { onRevoked } = credential;
   const watches = onRevoked === undefined ? [onStale] : [(listener: () => void) => onRevoked(listener), onStale];
-  return { ...authentication, credential: { ...credential, onRevoked: untilFirst(watches) } };
+  return { ...authentication, credential: { ...credential, onRevoked: watchFirst(watches) } };
 }
 
 const cannotConfirm = () =>

@@ -4,7 +4,7 @@ import type { AuditContext } from "../audit/audit-context.ts";
 import type { AuditRecorder } from "../audit/audit-recorder.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
-import type { OpenRequest } from "../authorization/open-requests.ts";
+import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
 import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
 import { type LongWork, WorkParts } from "../limits/turn.ts";
 import type { Asked } from "../request/asked.ts";
@@ -37,7 +37,7 @@ export class Call extends RequestContext {
   declare user: UserInfo;
   declare caller: UserInfo;
   declare credential: Credential | undefined;
-  declare open: (OpenRequest & Disposable) | undefined;
+  declare open: (LongRunningRequest & Disposable) | undefined;
   declare audit: AuditContext;
   readonly startedAt: number;
   readonly isServed: (info: ServedInfo) => boolean;

@@ -5,7 +5,7 @@ import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-e
 import type { AuditOptions } from "../audit/audit-backend.ts";
 import type { Authenticator } from "../authentication/authenticator.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
-import { OpenRequests } from "../authorization/open-requests.ts";
+import { LongRunningRequests } from "../authorization/long-running-requests.ts";
 import type { Handler } from "../context/request-context.ts";
 import { DEFAULT_LIMITS } from "../endpoints/endpoint-context.ts";
 import { createFairShares, DEFAULT_FAIR_SHARES, type FairShares } from "../limits/fair-shares.ts";
@@ -63,7 +63,7 @@ export type HandlerChainDeps = {
   /** Default 60 seconds. */
   readonly requestTimeoutMs?: number;
   /** Shared with other chains. Absent: the chain has its own. */
-  readonly openRequests?: OpenRequests;
+  readonly openRequests?: LongRunningRequests;
   /** Requests whose impersonation `next` decides about. Absent: none. */
   readonly skipImpersonation?: ImpersonationOptions["skipImpersonation"];
   /** Credentials that have no form of their own. Default: there are none. */
@@ -89,7 +89,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
     withRefusals: {},
     outermost: {},
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
-    openRequests: options.openRequests ?? new OpenRequests({ clock, scheduler }),
+    openRequests: options.openRequests ?? new LongRunningRequests({ clock, scheduler }),
     ...options,
     clock,
     scheduler,

@@ -5,7 +5,7 @@ import { internalError, isApiError } from "@postern/apimachinery/meta/api-error"
 import { type AuditOptions, DEFAULT_MAX_BODY_LENGTH, redactionByDefault } from "../audit/audit-backend.ts";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { createAuditRecorder } from "../audit/audit-recorder.ts";
-import { truncated } from "../audit/kept-body.ts";
+import { truncated } from "../audit/recorded-body.ts";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";

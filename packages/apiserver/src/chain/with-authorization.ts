@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go
 
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
-import { authorizeAsLongAsOpen } from "../authorization/open-requests.ts";
+import { authorizeWhileOpen } from "../authorization/long-running-requests.ts";
 import { authorizationAttributesOf, forbiddenErrorFor } from "../context/request-context.ts";
 import type { AuthorizationResult, ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
@@ -59,7 +59,7 @@ export function withAuthorization(deps: WithAuthorizationDeps): Filter {
       try {
         const { open } = call;
         const decide = () =>
-          open === undefined ? authorizer.authorize(attributes) : authorizeAsLongAsOpen(authorizer, attributes, open);
+          open === undefined ? authorizer.authorize(attributes) : authorizeWhileOpen(authorizer, attributes, open);
         decision = tracing === undefined ? decide() : tracedDecision(tracing, decide);
       } catch (error) {
         return onFault(error);

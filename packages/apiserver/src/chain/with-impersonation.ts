@@ -12,8 +12,8 @@ import {
   type UserInfo,
 } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, Authorizer } from "../authorization/authorizer.ts";
+import { authorizeWhileOpen, type LongRunningRequest } from "../authorization/long-running-requests.ts";
 import { isMaster } from "../authorization/masters-authorizer.ts";
-import { authorizeAsLongAsOpen, type OpenRequest } from "../authorization/open-requests.ts";
 import { forbiddenErrorFor, type RequestContext } from "../context/request-context.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
@@ -104,12 +104,12 @@ function attributesOf(context: RequestContext, asked: ImpersonationRequest): rea
 async function mustBeAllowed(
   attributes: AuthorizationAttributes,
   authorizer: Authorizer,
-  open: OpenRequest | undefined,
+  open: LongRunningRequest | undefined,
 ): Promise<void> {
   // Members of this group bypass authorization, so no rule may grant it: only members can impersonate it.
   const namesMasters = attributes.resource === "groups" && attributes.name === GROUP_MASTERS;
   if (namesMasters && !isMaster(attributes.user)) throw forbiddenErrorFor(attributes, "");
-  const { verdict, reason } = await authorizeAsLongAsOpen(authorizer, attributes, open);
+  const { verdict, reason } = await authorizeWhileOpen(authorizer, attributes, open);
   if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
 }
 

@@ -9,7 +9,7 @@ import {
   unauthorizedError,
 } from "@postern/apimachinery/meta/api-error";
 import { GoDurationError, parseGoDuration } from "@postern/apimachinery/time/go-duration";
-import type { OpenRequests } from "../authorization/open-requests.ts";
+import type { LongRunningRequests } from "../authorization/long-running-requests.ts";
 import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
@@ -81,7 +81,7 @@ function timeoutOf(request: ApiRequest, maximumMs: number): number {
 
 export type WithLongRunningDeps = {
   readonly metrics: ServerMetrics;
-  readonly openRequests: OpenRequests;
+  readonly openRequests: LongRunningRequests;
 };
 
 export function withLongRunning({ metrics, openRequests }: WithLongRunningDeps): Filter {

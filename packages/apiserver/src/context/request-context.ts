@@ -1,13 +1,13 @@
 // What the handlers behind the chain of filters get to know of a request, and what they answer with.
 
 import { type ApiError, forbiddenPathError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { AuditContext } from "../audit/audit-context.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, OuterAuthorizer } from "../authorization/authorizer.ts";
-import type { OpenRequest } from "../authorization/open-requests.ts";
+import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
 import type { WorkParts } from "../limits/turn.ts";
 import type { ResultOf, WorkOf, WorkType } from "../limits/work-threads.ts";
 import type { Behind } from "../request/asked.ts";
@@ -27,7 +27,7 @@ export type ContextParts = {
   readonly caller?: UserInfo | undefined;
   readonly credential?: Credential | undefined;
   readonly outerAuthorizer?: OuterAuthorizer | undefined;
-  readonly open?: OpenRequest | undefined;
+  readonly open?: LongRunningRequest | undefined;
   readonly redact?: Redact | undefined;
   readonly isLongRunning?: boolean;
   readonly behind?: Behind | undefined;
@@ -58,7 +58,7 @@ export class RequestContext {
    */
   readonly outerAuthorizer: OuterAuthorizer | undefined;
   /** Collects the decisions that allowed a long-running request, so that they can be repeated. Absent: it does not last. */
-  readonly open: OpenRequest | undefined;
+  readonly open: LongRunningRequest | undefined;
   /** Takes credentials out of texts that the client sent. Absent: those that are known by their form. */
   readonly redact: Redact | undefined;
   /** Whether it has no deadline and takes no place of those that are worked on. */
@@ -120,7 +120,7 @@ export class RequestContext {
   }
 
   inParts<T>(steps: Steps<T>): Awaitable<T> {
-    return this.work === undefined ? atOnce(steps) : this.work.run(this.caller.name, steps);
+    return this.work === undefined ? runSteps(steps) : this.work.run(this.caller.name, steps);
   }
 
   with(this: RequestContext, { signal, ...changes }: Partial<ContextParts>): RequestContext {

@@ -31,7 +31,7 @@ export async function readControlled(
   const context = contextOf(port, { verb: "get", resource, namespace, name }, signal);
   try {
     // An empty resourceVersion asks for the newest state there is.
-    return (await resource.store.get(context, namespace, name, { resourceVersion: "" })).decode();
+    return (await resource.genericStore.get(context, namespace, name, { resourceVersion: "" })).decode();
   } catch (error) {
     if (isApiError(error, "NotFound")) return undefined;
     throw error;
@@ -46,7 +46,7 @@ export async function createControlled(
 ): Promise<void> {
   const { namespace = "", name = "" } = object.metadata;
   const context = contextOf(port, { verb: "create", resource, namespace, name }, signal);
-  await resource.store.create(context, namespace, object, CONTROLLER_WRITE);
+  await resource.genericStore.create(context, namespace, object, CONTROLLER_WRITE);
 }
 
 export async function updateControlled(
@@ -57,7 +57,7 @@ export async function updateControlled(
   signal: AbortSignal,
 ): Promise<void> {
   const context = contextOf(port, { verb: "update", resource, subresource, namespace, name }, signal);
-  await resource.store.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
+  await resource.genericStore.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
 }
 
 /** Unlike an update it always means one uid. */
@@ -70,7 +70,7 @@ export async function deleteControlled(
 ): Promise<void> {
   const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
   const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-  await resource.store.delete(context, namespace, name, { ...CONTROLLER_WRITE, ...terms, preconditions });
+  await resource.genericStore.delete(context, namespace, name, { ...CONTROLLER_WRITE, ...terms, preconditions });
 }
 
 /** Another writer was faster, and its change is on the way here. */

@@ -7,7 +7,10 @@ import type { Runtime } from "../runtime/clock.ts";
 import type { QueuePort } from "./work-queue.ts";
 
 /** A resource as controllers use it: its objects in memory, and the store with all there is. */
-export type ControlledResource = Pick<InstalledResource, "definition" | "keys" | "view" | "store" | "fieldManager">;
+export type ControlledResource = Pick<
+  InstalledResource,
+  "definition" | "keys" | "view" | "genericStore" | "fieldManager"
+>;
 
 /** What a controller is about to do, for the context it does it under. */
 export type ControllerCall = {

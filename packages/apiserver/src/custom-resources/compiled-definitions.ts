@@ -2,7 +2,7 @@
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { APIEXTENSIONS_GROUP, type CustomResourceDefinition } from "./custom-resource-definition.ts";
@@ -55,7 +55,7 @@ export function createCompiledDefinitions(): CompiledDefinitions {
     },
     take(definition) {
       const text = stringifyJson(definition.spec);
-      const { definitions, faults } = atOnce(compile(definition, text));
+      const { definitions, faults } = runSteps(compile(definition, text));
       if (faults.length > 0) {
         const kind = { group: APIEXTENSIONS_GROUP, kind: definition.kind };
         throw invalidObjectError(kind, definition.metadata.name ?? "", faults);

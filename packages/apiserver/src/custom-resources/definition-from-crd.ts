@@ -7,7 +7,7 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { readCrdSchema } from "@postern/apimachinery/schema/from-crd";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { compareVersionPriority } from "../endpoints/discovery/api-groups.ts";
 import type { PrinterColumn, ResourceDefinition, ScaleSubresource } from "../registry/resource-definition.ts";
@@ -19,7 +19,7 @@ const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"])
 
 /** Throws 422 that names the faulty fields of schemas that are not structural, and of rules that do not compile, in all versions. */
 export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
-  const { definitions, faults } = atOnce(compileCrd(crd));
+  const { definitions, faults } = runSteps(compileCrd(crd));
   if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
   return definitions;
 }

@@ -1,10 +1,10 @@
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { atOnce } from "@postern/apimachinery/steps/steps";
+import { runSteps } from "@postern/apimachinery/steps/steps";
 import { expect, it } from "vitest";
 import { validateDefaults } from "./validate-defaults.ts";
 
 const faultsOf = (field: StructuralSchema) =>
-  atOnce(validateDefaults({ type: "object", properties: { a: field } }, "s")).map(
+  runSteps(validateDefaults({ type: "object", properties: { a: field } }, "s")).map(
     ({ field: path, message }) => `${path}: ${message}`,
   );
 

@@ -6,7 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded";
-import { createSchemaValidator, SchemaCheckTakesLongError } from "@postern/apimachinery/schema/validate-schema";
+import { createSchemaValidator, SchemaValidationTooLongError } from "@postern/apimachinery/schema/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { childPath, type FieldError, invalidError, keyPath } from "@postern/apimachinery/validation/field-error";
 import { compileValidationRulesInSteps } from "./validation-rules.ts";
@@ -79,7 +79,7 @@ function typeFaults(value: JsonValue, schema: StructuralSchema): readonly FieldE
   try {
     return createSchemaValidator(schema).validate(value, { most: MAX_STEPS });
   } catch (error) {
-    if (error instanceof SchemaCheckTakesLongError) return [];
+    if (error instanceof SchemaValidationTooLongError) return [];
     throw error;
   }
 }

@@ -11,7 +11,7 @@ import {
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { correlateItems } from "@postern/apimachinery/schema/correlate-items";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {
   childPath,
@@ -52,7 +52,7 @@ export const compileValidationRules = (
   schema: StructuralSchema,
   path: string,
   errors: FieldError[],
-): ValidationRules | undefined => atOnce(compileValidationRulesInSteps(schema, path, errors));
+): ValidationRules | undefined => runSteps(compileValidationRulesInSteps(schema, path, errors));
 
 /** A step for each rule: a definition may have thousands. */
 export function* compileValidationRulesInSteps(

@@ -1,7 +1,7 @@
 // How long the event loop has been at work on requests in this turn. Everything that begins or goes on with requests looks at the same turn:
 // with one for each of them, what one has waited for is late again for the next.
 
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ResultOf, WorkOf, WorkThreads, WorkType } from "./work-threads.ts";
@@ -179,7 +179,7 @@ export class WorkParts {
   }
 
   run<T>(client: string, steps: Steps<T>): Awaitable<T> {
-    return this.isLong ? this.#runInParts(client, steps) : atOnce(steps);
+    return this.isLong ? this.#runInParts(client, steps) : runSteps(steps);
   }
 
   /** Undefined where there are no threads. */

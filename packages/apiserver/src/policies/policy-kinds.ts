@@ -12,7 +12,7 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { ageColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
-import { keepingStatus } from "../builtin/workloads/keeping-status.ts";
+import { statusStrategy } from "../builtin/workloads/status-strategy.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { compilePolicy } from "./compiled-policy.ts";
@@ -135,7 +135,7 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
     } as KubeObject;
   },
   strategy: {
-    ...keepingStatus<Policy>(() => []),
+    ...statusStrategy<Policy>(() => []),
     validate: async (policy: Policy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
     validateUpdate: async (policy: Policy, _old: Policy, context: RequestContext) =>
       context.info.subresource === "status" ? [] : await context.inParts(validatePolicy(policy)),

@@ -5,7 +5,7 @@ import { collectDeprecations, type Deprecation } from "@postern/apimachinery/sch
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { type SchemaValidator, schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
 import { createFieldManager, type FieldManager } from "@postern/structured-merge/managedfields/field-manager";
-import { rememberingShapes } from "./remembered-owners.ts";
+import { cachedFieldManager } from "./cached-field-manager.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export type CompiledSchema = {
@@ -32,7 +32,7 @@ export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema
     untrackedPaths: sealed?.paths ?? [],
     structs: strategicMergePatch ? structsOf(schema) : [],
   });
-  const compiled: CompiledSchema = { validator, fieldManager: rememberingShapes(fieldManager, validator.isPlain) };
+  const compiled: CompiledSchema = { validator, fieldManager: cachedFieldManager(fieldManager, validator.isPlain) };
   compiledSchemas.set(schema, variants.set(variant, compiled));
   return compiled;
 }

@@ -23,9 +23,9 @@ export type InstalledResource = {
   readonly definition: ResourceDefinition;
   readonly keys: ResourceKeys;
   /** What clients reach. */
-  readonly storage: ResourceStorage;
+  readonly servedStore: ResourceStorage;
   /** Everything there is of it, for the server's own parts. */
-  readonly store: Required<ResourceStorage>;
+  readonly genericStore: Required<ResourceStorage>;
   readonly view: CacheView;
   readonly fieldManager: FieldManager;
   /** The deprecated fields of the resource's schema or of a subresource's, found once. */
@@ -34,7 +34,7 @@ export type InstalledResource = {
   readonly retired: AbortSignal;
 };
 
-export type ResourceRegistryOptions = {
+export type ResourceRegistryDeps = {
   /** Names the part of the store that holds this API surface's objects; no slash. */
   readonly composition: string;
   readonly storage: Storage;
@@ -63,7 +63,7 @@ export type ResourceRegistry = {
   readonly revision: number;
 };
 
-export function createResourceRegistry(options: ResourceRegistryOptions): ResourceRegistry {
+export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
   const shared = { limitTurns: createWriteTurns(), parsed: new ParsedObjects() };
@@ -84,7 +84,7 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
       const id = resourceId(definition.group, definition.version, definition.plural);
       const before = retirements.get(id);
       const retirement = keepWatches && before !== undefined ? before : new Retirement();
-      const resource = new LazyResource(definition, options, shared, retirement);
+      const resource = new LazyResource(definition, deps, shared, retirement);
       installed.set(id, resource);
       retirements.set(id, retirement);
       refresh();
@@ -126,35 +126,30 @@ class LazyResource implements InstalledResource {
   readonly definition: ResourceDefinition;
   readonly keys: ResourceKeys;
   readonly view: CacheView;
-  readonly #options: ResourceRegistryOptions;
+  readonly #deps: ResourceRegistryDeps;
   readonly #shared: Shared;
   readonly #codec: ObjectCodec;
   readonly #retirement: Retirement;
-  #served: Pick<InstalledResource, "store" | "storage"> | undefined;
+  #served: Pick<InstalledResource, "genericStore" | "servedStore"> | undefined;
 
-  constructor(
-    definition: ResourceDefinition,
-    options: ResourceRegistryOptions,
-    shared: Shared,
-    retirement: Retirement,
-  ) {
+  constructor(definition: ResourceDefinition, deps: ResourceRegistryDeps, shared: Shared, retirement: Retirement) {
     const { group, plural } = definition.storedAs ?? definition;
     this.definition = definition;
-    this.keys = createResourceKeys(options.composition, { group, resource: plural, namespaced: definition.namespaced });
-    this.#options = options;
+    this.keys = createResourceKeys(deps.composition, { group, resource: plural, namespaced: definition.namespaced });
+    this.#deps = deps;
     this.#shared = shared;
     this.#retirement = retirement;
     this.#codec = codecOf(definition);
-    const records = options.cache.view(this.keys.prefix);
+    const records = deps.cache.view(this.keys.prefix);
     this.view = this.#codec.show === undefined ? records : new PresentedView(records, this.#codec.show);
   }
 
-  get store(): Required<ResourceStorage> {
-    return this.#serving.store;
+  get genericStore(): Required<ResourceStorage> {
+    return this.#serving.genericStore;
   }
 
-  get storage(): ResourceStorage {
-    return this.#serving.storage;
+  get servedStore(): ResourceStorage {
+    return this.#serving.servedStore;
   }
 
   get fieldManager(): FieldManager {
@@ -169,14 +164,14 @@ class LazyResource implements InstalledResource {
     return deprecationsOf(schema);
   }
 
-  get #serving(): Pick<InstalledResource, "store" | "storage"> {
+  get #serving(): Pick<InstalledResource, "genericStore" | "servedStore"> {
     this.#served ??= this.#serve();
     return this.#served;
   }
 
-  #serve(): Pick<InstalledResource, "store" | "storage"> {
+  #serve(): Pick<InstalledResource, "genericStore" | "servedStore"> {
     const { definition, keys, view } = this;
-    const { storage, cache, admission, continueTokens, runtime, onHookError } = this.#options;
+    const { storage, cache, admission, continueTokens, runtime, onHookError } = this.#deps;
     const storeContext: StoreContext = {
       definition,
       strategy: definition.strategy ?? {},
@@ -193,8 +188,9 @@ class LazyResource implements InstalledResource {
       runtime,
       onHookError,
     };
-    const store = createGenericStore(storeContext);
-    return { store, storage: definition.submit === undefined ? createServedStore(store, storeContext) : {} };
+    const genericStore = createGenericStore(storeContext);
+    const servedStore = definition.submit === undefined ? createServedStore(genericStore, storeContext) : {};
+    return { genericStore, servedStore };
   }
 }
 

@@ -4,7 +4,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createNamespaceLifecycle, type NamespaceLookup } from "../admission/namespace-lifecycle.ts";
 import { createOwnerReferencesAdmission } from "../admission/owner-references.ts";
-import type { LineageJudge } from "../authentication/credential-lineage.ts";
+import type { LineageVerifier } from "../authentication/credential-lineage.ts";
 import { type TokenAuthenticator, unionTokenAuthenticator } from "../authentication/token-authenticator.ts";
 import { type Authorizer, type RuleResolver, unionAuthorizer, unionRuleResolver } from "../authorization/authorizer.ts";
 import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
@@ -68,14 +68,14 @@ import { createServiceAccountTokens, type ServiceAccountTokens } from "../servic
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
 import { type ApiSurface, type ApiSurfaceDeps, createApiSurface } from "./api-surface.ts";
 
-export type StandardSurfaceOptions = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {
+export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {
   /** Whose a bearer token is, for TokenReview. */
   readonly tokens: TokenAuthenticator;
   readonly audiences: readonly string[];
   /** Signs the tokens of ServiceAccounts. Absent: they get none, and namespaces get no ServiceAccount of their own. */
   readonly serviceAccountKey?: ServiceAccountKey;
   /** Judges what tokens of ServiceAccounts go back to. Absent: they go back to nothing. */
-  readonly lineages?: LineageJudge | undefined;
+  readonly lineages?: LineageVerifier | undefined;
   /** PEM of what verifies the server, published in every namespace. Absent: nothing is. */
   readonly rootCertificateAuthority?: string | undefined;
   /** Resources beside the built-in ones. */
@@ -117,14 +117,14 @@ export type StandardSurface = ApiSurface &
 const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /** The cache must be ready. Controllers run until the surface is disposed. */
-export function createStandardSurface(options: StandardSurfaceOptions): StandardSurface {
-  const { composition, cache, runtime, tokens, audiences } = options;
+export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurface {
+  const { composition, cache, runtime, tokens, audiences } = deps;
   const source = createCachedRbacSource(rbacViews(composition, cache), runtime.scheduler);
   const rbac = createRbacAuthorizer({ source });
   const authorizer = unionAuthorizer([mastersAuthorizer, rbac]);
   const ruleResolver = unionRuleResolver([mastersAuthorizer, rbac]);
-  const serviceAccountTokens = createTokensOfAccounts(options);
-  const services = totalsOfServices(options);
+  const serviceAccountTokens = createTokensOfAccounts(deps);
+  const services = totalsOfServices(deps);
   const builtin = builtinResources({
     authorizer,
     ruleResolver,
@@ -133,14 +133,14 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
       serviceAccountTokens === undefined ? tokens : unionTokenAuthenticator([serviceAccountTokens.tokens, tokens]),
     audiences: serviceAccountTokens === undefined ? audiences : [...audiences, SERVICE_ACCOUNT_ISSUER],
     serviceAccountTokens,
-    ...(options.customResources === undefined
+    ...(deps.customResources === undefined
       ? {}
-      : { customResourceDefinitions: customResourceDefinitions(options.customResources) }),
-    ...(options.cluster === undefined
+      : { customResourceDefinitions: customResourceDefinitions(deps.customResources) }),
+    ...(deps.cluster === undefined
       ? {}
       : {
           clusterKinds: [
-            ...clusterKinds(addressesOfServices(services, options)),
+            ...clusterKinds(addressesOfServices(services, deps)),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
             validatingWebhookConfigurations,
@@ -149,21 +149,21 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
         }),
   });
   const surface = createApiSurface({
-    ...options,
+    ...deps,
     authorizer,
-    resources: [...builtin, ...(options.resources ?? [])],
+    resources: [...builtin, ...(deps.resources ?? [])],
     admission: (registry) => [
       createNamespaceLifecycle({ namespaces: namespaceLookup(registry, runtime.clock) }),
       createOwnerReferencesAdmission({
         authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
-      ...(options.cluster === undefined
+      ...(deps.cluster === undefined
         ? []
-        : clusterAdmission(registry, options.cluster, { ...options, authorizer, services })),
+        : clusterAdmission(registry, deps.cluster, { ...deps, authorizer, services })),
     ],
   });
-  const controllers = startControllers(surface.registry, options, { tokens: serviceAccountTokens?.tokens, services });
+  const controllers = startControllers(surface.registry, deps, { tokens: serviceAccountTokens?.tokens, services });
 
   return {
     ...surface,
@@ -173,7 +173,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
     async idle() {
       for (const controller of controllers) await controller.idle();
     },
-    bootstrap: (signal) => bootstrap(surface.registry, options, signal),
+    bootstrap: (signal) => bootstrap(surface.registry, deps, signal),
     [Symbol.dispose]() {
       for (const controller of controllers) controller[Symbol.dispose]();
       services[Symbol.dispose]();
@@ -189,7 +189,7 @@ const clusterAdmission = (
     runtime: { clock, random },
     authorizer,
     services,
-  }: Pick<StandardSurfaceOptions, "runtime"> & { readonly authorizer: Authorizer; readonly services: ServiceTotals },
+  }: Pick<StandardSurfaceDeps, "runtime"> & { readonly authorizer: Authorizer; readonly services: ServiceTotals },
 ): readonly AdmissionPlugin[] => [
   createNoNodesAdmission(keepsWorkloads),
   createParamsAccess({
@@ -226,12 +226,12 @@ const clusterAdmission = (
 ];
 
 /** Read by the strategy of Services, which is made before they are installed. */
-function totalsOfServices({ composition, cache, runtime }: StandardSurfaceOptions): ServiceTotals {
+function totalsOfServices({ composition, cache, runtime }: StandardSurfaceDeps): ServiceTotals {
   const { prefix } = createResourceKeys(composition, { group: "", resource: "services", namespaced: true });
   return createServiceTotals({ view: cache.view(prefix), prefix }, runtime);
 }
 
-function addressesOfServices(totals: ServiceTotals, { runtime }: StandardSurfaceOptions): ServiceAddresses {
+function addressesOfServices(totals: ServiceTotals, { runtime }: StandardSurfaceDeps): ServiceAddresses {
   return createServiceAddresses({
     totals,
     elapsed: () => runtime.clock.elapsed(),
@@ -272,7 +272,7 @@ export function namespaceLookup(
     async live(name, signal) {
       try {
         const context = createSystemContext({ verb: "get", resource: "namespaces", name }, { clock, signal });
-        return (await namespaces.store.get(context, "", name, { resourceVersion: "" })).decode();
+        return (await namespaces.genericStore.get(context, "", name, { resourceVersion: "" })).decode();
       } catch (error) {
         if (isApiError(error, "NotFound")) return undefined;
         throw error;
@@ -295,7 +295,7 @@ function createTokensOfAccounts({
   cache,
   runtime,
   lineages,
-}: StandardSurfaceOptions): (TokenRequestOptions & { readonly tokens: ServiceAccountTokens }) | undefined {
+}: StandardSurfaceDeps): (TokenRequestOptions & { readonly tokens: ServiceAccountTokens }) | undefined {
   if (serviceAccountKey === undefined) return undefined;
   const subjects = (resource: string): TokenSubjects => {
     const keys = createResourceKeys(composition, { group: "", resource, namespaced: true });
@@ -311,11 +311,11 @@ function createTokensOfAccounts({
 
 function startControllers(
   registry: ResourceRegistry,
-  options: StandardSurfaceOptions,
+  deps: StandardSurfaceDeps,
   { tokens, services }: { readonly tokens: ServiceAccountTokens | undefined; readonly services: ServiceTotals },
 ): readonly Controller[] {
-  const { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem } = options;
-  const { customResources: compiled } = options;
+  const { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem } = deps;
+  const { customResources: compiled } = deps;
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
     runtime,
@@ -347,11 +347,11 @@ function startControllers(
     ...(pem === undefined ? [] : [inNamespaces("root_ca_cert_publisher", rootCertificateAuthority(pem))]),
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
-    ...(options.cluster === undefined
+    ...(deps.cluster === undefined
       ? []
       : [
           createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), { registry, services }),
-          createJobCompletion(port, requiredResource(registry, "batch", "Job"), options.cluster.completesJobs),
+          createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
           createPolicyStatusController(
             port,
             requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
@@ -365,7 +365,7 @@ function startControllers(
 
 async function bootstrap(
   registry: ResourceRegistry,
-  { runtime, namespaces = FIRST_NAMESPACES, cluster }: StandardSurfaceOptions,
+  { runtime, namespaces = FIRST_NAMESPACES, cluster }: StandardSurfaceDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const objects = [

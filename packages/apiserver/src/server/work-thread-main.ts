@@ -7,7 +7,7 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   createSchemaValidator,
-  SchemaCheckTakesLongError,
+  SchemaValidationTooLongError,
   type SchemaValidator,
 } from "@postern/apimachinery/schema/validate-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
@@ -16,7 +16,7 @@ import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { compileValidationRules, type ValidationRules } from "../custom-resources/validation-rules.ts";
 import type { FromThread, NumberedSchemaWork, ReadYaml, ResultOf, ToThread, WorkType } from "../limits/work-threads.ts";
-import { evaluateAside } from "../policies/evaluate-aside.ts";
+import { evaluateInThread } from "../policies/evaluate-in-thread.ts";
 
 const port = parentPort;
 port?.on("message", (message: ToThread) => {
@@ -40,7 +40,7 @@ function resultOf(message: ToThread): ResultOf<WorkType> {
     case "checkRules":
       return checkRules(message.work);
     case "evaluateExpression":
-      return evaluateAside(message.work);
+      return evaluateInThread(message.work);
   }
 }
 
@@ -88,7 +88,7 @@ function checkSchema(work: NumberedSchemaWork): readonly FieldError[] | undefine
       ? validator.validate(value, { most: MOST_SCHEMA_STEPS })
       : validator.validateUpdate(value, before, { most: MOST_SCHEMA_STEPS });
   } catch (error) {
-    if (error instanceof SchemaCheckTakesLongError) return undefined;
+    if (error instanceof SchemaValidationTooLongError) return undefined;
     throw error;
   }
 }

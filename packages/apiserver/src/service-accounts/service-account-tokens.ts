@@ -5,8 +5,8 @@ import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-valu
 import { ApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type Authentication, type Credential, CredentialRefusedError } from "../authentication/authenticator.ts";
-import { type RevocationWatch, untilEnd, untilFirst } from "../authentication/credential-end.ts";
-import type { CredentialLineage, LineageJudge } from "../authentication/credential-lineage.ts";
+import type { CredentialLineage, LineageVerifier } from "../authentication/credential-lineage.ts";
+import { type RevocationWatch, watchExpiry, watchFirst } from "../authentication/revocation-watch.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../authentication/service-account.ts";
 import type { TokenAuthenticator } from "../authentication/token-authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
@@ -40,7 +40,7 @@ export type ServiceAccountTokensDeps = {
   readonly secrets: TokenSubjects;
   readonly runtime: Runtime;
   /** Asked at every use of a token that goes back to another credential. Absent: no token does. */
-  readonly lineages?: LineageJudge | undefined;
+  readonly lineages?: LineageVerifier | undefined;
 };
 
 const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
@@ -88,8 +88,8 @@ function authenticateBoundToken(
   const descent = judge(bound.lineage, credentialId, deps);
   const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
     untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
-  const onRevoked = untilFirst([
-    untilEnd(bound.expiresAt * 1000, runtime),
+  const onRevoked = watchFirst([
+    watchExpiry(bound.expiresAt * 1000, runtime),
     untilGone(accounts, account),
     ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
     ...descent.watches,
@@ -117,7 +117,7 @@ function authenticateSecretToken(
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
   const descent = judge(lineage, credentialId, deps);
   const isOver = (): boolean => holderOf(token, content, deps) === undefined;
-  const onRevoked = untilFirst([
+  const onRevoked = watchFirst([
     untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
     untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
     ...descent.watches,

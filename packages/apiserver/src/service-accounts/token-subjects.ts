@@ -1,7 +1,7 @@
 // The objects that tokens are bound to, in memory: whether they are there still, and when that may have changed.
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { type RevocationWatch, untilOver } from "../authentication/credential-end.ts";
+import { type RevocationWatch, watchRevocation } from "../authentication/revocation-watch.ts";
 import { followView, type ViewPrefix } from "../cache/follow-view.ts";
 import type { ResourceKeys } from "../registry/resource-keys.ts";
 import type { Scheduler } from "../runtime/clock.ts";
@@ -28,7 +28,7 @@ export const untilChanged = (
   { namespace, name }: { readonly namespace: string; readonly name: string },
   isOver: () => boolean,
 ): RevocationWatch =>
-  untilOver(isOver, (listener) => {
+  watchRevocation(isOver, (listener) => {
     const wanted = keys.of(namespace, name);
     const tell = ({ key }: { readonly key: string }): void => {
       if (key === wanted) listener();

@@ -10,7 +10,7 @@ import { listAt, objectAt, textAt } from "../json-members.ts";
 import { explainNotFound, type VirtualClusterPlace } from "./explain-not-found.ts";
 
 /** What may be asked for; absent members are the server's to decide. */
-export type KubeconfigWishes = {
+export type KubeconfigOptions = {
   readonly ttlSeconds?: number | undefined;
   readonly clusterServer?: string | undefined;
   readonly contextName?: string | undefined;
@@ -28,7 +28,7 @@ export type IssuedKubeconfig = {
 export async function issueKubeconfig(
   client: ApiClient,
   place: VirtualClusterPlace,
-  wishes: KubeconfigWishes,
+  wishes: KubeconfigOptions,
 ): Promise<IssuedKubeconfig> {
   if (wishes.clientCert !== true) return issuedKubeconfig(await ask(client, place, wishes, {}));
   const subject = objectAt(await ask(client, place, wishes, { dryRun: true }), "certificateSubject");
@@ -50,14 +50,14 @@ export async function issueKubeconfig(
 export const describeKubeconfig = async (
   client: ApiClient,
   place: VirtualClusterPlace,
-  wishes: KubeconfigWishes,
+  wishes: KubeconfigOptions,
 ): Promise<KubeconfigEntry> => issuedKubeconfig(await ask(client, place, wishes, { dryRun: true })).entry;
 
 /** The answer's status. */
 async function ask(
   client: ApiClient,
   place: VirtualClusterPlace,
-  { ttlSeconds, clusterServer, contextName, clientCert, readOnly }: KubeconfigWishes,
+  { ttlSeconds, clusterServer, contextName, clientCert, readOnly }: KubeconfigOptions,
   { dryRun, certificateSigningRequest }: { readonly dryRun?: boolean; readonly certificateSigningRequest?: string },
 ): Promise<JsonObject> {
   const { group, namespacePrefix, project, virtualCluster } = place;

@@ -12,8 +12,8 @@ import { forgetCredentials } from "../kubeconfig/credential.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields } from "../print-fields.ts";
 import { printRows } from "../print-table.ts";
-import { askWhoAmI } from "../self.ts";
 import { UsageError } from "../usage-error.ts";
+import { askWhoAmI } from "../whoami.ts";
 import {
   type ConnectionFlags,
   findConnection,

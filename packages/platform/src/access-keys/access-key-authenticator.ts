@@ -30,7 +30,7 @@ export class AccessKeyRefusedError extends CredentialRefusedError {
   override readonly name = "AccessKeyRefusedError";
 }
 
-export type AccessKeyAuthenticatorOptions = IdentityDeps & {
+export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly keys: AccessKeyIndex;
   readonly activity: LastActivity;
   readonly clock: Clock;
@@ -58,8 +58,8 @@ type Proven = {
 
 type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
 
-export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
-  const { keys, activity, clock, directory, rotations, renewal, onRefused } = options;
+export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): AccessKeyAuthenticator {
+  const { keys, activity, clock, directory, rotations, renewal, onRefused } = deps;
   // Every revision is a new object, so a record identifies its revision.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
@@ -69,7 +69,7 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
     const { id } = key;
     const annotations = accessKeyAnnotations(key.name, key.origins);
     const credential = { id, annotations, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
-    const authentication = { user: accessKeyIdentity(key, options), credential };
+    const authentication = { user: accessKeyIdentity(key, deps), credential };
     remembered.set(key, { version: directory.version, authentication });
     return authentication;
   };

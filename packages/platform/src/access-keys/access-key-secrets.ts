@@ -45,13 +45,13 @@ const NO_DIGEST = new Uint8Array(32);
 
 const bytesOf = ({ digest }: KeptDigest): Uint8Array => Buffer.from(digest, "base64url");
 
-export type AccessKeySecretsOptions = {
+export type AccessKeySecretsDeps = {
   readonly platformName: string;
   readonly keyRing: KeyRing;
   readonly random: Random;
 };
 
-export function createAccessKeySecrets({ platformName, keyRing, random }: AccessKeySecretsOptions): AccessKeySecrets {
+export function createAccessKeySecrets({ platformName, keyRing, random }: AccessKeySecretsDeps): AccessKeySecrets {
   const format = createAccessKeyFormat(platformName);
   const keyOf = (ringKey: string | undefined) =>
     ringKey === undefined ? keyRing.keys.find(({ isFirst }) => isFirst) : keyRing.find(ringKey);
@@ -104,7 +104,7 @@ export type DigestRenewal = {
   used(key: AccessKeyState, value: string): void;
 };
 
-export type DigestRenewalOptions = {
+export type DigestRenewalDeps = {
   readonly secrets: Pick<AccessKeySecrets, "isCurrent" | "renew">;
   readonly writer: SealedRecordWriter;
   /** It is tried again at the next use. */
@@ -114,7 +114,7 @@ export type DigestRenewalOptions = {
 /** So many writes at a time: after a rotation every key is used for the first time. The others wait for their next use. */
 const MAX_AT_ONCE = 64;
 
-export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalOptions): DigestRenewal {
+export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalDeps): DigestRenewal {
   const running = new Set<string>();
 
   async function write(key: AccessKeyState, old: KeptAccessKey, renewed: KeptAccessKey): Promise<void> {

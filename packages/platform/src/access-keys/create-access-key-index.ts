@@ -11,14 +11,14 @@ import { createAccessKeyReader } from "./access-key-reader.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
-import { createKeyEnds, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
+import { createKeyExpirations, type KeyExpirations, MAX_ANCESTORS } from "./key-expiration.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { createKeyRefusal, createRotationMarks, type KeyRefusal, type RotationMarks } from "./key-refusal.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
 
-export type AccessKeyIndexOptions = {
+export type AccessKeyIndexDeps = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */
   readonly view: CacheView;
   readonly prefix: string;
@@ -38,7 +38,7 @@ export type AccessKeyIndexOptions = {
 };
 
 export type LiveAccessKeyIndex = AccessKeyIndex &
-  Pick<KeyEnds, "ownEnd" | "hasEnded"> &
+  Pick<KeyExpirations, "ownExpiration" | "hasEnded"> &
   Disposable & {
     /** Every record, whether or not it is good; safe while records come and go. Reads those at once that have not been read yet. */
     all(): IterableIterator<AccessKeyRecord>;
@@ -50,15 +50,18 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
 const MAX_PRESENTED_LENGTH = 4096;
 
 /** Begins to follow the view at once; the index is empty until the cache is ready. */
-export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccessKeyIndex {
+export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyIndex {
   const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds, clock, scheduler } =
-    options;
-  const { rotationMarks = createRotationMarks(), grants = NO_GRANTS } = options;
+    deps;
+  const { rotationMarks = createRotationMarks(), grants = NO_GRANTS } = deps;
   /** Until the view is followed again nothing is known to be good, so everything is refused. */
   let isCurrent = false;
 
-  const ends = createKeyEnds({ byUid: (uid) => keys.byUid(uid), activity, epochs, maxTTLSeconds });
-  const keys = new LoadedAccessKeys(prefix, createAccessKeyReader(prefix, restrictionNames, ends.endWithAncestors));
+  const ends = createKeyExpirations({ byUid: (uid) => keys.byUid(uid), activity, epochs, maxTTLSeconds });
+  const keys = new LoadedAccessKeys(
+    prefix,
+    createAccessKeyReader(prefix, restrictionNames, ends.expirationWithAncestors),
+  );
   const refusalOfKnown = createKeyRefusal({ table: keys, ends, directory, rotationMarks, epochs, grants });
 
   const stateOf = (key: AccessKeyState): KeyRefusal | undefined => (isCurrent ? refusalOfKnown(key) : LOADING);
@@ -67,7 +70,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const watches = new RevocationWatches({
     find: (id) => keys.byId(id),
     isRefused: (record) => refusalOf(record) !== undefined,
-    endOf: ends.endWithAncestors,
+    endOf: ends.expirationWithAncestors,
     ownerFingerprint: (record) => ownerFingerprint(record, directory),
     clock,
     scheduler,
@@ -151,7 +154,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     all: () => keys.all(),
     whenRead: () => keys.whenRead(),
     recordOf: (name) => keys.byName(name),
-    ownEnd: ends.ownEnd,
+    ownExpiration: ends.ownExpiration,
     hasEnded: ends.hasEnded,
     [Symbol.dispose]() {
       isCurrent = false;

@@ -18,7 +18,7 @@ export type KeyQuota = {
   ): WriteLimit | undefined;
 };
 
-export type KeyQuotaOptions = {
+export type KeyQuotaDeps = {
   readonly keys: Pick<AccessKeyIndex, "ownedBy" | "whenRead" | "stateOf">;
   /** 0: no limit. */
   readonly maxPerOwner: number;
@@ -26,7 +26,7 @@ export type KeyQuotaOptions = {
 
 const OVER: ReadonlySet<string> = new Set(["Expired", "Revoked"]);
 
-export const createKeyQuota = ({ keys, maxPerOwner }: KeyQuotaOptions): KeyQuota => ({
+export const createKeyQuota = ({ keys, maxPerOwner }: KeyQuotaDeps): KeyQuota => ({
   limitOf({ spec }, old, refuse) {
     const owner = maxPerOwner === 0 ? undefined : ownerOf(spec ?? {});
     if (owner === undefined || (old !== undefined && sameOwner(owner, ownerOf(old.spec ?? {})))) return undefined;

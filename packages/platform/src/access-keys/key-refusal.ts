@@ -5,7 +5,7 @@ import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner, sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isWithin } from "./is-within.ts";
-import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
+import { type ExpiringKey, type KeyExpirations, MAX_ANCESTORS } from "./key-expiration.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
 
@@ -31,7 +31,7 @@ export const READY_REASONS = [
 export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted"> | "Unknown";
 
 /** What determines whether a record is valid, besides its ancestors and owner. */
-export type RefusableKey = EndingKey &
+export type RefusableKey = ExpiringKey &
   Pick<
     AccessKeyState,
     "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom" | "grant"
@@ -46,14 +46,14 @@ export type RefusableKey = EndingKey &
     readonly ownerUid: string | undefined;
   };
 
-export type KeyRefusalOptions = {
+export type KeyRefusalDeps = {
   readonly table: {
     byUid(uid: string): RefusableKey | undefined;
     byName(name: string): RefusableKey | undefined;
     /** By name: the key once more for each value that a rotation replaced. */
     retiredOf(name: string): readonly RefusableKey[];
   };
-  readonly ends: Pick<KeyEnds, "hasEnded">;
+  readonly ends: Pick<KeyExpirations, "hasEnded">;
   readonly directory: OwnerDirectory;
   readonly rotationMarks: Pick<RotationMarks, "isLocked" | "isConfirmed">;
   readonly epochs: Pick<ClockEpochs, "latest">;
@@ -63,9 +63,9 @@ export type KeyRefusalOptions = {
 
 /** Undefined for a key that is good. */
 export function createKeyRefusal(
-  options: KeyRefusalOptions,
+  deps: KeyRefusalDeps,
 ): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {
-  const { table, ends, directory, rotationMarks, epochs, grants = NO_GRANTS } = options;
+  const { table, ends, directory, rotationMarks, epochs, grants = NO_GRANTS } = deps;
 
   const refusal = (record: RefusableKey, depth = 0): KeyRefusal | undefined => {
     if (record.isTerminating) return { reason: "Deleting", message: "being deleted" };

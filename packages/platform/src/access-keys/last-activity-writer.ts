@@ -8,7 +8,7 @@ import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storag
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { encodeActivity, type LastActivity, readActivity, type UsedKey } from "./last-activity.ts";
 
-export type LastActivityWriterOptions = {
+export type LastActivityWriterDeps = {
   readonly records: ViewPrefix;
   readonly storage: Storage;
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName">;
@@ -20,24 +20,24 @@ export type LastActivityWriterOptions = {
 
 const ATTEMPTS = 3;
 
-export function createLastActivityWriter(options: LastActivityWriterOptions): PeriodicWriter {
-  const { activity, scheduler, onError } = options;
+export function createLastActivityWriter(deps: LastActivityWriterDeps): PeriodicWriter {
+  const { activity, scheduler, onError } = deps;
   return createPeriodicWriter(scheduler, async () => {
     const gone = new Map(activity.takeForgotten().map((key) => [key.uid, key]));
     await inBatches([...gone.keys()], {
-      write: (uid) => remove(gone.get(uid), options),
+      write: (uid) => remove(gone.get(uid), deps),
       putBack: (uid) => activity.forget(gone.get(uid) ?? { name: "", uid }),
       onError,
     });
     await inBatches(activity.takeUnwritten(), {
-      write: (uid) => write(uid, options),
+      write: (uid) => write(uid, deps),
       putBack: (uid) => activity.returnUnwritten(uid),
       onError,
     });
   });
 }
 
-async function write(uid: string, { records, storage, keys, activity }: LastActivityWriterOptions): Promise<void> {
+async function write(uid: string, { records, storage, keys, activity }: LastActivityWriterDeps): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const key = keys.byUid(uid);
     const at = activity.of(uid);
@@ -64,7 +64,7 @@ async function write(uid: string, { records, storage, keys, activity }: LastActi
 
 const seconds = (at: number): number => Math.floor(at / 1000);
 
-async function remove(gone: UsedKey | undefined, { records, storage }: LastActivityWriterOptions): Promise<void> {
+async function remove(gone: UsedKey | undefined, { records, storage }: LastActivityWriterDeps): Promise<void> {
   const entry = gone === undefined ? undefined : await storage.get(records.prefix + gone.name);
   // Another key may have taken the name, and been used.
   if (entry === undefined || readActivity(CachedObject.fromEntry(entry)).uid !== gone?.uid) return;

@@ -3,7 +3,7 @@
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { type AccessKeyRecord, sameRights } from "./access-key-record.ts";
 
-export type RevocationWatchesOptions = {
+export type RevocationWatchesDeps = {
   readonly find: (id: string) => AccessKeyRecord | undefined;
   readonly isRefused: (record: AccessKeyRecord) => boolean;
   /** Milliseconds since the epoch; undefined: never. */
@@ -26,11 +26,11 @@ type Watch = {
 const MAX_DELAY_MS = 10_000;
 
 export class RevocationWatches implements Disposable {
-  readonly #options: RevocationWatchesOptions;
+  readonly #deps: RevocationWatchesDeps;
   readonly #watches = new Map<string, Watch>();
 
-  constructor(options: RevocationWatchesOptions) {
-    this.#options = options;
+  constructor(deps: RevocationWatchesDeps) {
+    this.#deps = deps;
   }
 
   get size(): number {
@@ -39,8 +39,8 @@ export class RevocationWatches implements Disposable {
 
   /** A key that is not good calls back soon, but never within this call. */
   add(id: string, listener: () => void): Disposable {
-    const record = this.#options.find(id);
-    if (record === undefined || this.#options.isRefused(record)) return callSoon(listener);
+    const record = this.#deps.find(id);
+    if (record === undefined || this.#deps.isRefused(record)) return callSoon(listener);
     const watch = this.#watches.get(id) ?? this.#start(record);
     // Distinguishes two registrations of the same function.
     const own = () => listener();
@@ -57,8 +57,8 @@ export class RevocationWatches implements Disposable {
   recheck(id: string): void {
     const watch = this.#watches.get(id);
     if (watch === undefined) return;
-    const record = this.#options.find(id);
-    if (record === undefined || this.#options.isRefused(record) || this.#isAnother(watch, record)) this.#fire(watch);
+    const record = this.#deps.find(id);
+    if (record === undefined || this.#deps.isRefused(record) || this.#isAnother(watch, record)) this.#fire(watch);
     else this.#setTimer(watch, record);
   }
 
@@ -72,7 +72,7 @@ export class RevocationWatches implements Disposable {
   }
 
   #start(record: AccessKeyRecord): Watch {
-    const fingerprint = this.#options.ownerFingerprint(record);
+    const fingerprint = this.#deps.ownerFingerprint(record);
     const watch: Watch = { id: record.id, record, fingerprint, listeners: new Set(), timer: undefined };
     this.#watches.set(record.id, watch);
     this.#setTimer(watch, record);
@@ -81,16 +81,16 @@ export class RevocationWatches implements Disposable {
 
   #isAnother({ record: before, fingerprint }: Watch, now: AccessKeyRecord): boolean {
     if (before !== now && !sameRights(before, now)) return true;
-    return this.#options.ownerFingerprint(now) !== fingerprint;
+    return this.#deps.ownerFingerprint(now) !== fingerprint;
   }
 
   #setTimer(watch: Watch, record: AccessKeyRecord): void {
     watch.timer?.[Symbol.dispose]();
     watch.timer = undefined;
-    const end = this.#options.endOf(record);
+    const end = this.#deps.endOf(record);
     if (end === undefined) return;
-    const delay = Math.min(Math.max(end - this.#options.clock.now(), 0), MAX_DELAY_MS);
-    watch.timer = this.#options.scheduler.schedule(delay, () => this.recheck(watch.id));
+    const delay = Math.min(Math.max(end - this.#deps.clock.now(), 0), MAX_DELAY_MS);
+    watch.timer = this.#deps.scheduler.schedule(delay, () => this.recheck(watch.id));
   }
 
   #end(watch: Watch): void {

@@ -39,7 +39,7 @@ export type ValueClaims = {
   take(value: string, claimant: Claimant): Promise<TakenValue | undefined>;
 };
 
-export type ValueClaimsOptions = {
+export type ValueClaimsDeps = {
   /** Of the claims. */
   readonly prefix: string;
   /** Of the records of access keys. */
@@ -55,8 +55,8 @@ export type ValueClaimsOptions = {
 export const PENDING_MS = 2 * 60_000;
 const ATTEMPTS = 10;
 
-export function createValueClaims(options: ValueClaimsOptions): ValueClaims {
-  const { prefix, keyPrefix, storage, secrets, rememberMs, clock } = options;
+export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
+  const { prefix, keyPrefix, storage, secrets, rememberMs, clock } = deps;
   /** In one order on all servers, so that of two that take the same ones, one is first with all. */
   const placesOf = (value: string): readonly string[] =>
     secrets

@@ -3,7 +3,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
-import { keptObject, keptSecretRef } from "./kept-fields.ts";
+import { ignoredObject, ignoredSecretRef } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
 
 /** The cluster that is there from the start: what lives in it is served by this process. */
@@ -34,10 +34,10 @@ export const clusterFields = s
             "Whether the cluster connects to the platform through an agent. This release does not support such clusters.",
           ),
         unusable: s.boolean().describe("Whether the cluster is closed to new instances. Same as usable: false."),
-        config: keptSecretRef("Reference to a kubeconfig. Use spec.kubeConfigRef instead."),
-        metrics: keptObject("A store for metrics in the cluster."),
-        opencost: keptObject("An OpenCost in the cluster."),
-        argoCD: keptObject("An Argo CD in the cluster."),
+        config: ignoredSecretRef("Reference to a kubeconfig. Use spec.kubeConfigRef instead."),
+        metrics: ignoredObject("A store for metrics in the cluster."),
+        opencost: ignoredObject("An OpenCost in the cluster."),
+        argoCD: ignoredObject("An Argo CD in the cluster."),
         usable: s.boolean().describe("Whether new instances can be placed in the cluster. Defaults to true."),
       })
       .describe("Desired state of the cluster."),

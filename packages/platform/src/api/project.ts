@@ -3,7 +3,7 @@
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
-import { keptMetadata, keptNames, keptObject, keptString } from "./kept-fields.ts";
+import { ignoredMetadata, ignoredNames, ignoredObject, ignoredString } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
 
 const memberFields = s.object({
@@ -71,14 +71,14 @@ export const projectFields = s
         namespacePattern: namespacePatternFields.describe(
           "Name patterns for namespaces in connected clusters. Stored, but has no effect: use spec.clusterRef.",
         ),
-        namespaceTemplate: keptMetadata("For the namespace of the project."),
-        allowedRunners: keptNames("Runners of the project."),
-        allowedNodeTypes: keptNames("Kinds of machines that virtual clusters may have."),
-        allowedNodeProfiles: keptNames("Profiles of machines that virtual clusters may have."),
-        defaultNodeProfile: keptString("Default profile of machines."),
-        argoCD: keptObject("An Argo CD for the project."),
-        vault: keptObject("A Vault whose secrets the project gets."),
-        rancher: keptObject("A project of Rancher."),
+        namespaceTemplate: ignoredMetadata("For the namespace of the project."),
+        allowedRunners: ignoredNames("Runners of the project."),
+        allowedNodeTypes: ignoredNames("Kinds of machines that virtual clusters may have."),
+        allowedNodeProfiles: ignoredNames("Profiles of machines that virtual clusters may have."),
+        defaultNodeProfile: ignoredString("Default profile of machines."),
+        argoCD: ignoredObject("An Argo CD for the project."),
+        vault: ignoredObject("A Vault whose secrets the project gets."),
+        rancher: ignoredObject("A project of Rancher."),
       })
       .describe("Desired state of the project."),
     status: s
@@ -86,7 +86,7 @@ export const projectFields = s
         phase: s.string().describe("Pending, Ready, Failed or Terminating. Set by the server."),
         message: s.string().describe("Human-readable message about why the project is not ready. Set by the server."),
         conditions: conditionsField,
-        quotas: keptObject("Usage of the quotas."),
+        quotas: ignoredObject("Usage of the quotas."),
       })
       .describe("Observed state of the project."),
   })

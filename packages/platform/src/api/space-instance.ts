@@ -3,7 +3,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
-import { keptInstallations, keptMetadata, keptObject } from "./kept-fields.ts";
+import { ignoredInstallations, ignoredMetadata, ignoredObject } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
 
 const PHASES = ["Pending", "Ready", "Sleeping", "Failed"] as const;
@@ -15,9 +15,9 @@ const templateFields = s.object({
       annotations: s.map(s.string()).describe("Annotations for the namespace."),
     })
     .describe("Metadata for the namespace."),
-  ...keptInstallations,
-  access: keptObject("ClusterRoles in the namespace. Has no effect: use spec.extraAccessRules of the instance."),
-  instanceTemplate: keptMetadata("For the instance."),
+  ...ignoredInstallations,
+  access: ignoredObject("ClusterRoles in the namespace. Has no effect: use spec.extraAccessRules of the instance."),
+  instanceTemplate: ignoredMetadata("For the instance."),
   objects: s.string().describe("Manifests for the namespace, as YAML text. Stored, but has no effect."),
 });
 

@@ -3,7 +3,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { description, displayName, imagePullSecrets } from "./display-fields.ts";
-import { keptNames } from "./kept-fields.ts";
+import { ignoredNames } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
 
 const fields = s
@@ -17,7 +17,7 @@ const fields = s
         users: s.list(s.string()).describe("Members of the team, by user name."),
         groups: s.list(s.string()).describe("Groups whose users are members of the team as well."),
         imagePullSecrets,
-        clusterRoles: keptNames(
+        clusterRoles: ignoredNames(
           "ClusterRoles of the team. Use role bindings, groups and projects to grant permissions.",
         ),
         access: s.list(accessRuleFields).describe("Additional access rules for the team. Stored, but has no effect."),

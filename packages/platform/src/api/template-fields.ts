@@ -1,15 +1,21 @@
 // What a virtual cluster is made of: the template of an instance, and the same once it has been rendered.
 
 import { s } from "@postern/apimachinery/schema/builder";
-import { keptBoolean, keptInstallations, keptMetadata, keptObject, keptString } from "./kept-fields.ts";
+import {
+  ignoredBoolean,
+  ignoredInstallations,
+  ignoredMetadata,
+  ignoredObject,
+  ignoredString,
+} from "./ignored-fields.ts";
 
 const chartFields = s.object({
   name: s.string().describe("Name of the chart."),
   repo: s.string().describe("URL of the chart repository."),
   version: s.string().describe("Version of the chart."),
-  username: keptString("Username for the repository."),
-  password: keptString("Password for the repository. Use a Secret instead: this field is readable."),
-  insecureSkipTlsVerify: keptBoolean("Whether to skip verification of the repository's certificate."),
+  username: ignoredString("Username for the repository."),
+  password: ignoredString("Password for the repository. Use a Secret instead: this field is readable."),
+  insecureSkipTlsVerify: ignoredBoolean("Whether to skip verification of the repository's certificate."),
 });
 
 const helmReleaseFields = s.object({
@@ -62,13 +68,13 @@ export const templateFields = s.object({
     .describe(
       "Whether to forward the caller's token to the virtual cluster. Has no effect: tokens are never forwarded.",
     ),
-  ...keptInstallations,
+  ...ignoredInstallations,
   pro: s
     .object({ enabled: s.boolean().describe("Whether the virtual cluster uses the features of the platform.") })
     .describe("Stored, but has no effect: every virtual cluster has them."),
-  instanceTemplate: keptMetadata("For the instance."),
-  spaceTemplate: keptObject("For the namespace of the virtual cluster."),
-  workloadVirtualClusterTemplateSpec: keptObject("For a virtual cluster beside it that runs the workloads."),
+  instanceTemplate: ignoredMetadata("For the instance."),
+  spaceTemplate: ignoredObject("For the namespace of the virtual cluster."),
+  workloadVirtualClusterTemplateSpec: ignoredObject("For a virtual cluster beside it that runs the workloads."),
   workloads: s
     .string({ enum: ["", "stored", "completed"] })
     .describe(

@@ -4,7 +4,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
 import { description, displayName, imagePullSecrets } from "./display-fields.ts";
-import { keptInteger, keptNames, keptSecretRef, keptStrings, keptTexts } from "./kept-fields.ts";
+import { ignoredInteger, ignoredNames, ignoredSecretRef, ignoredStringMap, ignoredStrings } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
 
 const fields = s
@@ -40,15 +40,17 @@ const fields = s
         disabled: s.boolean().describe("Whether the user is locked. All access keys of a locked user are refused."),
         imagePullSecrets,
         owner: ownerFields.describe("User or team that owns the user. Stored, but has no effect."),
-        ssoGroups: keptStrings("Groups from single sign-on. Use spec.identities instead."),
-        extraClaims: keptTexts("Claims from single sign-on."),
-        clusterRoles: keptNames(
+        ssoGroups: ignoredStrings("Groups from single sign-on. Use spec.identities instead."),
+        extraClaims: ignoredStringMap("Claims from single sign-on."),
+        clusterRoles: ignoredNames(
           "ClusterRoles of the user. Use role bindings, groups and projects to grant permissions.",
         ),
         access: s.list(accessRuleFields).describe("Additional access rules for the user. Stored, but has no effect."),
-        passwordRef: keptSecretRef("Reference to the password. This platform has no passwords."),
-        codesRef: keptSecretRef("Reference to login codes."),
-        tokenGeneration: keptInteger("Counter that invalidates older sessions. Delete or disable access keys instead."),
+        passwordRef: ignoredSecretRef("Reference to the password. This platform has no passwords."),
+        codesRef: ignoredSecretRef("Reference to login codes."),
+        tokenGeneration: ignoredInteger(
+          "Counter that invalidates older sessions. Delete or disable access keys instead.",
+        ),
       })
       .describe("Desired state of the user."),
     status: s

@@ -2,7 +2,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
-import { keptNames, keptObjects, keptString } from "./kept-fields.ts";
+import { ignoredNames, ignoredObjects, ignoredString } from "./ignored-fields.ts";
 import { ownerFields } from "./owner.ts";
 import type { Project } from "./project.ts";
 import { templateFields } from "./template-fields.ts";
@@ -26,7 +26,7 @@ const parameterFields = s.object({
   defaultValue: s.string().describe("Value where an instance sets none."),
   validation: s.string().describe("Regular expression (RE2) that a value has to match."),
   invalidation: s.string().describe("Regular expression (RE2) that a value must not match."),
-  placeholder: keptString("Text that a form shows in an empty field."),
+  placeholder: ignoredString("Text that a form shows in an empty field."),
   section: s.string().describe("Section of a form."),
 });
 
@@ -45,7 +45,7 @@ const specFields = s.object({
   template: templateFields.describe("Template of the virtual cluster, where there are no versions."),
   parameters: parametersField.describe("Parameters of the template, where there are no versions."),
   versions: s.list(versionFields).describe("Versions of the template. An instance that names none gets the newest."),
-  access: keptObjects("Access rules: use roles, and spec.allowedTemplates of projects."),
+  access: ignoredObjects("Access rules: use roles, and spec.allowedTemplates of projects."),
   spaceTemplateRef: s
     .object({ name: s.string().describe("Name of the template.") })
     .describe("Template of the namespace. Stored, but has no effect."),
@@ -54,7 +54,7 @@ const specFields = s.object({
 export const virtualClusterTemplateFields = s
   .object({
     spec: specFields.describe("What virtual clusters are made from."),
-    status: s.object({ apps: keptNames("Apps of the template.") }).describe("Observed state of the template."),
+    status: s.object({ apps: ignoredNames("Apps of the template.") }).describe("Observed state of the template."),
   })
   .describe(
     "A template of virtual clusters, with parameters. Instances refer to it in spec.templateRef, and set the parameters in spec.parameters.",

@@ -2,7 +2,7 @@
 
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import { type AuditPolicy, metadataForAll, metadataOfArrivalsToo } from "@postern/apiserver/audit/audit-policy";
-import type { BodyRedaction } from "@postern/apiserver/audit/kept-body";
+import type { BodyRedaction } from "@postern/apiserver/audit/recorded-body";
 import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";

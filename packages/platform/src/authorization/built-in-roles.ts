@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { PlatformNames } from "../platform-names.ts";
-import { alwaysOpenRules } from "./always-open.ts";
+import { alwaysAllowedRules } from "./always-allowed.ts";
 
 const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
@@ -42,7 +42,7 @@ export const builtInClusterRoleBindings = (names: PlatformNames): readonly KubeO
 
 /** Own user and own teams are not among them: RBAC cannot say "own". */
 const authenticatedRules = (names: PlatformNames): readonly JsonObject[] => [
-  ...alwaysOpenRules(names).map(({ verbs, apiGroups, resources, nonResourceURLs }) =>
+  ...alwaysAllowedRules(names).map(({ verbs, apiGroups, resources, nonResourceURLs }) =>
     resources.length === 0 ? { verbs, nonResourceURLs } : { verbs, apiGroups, resources },
   ),
   // The resource shows callers their own keys only.

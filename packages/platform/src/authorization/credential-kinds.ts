@@ -9,7 +9,7 @@ export type CredentialKind = {
   /** Why the credential never has more permissions, or a later expiration, than the key of the request. */
   readonly bound: string;
   /** Such requests issue a credential of the cluster: rules must allow the whole cluster. */
-  readonly opensAll?: true;
+  readonly allowsAll?: true;
 };
 
 const DOMAIN = "management";
@@ -96,7 +96,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "serviceaccounts",
     subresource: "token",
     bound: "a token that carries its lineage, which is asked about at every use",
-    opensAll: true,
+    allowsAll: true,
   },
   {
     surface: "cluster",
@@ -118,7 +118,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "certificatesigningrequests",
     subresource: "approval",
     bound: "the certificate goes back to the key that approved it as well",
-    opensAll: true,
+    allowsAll: true,
   },
   {
     surface: "cluster",
@@ -133,7 +133,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "validatingadmissionpolicies",
     subresource: "",
     bound: "its expressions see every object that they match, and its parameters",
-    opensAll: true,
+    allowsAll: true,
   },
   {
     surface: "cluster",
@@ -141,7 +141,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "validatingadmissionpolicybindings",
     subresource: "",
     bound: "its parameters may be Secrets, and messages can show what is in them",
-    opensAll: true,
+    allowsAll: true,
   },
   {
     surface: "cluster",
@@ -149,7 +149,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "validatingwebhookconfigurations",
     subresource: "",
     bound: "every object that they match is sent to them, Secrets as well",
-    opensAll: true,
+    allowsAll: true,
   },
   {
     surface: "cluster",
@@ -158,6 +158,6 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     subresource: "",
     bound:
       "every object that they match is sent to them, and they change what others write, roles and bindings among it",
-    opensAll: true,
+    allowsAll: true,
   },
 ];

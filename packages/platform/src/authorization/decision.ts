@@ -13,7 +13,7 @@ import type { RightCode } from "./owner-rights.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
 /** Everything that decisions are made from. */
-export type DecisionSources = {
+export type DecisionDeps = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byId" | "refusalOf">;
   readonly rbac: RbacSource;
@@ -64,7 +64,7 @@ const NO_KEY: KeyStanding = { good: true, key: undefined };
 const isAccessKeyId = (id: string): boolean => !id.includes(":");
 
 /** Looked up for every decision, so that a revoked key is refused immediately. */
-export function keyStanding({ credential }: Subject, keys: DecisionSources["keys"]): KeyStanding {
+export function keyStanding({ credential }: Subject, keys: DecisionDeps["keys"]): KeyStanding {
   if (credential === undefined || !isAccessKeyId(credential.id)) return NO_KEY;
   const key = keys.byId(credential.id);
   if (key === undefined) return { good: false, cause: "deleted" };

@@ -9,7 +9,7 @@ import {
   policyRulesOf,
   resolveRules,
 } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
-import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
+import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { intersectRules } from "./intersect-rules.ts";
 import { ownerRules } from "./owner-rules.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
@@ -18,14 +18,14 @@ import { restrictionRules, restrictionRulesBehind } from "./restriction-rules.ts
 const NOTHING: ResolvedRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
 
 /** For SelfSubjectRulesReview and the escalation check. `incomplete` when a key narrows what its owner may. */
-export function createEffectiveRules(sources: DecisionSources): RuleResolver {
-  const { rbac, keys } = sources;
+export function createEffectiveRules(deps: DecisionDeps): RuleResolver {
+  const { rbac, keys } = deps;
   const roles = createRbacAuthorizer({ source: rbac });
 
   const rulesOfUser = (user: UserInfo, namespace: string, credential: Credential | undefined) => {
     if (isServerItself({ user, credential })) return { rules: FULL_AUTHORITY, rest: NOTHING };
     const byRole = roles.rulesFor(user, namespace);
-    return { rules: [...policyRulesOf(byRole), ...ownerRules(user, namespace, sources)], rest: byRole };
+    return { rules: [...policyRulesOf(byRole), ...ownerRules(user, namespace, deps)], rest: byRole };
   };
 
   return {
@@ -37,7 +37,7 @@ export function createEffectiveRules(sources: DecisionSources): RuleResolver {
       const { evaluationError } = rest;
       const error = evaluationError === undefined ? {} : { evaluationError };
       if (key?.restrictions === undefined) return { ...resolveRules(rules), incomplete: rest.incomplete, ...error };
-      const facts = { names: sources.names, user, owner: key.owner };
+      const facts = { names: deps.names, user, owner: key.owner };
       const narrowed = restrictionRules(key.restrictions, namespace, facts).reduce(intersectRules, rules);
       return { ...resolveRules(narrowed), incomplete: true, ...error };
     },
@@ -46,7 +46,7 @@ export function createEffectiveRules(sources: DecisionSources): RuleResolver {
 
 /** The rules of a cluster behind the proxy that the caller's key allows, for display. */
 export function narrowRulesBehind(
-  { keys, names }: Pick<DecisionSources, "keys" | "names">,
+  { keys, names }: Pick<DecisionDeps, "keys" | "names">,
   subject: Subject,
   target: RequestDestination<ProxyRequest>,
 ): (rules: ResolvedRules, namespace: string) => ResolvedRules {

@@ -83,7 +83,7 @@ async function platform() {
   const context = (user: UserInfo, key?: { readonly id: string }) =>
     createRequestContext({ url: "/", user, credential: key });
   const put = async (kind: "Project" | "VirtualClusterInstance", namespace: string, name: string, spec: JsonObject) => {
-    const { store } = kind === "Project" ? projects : instances;
+    const { genericStore: store } = kind === "Project" ? projects : instances;
     const metadata = namespace === "" ? { name } : { name, namespace };
     const object = { apiVersion: `${names.managementGroup}/v1`, kind, metadata, spec };
     const known =
@@ -104,14 +104,14 @@ async function platform() {
       return put("VirtualClusterInstance", namespace, name, spec);
     },
     removeInstance: (namespace: string, name: string) =>
-      instances.store.delete(context(admin), namespace, name, { dryRun: false }),
+      instances.genericStore.delete(context(admin), namespace, name, { dryRun: false }),
     async list(
       resource: "projects" | "virtualclusterinstances",
       user: UserInfo,
       options: Partial<ListQuery> & { key?: { readonly id: string } } = {},
     ) {
       const { key, ...query } = options;
-      const { storage: served } = resource === "projects" ? projects : instances;
+      const { servedStore: served } = resource === "projects" ? projects : instances;
       const page = await served.list?.(context(user, key), { ...all, ...query });
       return {
         ...page,
@@ -136,7 +136,7 @@ async function platform() {
         allowWatchBookmarks: true,
         sendInitialEvents: undefined,
       };
-      const watch = await instances.storage.watch?.(context(user, key), query, {
+      const watch = await instances.servedStore.watch?.(context(user, key), query, {
         event: (type, object) => tell(`${type} ${object.key.split("/").slice(-2).join("/")}`),
         initialEventsEnd: () => tell("SYNCED"),
         progress: () => {},

@@ -10,7 +10,7 @@ import { insideRoleOf } from "./original-roles.ts";
 import { projectRolesOf } from "./owner-rights.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
-export type InsideSources = {
+export type InsideDeps = {
   readonly names: PlatformNames;
   readonly projects: Pick<ProjectFacts, "get">;
   readonly instances: Pick<InstanceFacts, "get">;
@@ -37,14 +37,14 @@ const isReserved = (name: string): boolean => name.startsWith("system:");
  * The user and groups that the proxy impersonates and client certificates carry. No group of Kubernetes' own is among them, whatever
  * the caller's are. Throws ApiError 403 for a caller whose very name is one of Kubernetes' own.
  */
-export function insideIdentity(user: UserInfo, place: InstancePlace, sources: InsideSources): InsideIdentity {
+export function insideIdentity(user: UserInfo, place: InstancePlace, deps: InsideDeps): InsideIdentity {
   if (user.name === "" || isReserved(user.name)) {
     const { resource, name } = instanceAt(place);
-    const target = { group: sources.names.managementGroup, resource };
+    const target = { group: deps.names.managementGroup, resource };
     throw forbiddenRequestError(target, name, "this username is reserved in virtual clusters");
   }
-  const roles = insideClusterRoles(user, place, sources).map(sources.names.insideRoleGroup);
-  const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !standsForRole(group, sources.names));
+  const roles = insideClusterRoles(user, place, deps).map(deps.names.insideRoleGroup);
+  const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !standsForRole(group, deps.names));
   return { name: user.name, groups: [...new Set([...own, ...roles])] };
 }
 
@@ -52,17 +52,14 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, sources: In
 const ROLES_IN_ORDER: readonly string[] = ["view", "edit", "admin", "cluster-admin"];
 
 /** Whether who came in as `then`, and would come in as `now`, has lost nothing by it. */
-export const isKeptInside = (
-  then: InsideIdentity,
-  now: InsideIdentity,
-  sources: Pick<InsideSources, "names">,
-): boolean => now.name === then.name && groupsKeptInside(then, now, sources).length === then.groups.length;
+export const isKeptInside = (then: InsideIdentity, now: InsideIdentity, deps: Pick<InsideDeps, "names">): boolean =>
+  now.name === then.name && groupsKeptInside(then, now, deps).length === then.groups.length;
 
 /** The groups that a caller still has: a role includes the roles with fewer permissions. */
 export function groupsKeptInside(
   then: Pick<InsideIdentity, "groups">,
   now: Pick<InsideIdentity, "groups">,
-  { names }: Pick<InsideSources, "names">,
+  { names }: Pick<InsideDeps, "names">,
 ): readonly string[] {
   const prefix = names.insideRoleGroup("");
   const rankOf = (group: string): number =>
@@ -77,8 +74,8 @@ export function groupsKeptInside(
 }
 
 /** The groups alone. */
-export const insideGroups = (user: UserInfo, place: InstancePlace, sources: InsideSources): readonly string[] =>
-  insideIdentity(user, place, sources).groups;
+export const insideGroups = (user: UserInfo, place: InstancePlace, deps: InsideDeps): readonly string[] =>
+  insideIdentity(user, place, deps).groups;
 
 /** A group of that name from outside would be a role that was never granted here. */
 const standsForRole = (group: string, names: PlatformNames): boolean => group.startsWith(names.insideRoleGroup(""));
@@ -87,7 +84,7 @@ const standsForRole = (group: string, names: PlatformNames): boolean => group.st
 export function insideClusterRoles(
   user: UserInfo,
   place: InstancePlace,
-  { names, projects, instances }: InsideSources,
+  { names, projects, instances }: InsideDeps,
 ): readonly string[] {
   const { project } = place;
   const { resource, name } = instanceAt(place);

@@ -10,7 +10,7 @@ import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../access-
 import type { KeyUsage } from "./key-usage.ts";
 import { coversUsage, decodeUsage, encodeUsage, mergeUsage } from "./key-usage-record.ts";
 
-export type KeyUsageWriterOptions = {
+export type KeyUsageWriterDeps = {
   readonly records: ViewPrefix;
   readonly storage: Storage;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
@@ -22,23 +22,23 @@ export type KeyUsageWriterOptions = {
 
 const ATTEMPTS = 3;
 
-export function createKeyUsageWriter(options: KeyUsageWriterOptions): PeriodicWriter {
-  const { usage, scheduler, onError } = options;
+export function createKeyUsageWriter(deps: KeyUsageWriterDeps): PeriodicWriter {
+  const { usage, scheduler, onError } = deps;
   return createPeriodicWriter(scheduler, async () => {
     await inBatches(usage.takeForgotten(), {
-      write: (uid) => removeUsage(uid, options),
+      write: (uid) => removeUsage(uid, deps),
       putBack: (uid) => usage.forget(uid),
       onError,
     });
     await inBatches(usage.takeUnwritten(), {
-      write: (uid) => writeUsage(uid, options),
+      write: (uid) => writeUsage(uid, deps),
       putBack: (uid) => usage.returnUnwritten(uid),
       onError,
     });
   });
 }
 
-async function writeUsage(uid: string, { records, storage, keys, usage }: KeyUsageWriterOptions): Promise<void> {
+async function writeUsage(uid: string, { records, storage, keys, usage }: KeyUsageWriterDeps): Promise<void> {
   const place = records.prefix + uid;
   let current = records.view.get(place);
   for (let attempt = 1; ; attempt++) {
@@ -63,7 +63,7 @@ async function writeUsage(uid: string, { records, storage, keys, usage }: KeyUsa
   }
 }
 
-async function removeUsage(uid: string, { records, storage, usage }: KeyUsageWriterOptions): Promise<void> {
+async function removeUsage(uid: string, { records, storage, usage }: KeyUsageWriterDeps): Promise<void> {
   const entry = await storage.get(records.prefix + uid);
   if (entry === undefined) return;
   try {

@@ -18,7 +18,7 @@ import {
   textOfEntry,
 } from "./scope-entry.ts";
 
-export type KeyUsageOptions = {
+export type KeyUsageDeps = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byId">;
   /** Of what is written, by uid; absent: nothing is. */
@@ -57,11 +57,10 @@ const ALWAYS_OPEN: Used = {
 };
 
 /** `startedAt` in milliseconds since the epoch: what was used before is not known. */
-export const createKeyUsage = (options: KeyUsageOptions, startedAt: number): KeyUsage =>
-  new KeyUsage(options, startedAt);
+export const createKeyUsage = (deps: KeyUsageDeps, startedAt: number): KeyUsage => new KeyUsage(deps, startedAt);
 
 export class KeyUsage {
-  readonly #options: KeyUsageOptions;
+  readonly #deps: KeyUsageDeps;
   readonly #byUid = new Map<string, Used>();
   readonly #forgotten = new Set<string>();
   #unwritten = new Set<string>();
@@ -70,14 +69,14 @@ export class KeyUsage {
   /** By what let them through: it is of one key and one form of request, so that what was noted with it need not be noted again. */
   readonly #noted = new WeakMap<PlatformDecision, Used>();
 
-  constructor(options: KeyUsageOptions, startedAt: number) {
-    this.#options = options;
+  constructor(deps: KeyUsageDeps, startedAt: number) {
+    this.#deps = deps;
     this.#since = startedAt;
   }
 
   /** A request that was let through by `decision`. Of what is known already it costs a look-up. */
   note(request: PlatformRequest, { credential }: Subject, decision?: PlatformDecision): void {
-    const { names, keys } = this.#options;
+    const { names, keys } = this.#deps;
     if (decision !== undefined && this.#noted.get(decision)?.isDropped === false) return;
     const key = credential === undefined ? undefined : keys.byId(credential.id);
     if (key === undefined) return;
@@ -102,7 +101,7 @@ export class KeyUsage {
   }
 
   of(uid: string): KeyUsageSummary {
-    const { records } = this.#options;
+    const { records } = this.#deps;
     const own = this.noted(uid);
     const stored = records?.view.get(records.prefix + uid);
     if (stored === undefined)

@@ -16,12 +16,12 @@ export type MembershipCheck = (
   context: RequestContext,
 ) => Promise<void>;
 
-export type MembershipCheckOptions = {
+export type MembershipCheckDeps = {
   readonly names: PlatformNames;
   readonly escalation: Pick<EscalationCheck, "binding">;
 };
 
-export function createMembershipCheck({ names, escalation }: MembershipCheckOptions): MembershipCheck {
+export function createMembershipCheck({ names, escalation }: MembershipCheckDeps): MembershipCheck {
   return async (project, old, context) => {
     const before = old && new Set(grantsOf(old, names).map(grantText));
     const given = grantsOf(project, names).filter((grant) => !before?.has(grantText(grant)));

@@ -5,7 +5,7 @@ import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-ru
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
 import type { PlatformNames } from "../platform-names.ts";
-import { asksAboutOthers } from "./always-open.ts";
+import { asksAboutOthers } from "./always-allowed.ts";
 import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
@@ -26,7 +26,7 @@ export type RightCode =
 /** `reason` is for people: it names the object that gives the right. */
 export type Right = { readonly code: RightCode; readonly reason: string };
 
-export type OwnerRightsSources = {
+export type OwnerRightsDeps = {
   readonly names: PlatformNames;
   readonly roles: Pick<RbacSource, "rulesOf">;
   readonly projects: ProjectFacts;
@@ -36,17 +36,17 @@ export type OwnerRightsSources = {
 const MAIN_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "update", "patch", "delete", "use"]);
 
 /** The right that opens a request to the management API; undefined when there is none but what roles may give. */
-export function ownerRight(user: UserInfo, request: TargetedRequest, sources: OwnerRightsSources): Right | undefined {
+export function ownerRight(user: UserInfo, request: TargetedRequest, deps: OwnerRightsDeps): Right | undefined {
   if (!request.isResourceRequest) return undefined;
-  const { names, instances, projects } = sources;
-  const identity = identityRight(user, request, sources);
+  const { names, instances, projects } = deps;
+  const identity = identityRight(user, request, deps);
   if (identity !== undefined) return identity;
 
   const project = projectOfRequest(request, names);
   if (project !== undefined) {
-    const right = projectRight(user, request, project, projects.get(project), sources);
+    const right = projectRight(user, request, project, projects.get(project), deps);
     if (right !== undefined) return right;
-    const guest = guestRight(user, request, sources);
+    const guest = guestRight(user, request, deps);
     if (guest !== undefined) return guest;
   }
   if (request.apiGroup !== names.managementGroup || request.name === "") return undefined;
@@ -82,7 +82,7 @@ export function projectRight(
   request: TargetedRequest,
   project: string,
   fact: ProjectFact | undefined,
-  { names, roles }: Pick<OwnerRightsSources, "names" | "roles">,
+  { names, roles }: Pick<OwnerRightsDeps, "names" | "roles">,
 ): Right | undefined {
   for (const role of projectRolesOf(user, fact, names)) {
     const rules = clusterRoleRules(role, roles);
@@ -146,7 +146,7 @@ export const GUEST_PARTS: readonly string[] = ["", "clusters", "templates"];
 export function guestRight(
   user: UserInfo,
   request: TargetedRequest,
-  { names, instances }: Pick<OwnerRightsSources, "names" | "instances">,
+  { names, instances }: Pick<OwnerRightsDeps, "names" | "instances">,
 ): Right | undefined {
   const { apiGroup, resource, namespace, name, verb, subresource } = request;
   const isProject = apiGroup === names.managementGroup && resource === "projects" && namespace === "";
@@ -165,7 +165,7 @@ export function guestRight(
 export function isGuestOf(
   user: UserInfo,
   project: string,
-  { names, instances }: Pick<OwnerRightsSources, "names" | "instances">,
+  { names, instances }: Pick<OwnerRightsDeps, "names" | "instances">,
 ): boolean {
   for (const resource of ["virtualclusterinstances", "spaceinstances"] as const) {
     for (const [, fact] of instances.entries(resource, names.projectNamespace(project))) {
@@ -201,7 +201,7 @@ const accessOpens = ({ verbs, subresources }: InstanceAccess, request: TargetedR
 export function identityRight(
   user: UserInfo,
   request: TargetedRequest,
-  { names, instances }: Pick<OwnerRightsSources, "names" | "instances">,
+  { names, instances }: Pick<OwnerRightsDeps, "names" | "instances">,
 ): Right | undefined {
   // The names of people and teams never begin so.
   if (!user.name.startsWith(`${names.name}:`)) return undefined;

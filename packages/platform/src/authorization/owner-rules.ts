@@ -10,12 +10,12 @@ import {
   GUEST_PARTS,
   GUEST_VERBS,
   isGuestOf,
-  type OwnerRightsSources,
+  type OwnerRightsDeps,
   projectRolesOf,
 } from "./owner-rights.ts";
 
-type RulesSources = Pick<OwnerRightsSources, "names" | "projects" | "instances"> & {
-  readonly rbac: OwnerRightsSources["roles"];
+type RulesSources = Pick<OwnerRightsDeps, "names" | "projects" | "instances"> & {
+  readonly rbac: OwnerRightsDeps["roles"];
 };
 
 const INSTANCES: readonly InstanceResource[] = ["virtualclusterinstances", "spaceinstances"];

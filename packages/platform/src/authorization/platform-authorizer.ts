@@ -5,7 +5,7 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { Rights } from "@postern/apiserver/authorization/rights";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import {
-  type DecisionSources,
+  type DecisionDeps,
   type DecisionStep,
   type Explanation,
   isServerItself,
@@ -39,7 +39,7 @@ const REFUSALS = {
   "out-of-rules": "the rules of the access key do not allow this request",
 } as const;
 
-export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuthorizer {
+export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthorizer {
   const { names, keys } = sources;
   const userRights = createUserRights(sources);
   const { rights } = userRights;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { AccessKeyRestrictions, AccessKeyRule } from "../api/access-key-restrictions.ts";
-import { alwaysOpenRules } from "./always-open.ts";
+import { alwaysAllowedRules } from "./always-allowed.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
 import { restrictionRules } from "./restriction-rules.ts";
 import { emptyScope, names, ruled, scoped, userInfo } from "./testing/memory-world.ts";
 
-const ALWAYS = alwaysOpenRules(names);
+const ALWAYS = alwaysAllowedRules(names);
 const facts = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
 const NOTHING = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 const managed = (verbs: readonly string[], resources: readonly string[], ...resourceNames: readonly string[]) => ({

@@ -3,11 +3,11 @@
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { alwaysOpenRules } from "./always-open.ts";
+import { alwaysAllowedRules } from "./always-allowed.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
-import { givesCredential } from "./gives-credential.ts";
+import { issuesCredential } from "./issues-credential.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
-import { matchesName, opensAll, ruleIsAbout } from "./rules.ts";
+import { allowsAll, matchesName, ruleApplies } from "./rules.ts";
 import type { ScopeFacts } from "./scope.ts";
 
 /** A request must be allowed by all lists. May tell less than the restrictions open, never more. */
@@ -16,7 +16,7 @@ export function restrictionRules(
   namespace: string,
   { names }: ScopeFacts,
 ): readonly (readonly PolicyRule[])[] {
-  const always = alwaysOpenRules(names);
+  const always = alwaysAllowedRules(names);
   if (scope === undefined && ruleSets.length === 0) return [always];
   return [
     ...(scope === undefined ? [] : [[...always, ...scopeRules(scope, namespace, names)]]),
@@ -82,10 +82,10 @@ export const restrictionRulesBehind = (
 ): readonly (readonly PolicyRule[])[] =>
   ruleSets.map((rules) =>
     rules
-      .filter((rule) => ruleIsAbout(rule, target, names))
+      .filter((rule) => ruleApplies(rule, target, names))
       .flatMap((rule) => {
         const opened = contentsOf(rule, namespace, true);
-        return opensAll(rule) ? opened : opened.flatMap(withoutCredentials);
+        return allowsAll(rule) ? opened : opened.flatMap(withoutCredentials);
       }),
   );
 
@@ -96,7 +96,7 @@ function withoutCredentials(rule: PolicyRule): readonly PolicyRule[] {
     const [resource = "", subresource = ""] = pattern.split("/");
     if (resource === "*" && subresource === "") return true;
     return !rule.apiGroups.some((apiGroup) =>
-      givesCredential({ isResourceRequest: true, verb: "create", apiGroup, resource, subresource }),
+      issuesCredential({ isResourceRequest: true, verb: "create", apiGroup, resource, subresource }),
     );
   });
   return resources.length === 0 ? [] : [{ ...rule, resources }];
@@ -107,7 +107,7 @@ const MANAGEMENT = { target: "Management" } as const;
 /** Undefined parts of a rule are open; what rules of roles cannot say is left out. */
 const rulesOf = (rule: AccessKeyRule, namespace: string, names: PlatformNames): readonly PolicyRule[] =>
   // At the level of the cluster a star would take in access keys, which it does not open.
-  ruleIsAbout(rule, MANAGEMENT, names) ? contentsOf(rule, namespace, namespace !== "") : [];
+  ruleApplies(rule, MANAGEMENT, names) ? contentsOf(rule, namespace, namespace !== "") : [];
 
 function contentsOf(rule: AccessKeyRule, namespace: string, hasStars: boolean): readonly PolicyRule[] {
   const { namespaces, resources, nonResourceURLs } = rule;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformRequest } from "./platform-request.ts";
-import { openingRule } from "./rules.ts";
+import { allowingRule } from "./rules.ts";
 import { inScope } from "./scope.ts";
 import {
   intoCluster,
@@ -18,7 +18,7 @@ import {
 } from "./testing/memory-world.ts";
 
 const opens = (rule: Partial<AccessKeyRule>, request: PlatformRequest): boolean =>
-  openingRule([{ ...openRule, ...rule }], request, names) === 0;
+  allowingRule([{ ...openRule, ...rule }], request, names) === 0;
 
 const pod = (parts = {}): PlatformRequest =>
   management({ apiGroup: "", resource: "pods", namespace: "p-a", name: "x", ...parts });

@@ -4,7 +4,7 @@
 import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
-import { givesCredential } from "./gives-credential.ts";
+import { issuesCredential } from "./issues-credential.ts";
 import {
   type PlatformRequest,
   type RequestDestination,
@@ -15,29 +15,29 @@ import {
 type RuleNames = Pick<PlatformNames, "managementGroup" | "storageGroup" | "projectNamespace">;
 
 /** Index of the first rule that opens the request; -1 when none does. */
-export function openingRule(rules: readonly AccessKeyRule[], request: PlatformRequest, names: RuleNames): number {
+export function allowingRule(rules: readonly AccessKeyRule[], request: PlatformRequest, names: RuleNames): number {
   // Access keys make access keys: only a rule that names them means them.
   const mustName = request.target === "Management" && isAccessKeyRequest(request.inner, names);
   // Rules do not limit what is created behind the proxy: only a rule that allows the whole cluster covers it.
-  const mustOpenAll = request.target !== "Management" && givesCredential(request.inner);
+  const mustOpenAll = request.target !== "Management" && issuesCredential(request.inner);
   return rules.findIndex(
     (rule) =>
-      ruleOpens(rule, request, names) &&
+      ruleAllowsRequest(rule, request, names) &&
       (!mustName || namesResource(rule, request.inner)) &&
-      (!mustOpenAll || opensAll(rule)),
+      (!mustOpenAll || allowsAll(rule)),
   );
 }
 
 /** Whether the rule allows everything in its targets. */
-export const opensAll = ({ verbs, resources, namespaces, nonResourceURLs }: AccessKeyRule): boolean =>
+export const allowsAll = ({ verbs, resources, namespaces, nonResourceURLs }: AccessKeyRule): boolean =>
   (verbs.length === 0 || verbs.includes("*")) &&
   [resources, namespaces, nonResourceURLs].every((list) => list.length === 0);
 
-const ruleOpens = (rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean =>
-  ruleIsAbout(rule, request, names) && verbMatches(rule, request.inner.verb) && contentMatches(rule, request.inner);
+const ruleAllowsRequest = (rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean =>
+  ruleApplies(rule, request, names) && verbMatches(rule, request.inner.verb) && contentMatches(rule, request.inner);
 
 /** Whether the rule is about requests to that target. */
-export function ruleIsAbout(
+export function ruleApplies(
   { requestTargets, cluster, virtualClusters }: AccessKeyRule,
   request: RequestDestination,
   names: Pick<RuleNames, "projectNamespace">,

@@ -3,10 +3,10 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
-import { isAlwaysOpen } from "./always-open.ts";
+import { isAlwaysAllowed } from "./always-allowed.ts";
 import { isFilteredList } from "./filtered-resources.ts";
 import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
-import { opensByItself } from "./scope.ts";
+import { allowedByInstanceEntry } from "./scope.ts";
 
 export type ScopeEntry =
   | { readonly list: "projects"; readonly project: string }
@@ -35,7 +35,7 @@ export function proxiedEntry(request: PlatformRequest): ProxiedEntry | undefined
 /** "always-open" for what any scope opens; undefined for what no entry does, so that it takes `rules`. */
 export function scopeEntryFor(request: PlatformRequest, names: PlatformNames): ScopeEntry | "always-open" | undefined {
   if (request.target !== "Management") return proxiedEntry(request);
-  if (isAlwaysOpen(request, names) || isFilteredList(request, names)) return "always-open";
+  if (isAlwaysAllowed(request, names) || isFilteredList(request, names)) return "always-open";
   return managementEntry(request.inner, names);
 }
 
@@ -50,7 +50,7 @@ function managementEntry(inner: TargetedRequest, names: PlatformNames): ScopeEnt
   const isManaged = apiGroup === names.managementGroup;
   const project = names.projectOf(namespace);
   if (project !== undefined) {
-    const isOneInstance = isManaged && name !== "" && opensByItself(inner) && !name.includes("*");
+    const isOneInstance = isManaged && name !== "" && allowedByInstanceEntry(inner) && !name.includes("*");
     if (isOneInstance && resource === "virtualclusterinstances") {
       return { list: "virtualClusters", project, virtualCluster: name };
     }

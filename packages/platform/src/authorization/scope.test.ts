@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
-import { ALWAYS_OPEN_PATHS } from "./always-open.ts";
+import { ALWAYS_ALLOWED_PATHS } from "./always-allowed.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";
 import {
@@ -33,7 +33,7 @@ const ALWAYS: readonly PlatformRequest[] = [
   group("authentication.k8s.io", "selfsubjectreviews"),
   group("authorization.k8s.io", "selfsubjectaccessreviews"),
   group("authorization.k8s.io", "selfsubjectrulesreviews"),
-  ...ALWAYS_OPEN_PATHS.map((url) => path(url.replace("*", "v1"))),
+  ...ALWAYS_ALLOWED_PATHS.map((url) => path(url.replace("*", "v1"))),
   path("/version", "head"),
 ];
 const NEVER_ALWAYS: readonly PlatformRequest[] = [

@@ -5,11 +5,11 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { AccessKeyRestrictions, AccessKeyScope, ScopeRole } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest, isControlPlaneKeyRequest } from "./access-key-request.ts";
-import { asksAboutOthers, isAlwaysOpen } from "./always-open.ts";
+import { asksAboutOthers, isAlwaysAllowed } from "./always-allowed.ts";
 import { isInTeam, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isFilteredList, isInstanceResource } from "./filtered-resources.ts";
 import { isManagement, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
-import { matchesAnyName, matchesName, openingRule } from "./rules.ts";
+import { allowingRule, matchesAnyName, matchesName } from "./rules.ts";
 
 /** What a scope is read against, beside the request. */
 export type ScopeFacts = {
@@ -35,7 +35,7 @@ export function inScope(
   facts: ScopeFacts,
 ): ScopeVerdict {
   if (restrictions === undefined) return UNRESTRICTED;
-  if (isAlwaysOpen(request, facts.names)) return ALWAYS_OPEN;
+  if (isAlwaysAllowed(request, facts.names)) return ALWAYS_OPEN;
   const { scope, ruleSets } = restrictions;
   if (isControlPlaneKeyRequest(request, facts.names) && !isOwnControlPlane(request, facts)) return OUT_OF_SCOPE;
   const reasons: string[] = [];
@@ -45,7 +45,7 @@ export function inScope(
     reasons.push(entry);
   }
   for (const [set, rules] of ruleSets.entries()) {
-    const rule = openingRule(rules, request, facts.names);
+    const rule = allowingRule(rules, request, facts.names);
     if (rule < 0) return OUT_OF_RULES;
     reasons.push(`ruleSets[${set}][${rule}]`);
   }
@@ -123,13 +123,13 @@ function instanceOpens({ project, name, resource }: InstanceEntry, inner: Target
   if (!isManaged(inner, resource, names) || !matchesName(name, inner.name)) return false;
   const projectOf = names.projectOf(inner.namespace);
   if (projectOf === undefined || !matchesName(project, projectOf)) return false;
-  return opensByItself(inner);
+  return allowedByInstanceEntry(inner);
 }
 
 const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig"]);
 
 /** What an entry for an instance allows. */
-export const opensByItself = ({ verb, subresource }: Pick<TargetedRequest, "verb" | "subresource">): boolean =>
+export const allowedByInstanceEntry = ({ verb, subresource }: Pick<TargetedRequest, "verb" | "subresource">): boolean =>
   INSTANCE_ACTIONS.has(`${verb}/${subresource}`);
 
 /** `use` goes with `get`, because it is what the proxy asks of the owner. */

@@ -5,7 +5,7 @@ import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac
 import { combinedRights, type Rights } from "@postern/apiserver/authorization/rights";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAuthenticated } from "./caller.ts";
-import type { DecisionCode, DecisionSources } from "./decision.ts";
+import type { DecisionCode, DecisionDeps } from "./decision.ts";
 import { isFilteredList } from "./filtered-resources.ts";
 import { ownerRight } from "./owner-rights.ts";
 import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
@@ -21,8 +21,8 @@ export type UserRights = {
   of(user: UserInfo, request: PlatformRequest): UserRight;
 };
 
-export function createUserRights(sources: Omit<DecisionSources, "keys">): UserRights {
-  const { names, rbac, projects, instances } = sources;
+export function createUserRights(deps: Omit<DecisionDeps, "keys">): UserRights {
+  const { names, rbac, projects, instances } = deps;
   const roles = createRbacAuthorizer({ source: rbac });
   const ownership = { names, roles: rbac, projects, instances };
   return {

@@ -8,9 +8,9 @@ import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-sour
 import { combinedRights, type Rights } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
+import { AllowedNamesByNamespace, createAllowedNames } from "./allowed-names.ts";
+import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
-import { createOpenNames, KnownOpenNames } from "./open-names.ts";
 import {
   guestRight,
   identityRight,
@@ -44,16 +44,16 @@ export type Visibility = {
 const EVERYTHING: FollowedVisibility = { visible: "all", isOutdated: () => false };
 const NOTHING: FollowedVisibility = { visible: () => false, isOutdated: () => true };
 
-export function createVisibility(sources: DecisionSources): Visibility {
-  const { names, keys, rbac, projects, instances } = sources;
-  const openNames = createOpenNames(sources);
+export function createVisibility(deps: DecisionDeps): Visibility {
+  const { names, keys, rbac, projects, instances } = deps;
+  const openNames = createAllowedNames(deps);
   const ownership = { names, roles: rbac };
 
   /** Permissions from one object itself, so that an event is filtered by the state that it shows. */
   const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Right | undefined => {
     const { resource, name } = request;
     if (resource === "projects") {
-      return projectRight(user, request, name, projects.of(object), ownership) ?? guestRight(user, request, sources);
+      return projectRight(user, request, name, projects.of(object), ownership) ?? guestRight(user, request, deps);
     }
     if (isInstanceResource(resource)) return instanceRight(user, request, instances.of(object), names);
     return ownRight(user, request, names);
@@ -68,8 +68,8 @@ export function createVisibility(sources: DecisionSources): Visibility {
     const seesAll = (): boolean => openNames(user, resource, "").all;
     const sawAll = seesAll();
     const isUnscoped = key?.restrictions === undefined;
-    const opened = new KnownOpenNames((namespace) => openNames(user, resource, namespace));
-    const guests = resource === "projects" && !sawAll ? new GuestProjects(user, sources) : undefined;
+    const opened = new AllowedNamesByNamespace((namespace) => openNames(user, resource, namespace));
+    const guests = resource === "projects" && !sawAll ? new GuestProjects(user, deps) : undefined;
     let { version: rolesVersion } = rbac;
     let { version: projectsVersion } = projects;
 
@@ -113,7 +113,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
       if (!isOpenTo(key, request, user)) return false;
       const { all, some } = opened.in(namespace);
       if (all || some.has(name)) return true;
-      return (identityRight(user, request, sources) ?? rightTo(object, request, user)) !== undefined;
+      return (identityRight(user, request, deps) ?? rightTo(object, request, user)) !== undefined;
     };
 
     return {
@@ -140,14 +140,14 @@ export function createVisibility(sources: DecisionSources): Visibility {
 /** The projects that a user sees for its instances in them, for as long as a watch lasts. */
 class GuestProjects {
   readonly #find: () => ReadonlySet<string>;
-  readonly #instances: Pick<DecisionSources["instances"], "version">;
+  readonly #instances: Pick<DecisionDeps["instances"], "version">;
   #version: number;
   #known: ReadonlySet<string>;
 
-  constructor(user: UserInfo, sources: DecisionSources) {
-    const { projects, instances } = sources;
+  constructor(user: UserInfo, deps: DecisionDeps) {
+    const { projects, instances } = deps;
     this.#find = () =>
-      new Set([...projects.entries()].map(([name]) => name).filter((name) => isGuestOf(user, name, sources)));
+      new Set([...projects.entries()].map(([name]) => name).filter((name) => isGuestOf(user, name, deps)));
     this.#instances = instances;
     this.#version = instances.version;
     this.#known = this.#find();

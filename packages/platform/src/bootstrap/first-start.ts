@@ -12,7 +12,7 @@ import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isFirstStart, markFirstStart } from "../store/first-start-mark.ts";
-import { NEW_STORE_TTL_SECONDS } from "./default-key-life.ts";
+import { NEW_STORE_TTL_SECONDS } from "./default-ttl.ts";
 import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
 
 export type FirstStartDeps = {

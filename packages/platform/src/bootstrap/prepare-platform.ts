@@ -13,7 +13,7 @@ import { FIRST_USER } from "./first-objects.ts";
 import { ensureRoles, firstStart } from "./first-start.ts";
 import { createKeyFiles } from "./key-files.ts";
 
-export type PreparePlatformOptions = {
+export type PreparePlatformDeps = {
   readonly election: LeaderElection;
   /** Who this server is to others on the same store. */
   readonly identity: string;
@@ -32,9 +32,8 @@ export type PreparePlatformOptions = {
   readonly signal: AbortSignal;
 };
 
-export async function preparePlatform(options: PreparePlatformOptions): Promise<void> {
-  const { election, identity, core, surface, storage, runtime, dataDir, url, certificateAuthorityPem, signal } =
-    options;
+export async function preparePlatform(deps: PreparePlatformDeps): Promise<void> {
+  const { election, identity, core, surface, storage, runtime, dataDir, url, certificateAuthorityPem, signal } = deps;
   const { names } = core;
   const { registry, mint } = surface;
   const { clock } = runtime;
@@ -42,7 +41,7 @@ export async function preparePlatform(options: PreparePlatformOptions): Promise<
     dataDir,
     server: `${url}${MANAGEMENT_BASE}`,
     certificateAuthorityPem,
-    isLasting: options.isLasting,
+    isLasting: deps.isLasting,
   };
 
   // Of several servers that start on an empty store, one makes what is in it first.
@@ -66,7 +65,7 @@ export async function preparePlatform(options: PreparePlatformOptions): Promise<
     signal,
   );
   if (!isFirst) await refreshAdminKubeconfig(file);
-  const { bootstrap } = options;
+  const { bootstrap } = deps;
   await applyManifests({
     ...bootstrap,
     directory: bootstrap.dir,

@@ -1,8 +1,8 @@
 // An authenticated certificate, checked against the record of its serial number.
 
 import type { Authentication, CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
-import { untilFirst } from "@postern/apiserver/authentication/credential-end";
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
+import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { accessKeyAnnotations, keyNotFoundError } from "../access-keys/access-key-authenticator.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
@@ -43,7 +43,7 @@ export function checkedCertificate(
       ...credential,
       annotations,
       lineage: () => lineageOf(serial, ledger.find(serial)),
-      onRevoked: untilFirst([
+      onRevoked: watchFirst([
         (listener) => credential.onRevoked?.(listener) ?? NOTHING,
         (listener) => ledger.onRevoked(serial, listener),
       ]),

@@ -3,8 +3,8 @@
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
-import { untilFirst } from "@postern/apiserver/authentication/credential-end";
-import type { CredentialLineage, LineageJudge } from "@postern/apiserver/authentication/credential-lineage";
+import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
+import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import { accessKeyAnnotations } from "../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { ownerUid } from "../access-keys/access-key-owner.ts";
@@ -61,13 +61,13 @@ export function withKeyLineage(
   };
 }
 
-export type LineageSources = {
+export type LineageDeps = {
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf" | "onRevoked">;
   readonly certificates: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
   readonly names: Pick<PlatformNames, "projectNamespace">;
 };
 
-export function createLineageJudge({ keys, certificates, names }: LineageSources): LineageJudge {
+export function createLineageVerifier({ keys, certificates, names }: LineageDeps): LineageVerifier {
   const refusalOfKeys = ({ keys: origins, place }: KeyLineage): string | undefined => {
     const maker = origins.at(-1);
     if (maker === undefined) return undefined;
@@ -100,7 +100,7 @@ export function createLineageJudge({ keys, certificates, names }: LineageSources
           ...serials.map((serial) => (end: () => void) => certificates.onRevoked(serial, end)),
         ];
       });
-      return untilFirst(watches)(listener);
+      return watchFirst(watches)(listener);
     },
     annotationsOf(lineage) {
       const origins = decodeLineage(lineage).flatMap(({ keys: made }) => made);
@@ -116,7 +116,7 @@ const textsOf = (value: JsonValue | undefined): readonly string[] =>
 // The owner of a certificate that was signed inside a virtual cluster on a request with an access key.
 
 /** Undefined where no access key had a part in it. Throws ApiError 401 where a key is gone: nothing is signed for it any more. */
-export function issuedToMaker(
+export function issuedToCreator(
   lineage: readonly KeyLineage[],
   { keys, directory }: { readonly keys: Pick<AccessKeyIndex, "byUid">; readonly directory: Directory },
 ): IssuedTo | undefined {

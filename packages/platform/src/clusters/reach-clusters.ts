@@ -14,7 +14,7 @@ import {
   type KubernetesBackendsDeps,
 } from "./kubernetes-backend/kubernetes-backends.ts";
 
-export type ReachClustersOptions = {
+export type ReachClustersDeps = {
   readonly configuration: Configuration;
   readonly names: PlatformNames;
   readonly runtime: Runtime;
@@ -31,7 +31,7 @@ export function reachClusters({
   lookup,
   secret,
   tracing,
-}: ReachClustersOptions): KubernetesBackends & Disposable {
+}: ReachClustersDeps): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
   const shared = { scheduler, userAgent: names.name, tracing };
   const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });

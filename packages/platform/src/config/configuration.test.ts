@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { CATALOGUE_ENTRIES } from "./catalogue.ts";
-import { type ConfigurationSources, defaultConfiguration, loadConfiguration } from "./configuration.ts";
+import { type ConfigurationDeps, defaultConfiguration, loadConfiguration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { renderReference } from "./reference.ts";
 
@@ -17,7 +17,7 @@ function configFile(text: string): string {
   return path;
 }
 
-type Sources = Omit<ConfigurationSources, "workingDirectory" | "flags"> & { flags?: Record<string, string | string[]> };
+type Sources = Omit<ConfigurationDeps, "workingDirectory" | "flags"> & { flags?: Record<string, string | string[]> };
 const load = ({ flags = {}, ...sources }: Sources = {}) =>
   loadConfiguration({ ...sources, flags: new Map(Object.entries(flags)), workingDirectory: "/srv/postern" });
 

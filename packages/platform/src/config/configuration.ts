@@ -18,7 +18,7 @@ import { suggest } from "./suggest.ts";
 /** Every option's value by the path it has in the file; file names are absolute, derived defaults are filled in. */
 export type Configuration = Omit<ValuesOf<typeof CATALOGUE>, "store"> & { readonly store: StoreAddress };
 
-export type ConfigurationSources = {
+export type ConfigurationDeps = {
   /** Values by flag name, without dashes. */
   readonly flags?: ReadonlyMap<string, RawValue>;
   readonly environment?: Environment;
@@ -29,9 +29,9 @@ export type ConfigurationSources = {
 };
 
 /** Throws ConfigurationError with one line that says what is wrong where, and how to mend it. */
-export async function loadConfiguration(sources: ConfigurationSources): Promise<Configuration> {
-  const { flags = new Map(), environment = {}, workingDirectory } = sources;
-  const filePath = sources.configFile ?? (environment[CONFIG_ENVIRONMENT_NAME] || undefined);
+export async function loadConfiguration(deps: ConfigurationDeps): Promise<Configuration> {
+  const { flags = new Map(), environment = {}, workingDirectory } = deps;
+  const filePath = deps.configFile ?? (environment[CONFIG_ENVIRONMENT_NAME] || undefined);
   const fromFlags = readFlags(flags);
   const fromEnvironment = readEnvironment(environment);
   const fromFile =

@@ -125,7 +125,7 @@ describe("createAccessKeyOwners", () => {
   });
 
   it("collects nothing for an owner that only memory does not know", async () => {
-    const { view, store, definition, keys, fieldManager } = server.userResource;
+    const { view, genericStore: store, definition, keys, fieldManager } = server.userResource;
     const blind: CacheView = {
       revision: view.revision,
       changedRevision: view.changedRevision,
@@ -135,7 +135,7 @@ describe("createAccessKeyOwners", () => {
       count: () => 0,
       subscribe: (...request) => view.subscribe(...request),
     };
-    const users = { store, definition, keys, fieldManager, view: blind };
+    const users = { genericStore: store, definition, keys, fieldManager, view: blind };
     await start(createAccessKeyOwners({ ...dependencies(), users })).idle();
     expect((await names()).length).toBe(4);
   });

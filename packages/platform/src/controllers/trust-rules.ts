@@ -11,7 +11,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { type ConditionState, withCondition } from "../api/conditions.ts";
 import type { TrustRule } from "../api/trust-rule.ts";
 import type { IssuerKeys, IssuerState } from "../trust/issuer-keys.ts";
-import type { TokenJudge } from "../trust/judge-token.ts";
+import type { TokenVerifier } from "../trust/token-verifier.ts";
 import { type TrustRuleState, trustRuleId } from "../trust/trust-rule-state.ts";
 import type { TrustRules } from "../trust/trust-rules.ts";
 
@@ -20,7 +20,7 @@ export type TrustRuleControllerDeps = {
   readonly resource: ControlledResource;
   readonly trustRules: Pick<TrustRules, "get">;
   readonly issuerKeys: Pick<IssuerKeys, "stateOf" | "onChange">;
-  readonly judge: Pick<TokenJudge, "faultOf">;
+  readonly judge: Pick<TokenVerifier, "faultOf">;
 };
 
 /** Of a user that is locked, and of a key that ended, nobody tells. */
@@ -70,7 +70,7 @@ const asRule = (object: KubeObject): TrustRule => object as TrustRule;
 function conditionsOf(
   rule: TrustRuleState,
   { keys, fetchedAt, fault }: IssuerState,
-  judge: Pick<TokenJudge, "faultOf">,
+  judge: Pick<TokenVerifier, "faultOf">,
 ): readonly ConditionState[] {
   const isGiven = rule.source.jwks !== undefined;
   const reached: ConditionState =

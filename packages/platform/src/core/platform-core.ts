@@ -29,7 +29,7 @@ import { createRotationGuard, type RotationGuard } from "../access-keys/rotation
 import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
-import type { DecisionSources } from "../authorization/decision.ts";
+import type { DecisionDeps } from "../authorization/decision.ts";
 import { createEffectiveRules } from "../authorization/effective-rules.ts";
 import { createInstanceFacts } from "../authorization/instance-facts.ts";
 import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
@@ -48,7 +48,7 @@ import type { ExpiringRecords } from "../store/expiring-records.ts";
 import type { RecordPrefixes } from "../store/record-prefixes.ts";
 import { fetchIssuerKeys } from "../trust/fetch-issuer-keys.ts";
 import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
-import { createTokenJudge, type TokenJudge } from "../trust/judge-token.ts";
+import { createTokenVerifier, type TokenVerifier } from "../trust/token-verifier.ts";
 import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
 import { createTrustRules, type TrustRules } from "../trust/trust-rules.ts";
 
@@ -87,7 +87,7 @@ export type PlatformCore = Disposable & {
   readonly authenticator: AccessKeyAuthenticator;
   readonly rotations: RotationGuard;
   readonly rbac: RbacSource;
-  readonly sources: DecisionSources;
+  readonly sources: DecisionDeps;
   readonly authorizer: PlatformAuthorizer;
   readonly ruleResolver: RuleResolver;
   readonly visibility: Visibility;
@@ -102,7 +102,7 @@ export type PlatformCore = Disposable & {
   readonly grants: IssuedGrants;
   readonly trustRules: TrustRules;
   readonly issuerKeys: IssuerKeys;
-  readonly judge: TokenJudge;
+  readonly judge: TokenVerifier;
   readonly takenTokens: ExpiringRecords;
   readonly identityProviders: IdentityProviders;
   readonly signInRecords: ExpiringRecords;
@@ -219,13 +219,13 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
   useIssuers();
   const issuersFollowed = trustRules.onChange(useIssuers);
   const providersFollowed = identityProviders.onChange(useIssuers);
-  const judge = createTokenJudge({
+  const judge = createTokenVerifier({
     issuerKeys,
     directory,
     faultOfWriter: ({ origins, parents }) => faultOfWriter(origins, parents, keys),
     clock,
   });
-  const sources: DecisionSources = { names, keys, rbac, projects, instances };
+  const sources: DecisionDeps = { names, keys, rbac, projects, instances };
 
   return {
     names,

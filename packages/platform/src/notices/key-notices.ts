@@ -20,7 +20,7 @@ import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { dueLeadTime, NOTHING_NOTICED, textOfLeadTime, withNoticed } from "./notice-plan.ts";
+import { dueLeadTime, NO_NOTICES, textOfLeadTime, withSentNotice } from "./notice-plan.ts";
 import { decodeEntry, decodeNotices, encodeNotices, type NoticeRecord, type PendingNotice } from "./notice-record.ts";
 import type { NoticeWebhook } from "./notice-webhook.ts";
 
@@ -91,7 +91,7 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
 
   /** By what is in memory, which may be behind the store. */
   const isDue = (record: AccessKeyRecord): boolean => {
-    if (dueNow(record, NOTHING_NOTICED) === undefined) return false;
+    if (dueNow(record, NO_NOTICES) === undefined) return false;
     const known = noticeRecords.view.get(placeOf(record.uid));
     return known === undefined || dueNow(record, decodeNotices(known).noticed) !== undefined;
   };
@@ -99,11 +99,11 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
   /** Another server may be faster, which then tells of it. */
   async function decide(record: AccessKeyRecord): Promise<void> {
     const entry = await storage.get(placeOf(record.uid));
-    const { noticed } = entry === undefined ? { noticed: NOTHING_NOTICED } : decodeEntry(entry);
+    const { noticed } = entry === undefined ? { noticed: NO_NOTICES } : decodeEntry(entry);
     const seconds = dueNow(record, noticed);
     if (seconds === undefined || record.expiresAt === undefined) return;
     const written = await write(record.uid, entry, {
-      noticed: withNoticed(noticed, seconds, clock.now()),
+      noticed: withSentNotice(noticed, seconds, clock.now()),
       pending: {
         leadSeconds: seconds,
         end: record.expiresAt,

@@ -1,6 +1,6 @@
 // Which notice of the end of an access key is due. Each lead time of each end is noticed once, however often this is asked.
 
-export type EndingLife = {
+export type Expiration = {
   /** Milliseconds since the epoch. */
   readonly end: number;
   /** How long the key lives in all, in milliseconds: a lead time that is not shorter would be noticed at its creation. */
@@ -8,18 +8,18 @@ export type EndingLife = {
 };
 
 /** When each lead time was last noticed: milliseconds since the epoch by seconds. */
-export type Noticed = ReadonlyMap<number, number>;
+export type SentNotices = ReadonlyMap<number, number>;
 
-export const NOTHING_NOTICED: Noticed = new Map();
+export const NO_NOTICES: SentNotices = new Map();
 
 /**
  * The shortest lead time that has been reached and not been noticed, in seconds. A longer one that was missed is covered by it. A key whose
  * end moves away is noticed again, for its new end.
  */
 export function dueLeadTime(
-  { end, lifeMs }: EndingLife,
+  { end, lifeMs }: Expiration,
   leadSeconds: readonly number[],
-  noticed: Noticed,
+  noticed: SentNotices,
   now: number,
 ): number | undefined {
   if (end <= now) return undefined;
@@ -32,7 +32,7 @@ export function dueLeadTime(
 }
 
 /** A clock that was set back makes nothing due again. */
-export const withNoticed = (noticed: Noticed, seconds: number, now: number): Noticed =>
+export const withSentNotice = (noticed: SentNotices, seconds: number, now: number): SentNotices =>
   new Map(noticed).set(seconds, Math.max(now, noticed.get(seconds) ?? 0));
 
 const UNITS = [

@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { StoredEntry } from "@postern/apiserver/storage/storage";
-import type { Noticed } from "./notice-plan.ts";
+import type { SentNotices } from "./notice-plan.ts";
 
 /** A notice that is decided on, and may not be told everywhere yet. */
 export type PendingNotice = {
@@ -14,7 +14,7 @@ export type PendingNotice = {
   readonly needsDelivery: boolean;
 };
 
-export type NoticeRecord = { readonly noticed: Noticed; readonly pending: PendingNotice | undefined };
+export type NoticeRecord = { readonly noticed: SentNotices; readonly pending: PendingNotice | undefined };
 
 export const encodeNotices = (uid: string, { noticed, pending }: NoticeRecord): Uint8Array =>
   encodeStoredValue({

@@ -13,8 +13,7 @@ import { CONTROLLERS } from "../store/while-leading.ts";
 import { type BackupKey, checkOf, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
 import { copyStore } from "./copy-store.ts";
 import type { ContentSummary } from "./entry-frames.ts";
-import { decodeKeysInForce, encodeKeysInForce } from "./keys-in-force.ts";
-import { listKeysInForce } from "./list-keys-in-force.ts";
+import { listValidKeys } from "./list-valid-keys.ts";
 import { entryCounter, type ReportProgress } from "./progress.ts";
 import { readBackupHeader, verifyBackup } from "./read-backup.ts";
 import { countEntries } from "./read-store.ts";
@@ -22,6 +21,7 @@ import { assertListIsNewer, type RestoreReport, restoreBackup } from "./restore-
 import { fillNewStore } from "./restore-target.ts";
 import type { KeyPolicy } from "./restored-entry.ts";
 import { openStoppedServer, requireServerSecrets } from "./stopped-server.ts";
+import { decodeValidKeys, encodeValidKeys } from "./valid-keys.ts";
 import { openBackup, SERVER_CHECK } from "./write-backup.ts";
 import { writeNewFile } from "./write-new-file.ts";
 
@@ -63,8 +63,8 @@ export async function backupStore(
     await writeNewFile(out, bytes);
   }
   if (revocationsOut !== undefined) {
-    const list = await listKeysInForce({ core, cache, clock });
-    await writeNewFile(revocationsOut, once(encodeKeysInForce(list, serverKeys.backups)));
+    const list = await listValidKeys({ core, cache, clock });
+    await writeNewFile(revocationsOut, once(encodeValidKeys(list, serverKeys.backups)));
   }
 }
 
@@ -189,11 +189,11 @@ async function policyOf(choice: KeyChoice, serverKeys: readonly Uint8Array[]): P
     case "disable":
       return { type: choice.type };
     case "revocations":
-      return { type: "in-force", list: decodeKeysInForce(await readList(choice.file), serverKeys) };
+      return { type: "in-force", list: decodeValidKeys(await readList(choice.file), serverKeys) };
     case "newer-store": {
       await using server = await openStoppedServer(choice.configuration, "--newer-store");
       const { core, cache } = server;
-      return { type: "in-force", list: await listKeysInForce({ core, cache, clock: systemRuntime.clock }) };
+      return { type: "in-force", list: await listValidKeys({ core, cache, clock: systemRuntime.clock }) };
     }
   }
 }

@@ -7,7 +7,7 @@ import { withMethods } from "@postern/apiserver/storage/testing/with-methods";
 import { afterEach, describe, expect, it } from "vitest";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import { openRing, SECRET, sealedOver, textOf } from "../encryption/testing/sealed-stores.ts";
-import { findDigestHolders } from "./digest-holders.ts";
+import { findDigestKeys } from "./digest-keys.ts";
 import { type ReencryptionDeps, startReencryption } from "./reencryption.ts";
 
 const SETTLE_MS = 600_000;
@@ -132,7 +132,7 @@ it("counts the digests under each key: those that name none, and replaced values
     { name: "none", id: "", ringKey: undefined, retired: [] },
     { name: "rotated", id: "k2", ringKey: second, retired: [value(first, now + 1), value(first, now)] },
   ];
-  const holders = findDigestHolders(ring, records as unknown as Iterable<AccessKeyRecord>, now);
+  const holders = findDigestKeys(ring, records as unknown as Iterable<AccessKeyRecord>, now);
   expect(Object.fromEntries(holders)).toEqual({
     [first]: { count: 2, examples: ["old", "rotated"] },
     [second]: { count: 1, examples: ["rotated"] },

@@ -11,7 +11,7 @@ import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-w
 import { readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
 import { renewSecrets } from "../access-keys/sealed-secrets.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
-import { findDigestHolders } from "./digest-holders.ts";
+import { findDigestKeys } from "./digest-keys.ts";
 import { countSealed, type PassProgress, reencryptStore } from "./reencrypt-store.ts";
 import { type ReencryptionState, readReencryptionState, writeReencryptionState } from "./reencryption-state.ts";
 
@@ -94,7 +94,7 @@ export function startReencryption(deps: ReencryptionDeps): Disposable {
 
 /** Takes keys off the ring that no digest names. Resolves with true when only the primary one is left. */
 async function retireUnused({ ring, keys, runtime }: ReencryptionDeps): Promise<boolean> {
-  const holders = findDigestHolders(ring, keys.all(), runtime.clock.now());
+  const holders = findDigestKeys(ring, keys.all(), runtime.clock.now());
   await ring.retire(ring.keys.slice(1).flatMap(({ id }) => (holders.get(id)?.count === 0 ? [id] : [])));
   return ring.keys.length === 1;
 }

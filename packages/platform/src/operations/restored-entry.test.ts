@@ -3,8 +3,8 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import { describe, expect, it } from "vitest";
 import { readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
 import { encodeCertificate } from "../certificates/issued-certificate.ts";
-import { type KnownKey, rightsDigest } from "./keys-in-force.ts";
 import { createEntryRestorer, type KeyPolicy } from "./restored-entry.ts";
+import { type KnownKey, rightsDigest } from "./valid-keys.ts";
 
 const PREFIXES = { accessKeys: "/keys/", certificates: "/certificates/" };
 const SPEC = { displayName: "CI", user: "dev", scope: { projects: [{ project: "a" }] } };

@@ -7,7 +7,7 @@ import { decodeCertificate } from "../certificates/issued-certificate.ts";
 import { FIRST_START_KEY } from "../store/first-start-mark.ts";
 import type { RecordPrefixes } from "../store/record-prefixes.ts";
 import type { BackupEntry } from "./entry-frames.ts";
-import { type KeysInForce, type KnownKey, rightsDigest } from "./keys-in-force.ts";
+import { type KnownKey, rightsDigest, type ValidKeys } from "./valid-keys.ts";
 
 /** Which keys of the backup go on working. */
 export type KeyPolicy =
@@ -16,7 +16,7 @@ export type KeyPolicy =
   /** None, and the next start makes a new one for the administrator. */
   | { readonly type: "disable" }
   /** Those of the list. */
-  | { readonly type: "in-force"; readonly list: KeysInForce };
+  | { readonly type: "in-force"; readonly list: ValidKeys };
 
 export type KeyOutcome = "kept" | "disabled" | "left out";
 

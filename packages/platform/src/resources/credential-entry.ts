@@ -11,7 +11,7 @@ import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { type IssuedCertificate, parentUidsOf } from "../certificates/issued-certificate.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
-export type EntrySources = {
+export type EntryDeps = {
   readonly names: PlatformNames;
   readonly keys: AccessKeyIndex;
   readonly certificates: CertificateLedger;
@@ -21,18 +21,18 @@ export type EntrySources = {
 };
 
 /** True where nothing but entries of `virtualClusters` is in the scope. */
-export const opensVirtualClustersAlone = ({ projects, spaces, clusters, roles }: AccessKeyScope): boolean =>
+export const isLimitedToVirtualClusters = ({ projects, spaces, clusters, roles }: AccessKeyScope): boolean =>
   projects.length + spaces.length + clusters.length + roles.length === 0;
 
 export const idOfCertificate = (serial: string): string => `serial:${serial}`;
 
-export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject {
-  const { accessKeys } = sources;
+export function keyEntry(key: AccessKeyState, deps: EntryDeps): JsonObject {
+  const { accessKeys } = deps;
   const record = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode();
   const creationTimestamp = record?.metadata.creationTimestamp ?? undefined;
   const status = record?.["status"];
   const { lastActivity: before, issuedBy } = isJsonObject(status) ? status : {};
-  const usedAt = sources.activity.written(key);
+  const usedAt = deps.activity.written(key);
   // A record of an earlier release has it itself.
   const lastActivity = usedAt === undefined ? before : formatTimestamp(usedAt);
   return {
@@ -42,7 +42,7 @@ export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject
     ...(key.type === "" ? {} : { type: key.type }),
     owner: `${key.owner.kind}/${key.owner.name}`,
     ...virtualClusterOf(key),
-    parents: key.parentUids.flatMap((uid) => idOf(uid, sources)),
+    parents: key.parentUids.flatMap((uid) => idOf(uid, deps)),
     ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
     ...(key.expiresAt === undefined ? {} : { expirationTimestamp: formatTimestamp(key.expiresAt) }),
     ...(typeof lastActivity === "string" ? { lastActivity } : {}),
@@ -50,7 +50,7 @@ export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject
   };
 }
 
-export function certificateEntry(certificate: IssuedCertificate, sources: EntrySources): JsonObject {
+export function certificateEntry(certificate: IssuedCertificate, deps: EntryDeps): JsonObject {
   const { serial, commonName, issuedTo, issuedAt, notAfter } = certificate;
   const holder =
     issuedTo === undefined
@@ -64,7 +64,7 @@ export function certificateEntry(certificate: IssuedCertificate, sources: EntryS
     kind: "Certificate",
     ...holder,
     subject: commonName,
-    parents: parentUidsOf(certificate).flatMap((uid) => idOf(uid, sources)),
+    parents: parentUidsOf(certificate).flatMap((uid) => idOf(uid, deps)),
     creationTimestamp: formatTimestamp(issuedAt),
     expirationTimestamp: formatTimestamp(notAfter),
   };
@@ -74,12 +74,12 @@ export function certificateEntry(certificate: IssuedCertificate, sources: EntryS
 function virtualClusterOf({ restrictions }: AccessKeyState): JsonObject {
   const scope = restrictions?.scope;
   const [only, ...more] = scope?.virtualClusters ?? [];
-  if (scope === undefined || only === undefined || more.length > 0 || !opensVirtualClustersAlone(scope)) return {};
+  if (scope === undefined || only === undefined || more.length > 0 || !isLimitedToVirtualClusters(scope)) return {};
   const isOne = only.project !== "*" && only.virtualCluster !== "*";
   return isOne ? { virtualCluster: `${only.project}/${only.virtualCluster}` } : {};
 }
 
-function idOf(uid: string, { keys }: EntrySources): readonly string[] {
+function idOf(uid: string, { keys }: EntryDeps): readonly string[] {
   const id = keys.byUid(uid)?.id;
   return id === undefined ? [] : [id];
 }

@@ -8,7 +8,7 @@ import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { opensVirtualClustersAlone } from "./credential-entry.ts";
+import { isLimitedToVirtualClusters } from "./credential-entry.ts";
 import type { CredentialSubject } from "./credentials-subresource.ts";
 
 type Sources = {
@@ -51,7 +51,7 @@ export function credentialsOfInstance(
     const scope = key.restrictions?.scope;
     if (scope === undefined || scope.virtualClusters.length === 0) continue;
     const isThis = scope.virtualClusters.every((entry) => entry.project === project && entry.virtualCluster === name);
-    if (isThis && opensVirtualClustersAlone(scope)) found.push(key);
+    if (isThis && isLimitedToVirtualClusters(scope)) found.push(key);
   }
   return { keys: found, certificates: certificates.ofInstance(instance.metadata.uid ?? "") };
 }

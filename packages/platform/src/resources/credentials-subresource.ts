@@ -11,14 +11,14 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { issuedByField } from "../api/issued-by.ts";
 import type { IssuedCertificate } from "../certificates/issued-certificate.ts";
-import { certificateEntry, type EntrySources, idOfCertificate, keyEntry } from "./credential-entry.ts";
+import { certificateEntry, type EntryDeps, idOfCertificate, keyEntry } from "./credential-entry.ts";
 
 export type CredentialSubject = {
   readonly keys: readonly AccessKeyState[];
   readonly certificates: readonly IssuedCertificate[];
 };
 
-export type CredentialsDeps = EntrySources & {
+export type CredentialsDeps = EntryDeps & {
   /** Disables a key on the server's own account. */
   readonly disableKey: (key: AccessKeyState) => Promise<void>;
 };

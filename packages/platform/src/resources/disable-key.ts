@@ -11,7 +11,7 @@ import { specOf } from "../access-keys/secret-fields.ts";
 /** In force when it resolves. `annotations` tell the owner why. A key that is gone already is no error. */
 export async function disableKey(
   { name, uid }: Pick<AccessKeyState, "name" | "uid">,
-  { definition, store }: InstalledResource,
+  { definition, genericStore }: InstalledResource,
   server: { readonly clock: Clock; readonly signal: AbortSignal },
   annotations: { readonly [key: string]: string } = {},
 ): Promise<void> {
@@ -19,7 +19,7 @@ export async function disableKey(
   const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, name };
   const update = { uid, subresource: "", transform: (current: KubeObject) => disabled(current, annotations) };
   try {
-    await store.update(createSystemContext(call, server), "", name, update, { dryRun: false });
+    await genericStore.update(createSystemContext(call, server), "", name, update, { dryRun: false });
   } catch (error) {
     if (!isApiError(error, "NotFound")) throw error;
   }

@@ -47,7 +47,7 @@ export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMin
 
   const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<Minted> => {
     const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-    const created = await accessKeys().store.create(context, "", object, { dryRun: false });
+    const created = await accessKeys().genericStore.create(context, "", object, { dryRun: false });
     // The answer to a create is the one place that shows the key.
     const { spec: shown, status } = created.decode() as OwnedAccessKey;
     if (shown?.key === undefined) throw new Error("the store did not return the key that was created");
@@ -123,7 +123,7 @@ export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMin
 
     async revoke(name, signal) {
       try {
-        await accessKeys().store.delete(contextOf("delete", name, signal), "", name, { dryRun: false });
+        await accessKeys().genericStore.delete(contextOf("delete", name, signal), "", name, { dryRun: false });
       } catch (error) {
         if (!isApiError(error, "NotFound")) throw error;
       }

@@ -98,7 +98,7 @@ export function warningOfUnknownNames<T extends KubeObject>(
   };
 }
 
-export type NameSources = {
+export type NameDeps = {
   readonly directory: Pick<Directory, "user" | "team">;
   readonly lookup: Pick<ObjectLookup, "cluster" | "clusterRole">;
 };
@@ -106,15 +106,15 @@ export type NameSources = {
 /** A star counts for all there are, and nothing is named where nothing is written. */
 const isOne = (name: string): boolean => name !== "" && name !== "*";
 
-export function* namedUser(path: string, name: string, { directory }: NameSources): Generator<NamedObject> {
+export function* namedUser(path: string, name: string, { directory }: NameDeps): Generator<NamedObject> {
   if (isOne(name)) yield { path, kind: "user", resource: "users", name, exists: directory.user(name) !== undefined };
 }
 
-export function* namedTeam(path: string, name: string, { directory }: NameSources): Generator<NamedObject> {
+export function* namedTeam(path: string, name: string, { directory }: NameDeps): Generator<NamedObject> {
   if (isOne(name)) yield { path, kind: "team", resource: "teams", name, exists: directory.team(name) !== undefined };
 }
 
-export function* namedCluster(path: string, name: string, { lookup }: NameSources): Generator<NamedObject> {
+export function* namedCluster(path: string, name: string, { lookup }: NameDeps): Generator<NamedObject> {
   if (!isOne(name)) return;
   yield {
     path,
@@ -126,13 +126,13 @@ export function* namedCluster(path: string, name: string, { lookup }: NameSource
   };
 }
 
-export function* namedClusterRole(path: string, name: string, { lookup }: NameSources): Generator<NamedObject> {
+export function* namedClusterRole(path: string, name: string, { lookup }: NameDeps): Generator<NamedObject> {
   if (!isOne(name)) return;
   const exists = lookup.clusterRole(name) !== undefined;
   yield { path, kind: "ClusterRole", group: RBAC_GROUP, resource: "clusterroles", name, exists, isPublic: true };
 }
 
-export function* namedOwner(owner: Owner | undefined, sources: NameSources): Generator<NamedObject> {
+export function* namedOwner(owner: Owner | undefined, sources: NameDeps): Generator<NamedObject> {
   yield* namedUser("spec.owner.user", owner?.user ?? "", sources);
   yield* namedTeam("spec.owner.team", owner?.team ?? "", sources);
 }
@@ -141,7 +141,7 @@ export function* namedOwner(owner: Owner | undefined, sources: NameSources): Gen
 export function* namedInRules(
   path: string,
   rules: readonly Pick<AccessRule, "users" | "teams">[] | undefined,
-  sources: NameSources,
+  sources: NameDeps,
 ): Generator<NamedObject> {
   for (const [at, { users = [], teams = [] }] of (rules ?? []).entries()) {
     const rule = indexPath(path, at);

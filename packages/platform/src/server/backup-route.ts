@@ -10,8 +10,8 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "../operations/backup-key.ts";
-import { encodeKeysInForce } from "../operations/keys-in-force.ts";
-import { listKeysInForce } from "../operations/list-keys-in-force.ts";
+import { listValidKeys } from "../operations/list-valid-keys.ts";
+import { encodeValidKeys } from "../operations/valid-keys.ts";
 import { openBackup } from "../operations/write-backup.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
@@ -46,7 +46,7 @@ function createBackupHandler({ core, storage, cache, runtime, serverKey }: Backu
     if (request.method !== "POST") throw methodNotAllowedError();
     const { content, key } = readBody(await request.body(MAX_BODY_BYTES));
     if (content === "revocations") {
-      return textResponse(200, encodeKeysInForce(await listKeysInForce({ core, cache, clock }), serverKey));
+      return textResponse(200, encodeValidKeys(await listValidKeys({ core, cache, clock }), serverKey));
     }
     const { bytes } = await openBackup({
       storage,

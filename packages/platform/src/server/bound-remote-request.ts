@@ -51,13 +51,13 @@ export async function boundRemoteRequest(
   if (context.outerAuthorizer === undefined || !info.isResourceRequest || !WRITES.has(info.verb)) return context;
   const { apiGroup, resource, subresource } = info;
   if (apiGroup === RBAC_GROUP && GRANTS.has(resource)) {
-    if (!(await opensAll(context))) throw refusal(info, PART_OF_THE_CLUSTER);
+    if (!(await allowsAll(context))) throw refusal(info, PART_OF_THE_CLUSTER);
     return context;
   }
   if (apiGroup === "" && resource === "secrets" && subresource === "") {
-    if (key?.expiresAt === undefined && (await opensAll(context))) return context;
+    if (key?.expiresAt === undefined && (await allowsAll(context))) return context;
     const { body, passedOn } = await readBody(request, "Secret", "v1");
-    if (makesToken(body)) throw refusal(info, (await opensAll(context)) ? TOKEN_WITHOUT_END : PART_OF_THE_CLUSTER);
+    if (makesToken(body)) throw refusal(info, (await allowsAll(context)) ? TOKEN_WITHOUT_END : PART_OF_THE_CLUSTER);
     return context.with({ request: passedOn(undefined) });
   }
   const isToken = apiGroup === "" && resource === "serviceaccounts" && subresource === "token";
@@ -74,7 +74,7 @@ export async function boundRemoteRequest(
   return context.with({ request: passedOn(endingWithin(body, remaining, usual)) });
 }
 
-async function opensAll({ outerAuthorizer, user, credential }: RequestContext): Promise<boolean> {
+async function allowsAll({ outerAuthorizer, user, credential }: RequestContext): Promise<boolean> {
   const decision = await outerAuthorizer?.authorize({ user, credential, ...tokenOfAnyAccount });
   return decision?.verdict === "allow";
 }

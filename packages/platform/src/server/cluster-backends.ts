@@ -10,7 +10,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { describeCertificate } from "../certificates/issued-certificate.ts";
-import { createLineageJudge, decodeLineage, issuedToMaker } from "../certificates/key-lineage.ts";
+import { createLineageVerifier, decodeLineage, issuedToCreator } from "../certificates/key-lineage.ts";
 import { type BackendRegistry, createBackendRegistry } from "../clusters/backend-registry.ts";
 import { type ControlPlaneKeys, createControlPlaneKeys } from "../clusters/control-plane-keys.ts";
 import { standardBindings } from "../clusters/embedded/bind-roles.ts";
@@ -21,7 +21,7 @@ import { createEmbeddedSpace } from "../clusters/embedded/embedded-space.ts";
 import { createInstanceSettings } from "../clusters/embedded/instance-settings.ts";
 import type { KubernetesBackends } from "../clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
-import { type ReachClustersOptions, reachClusters, tenantAddressRules } from "../clusters/reach-clusters.ts";
+import { type ReachClustersDeps, reachClusters, tenantAddressRules } from "../clusters/reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "../clusters/space-registry.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { MANAGEMENT, type PlatformCore } from "../core/platform-core.ts";
@@ -51,7 +51,7 @@ export type ClusterBackendsDeps = {
   readonly endpoint: PlatformEndpoint;
   readonly lookup: ObjectLookup;
   readonly mint: KeyMint;
-  readonly secret: ReachClustersOptions["secret"];
+  readonly secret: ReachClustersDeps["secret"];
   readonly queueMetrics: WorkQueueMetrics;
   readonly webhookMetrics: WebhookMetrics;
   /** Absent: no tracing. */
@@ -83,11 +83,11 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
     onError: deps.onError,
     queueMetrics: deps.queueMetrics,
     webhookMetrics: deps.webhookMetrics,
-    lineages: createLineageJudge(core),
+    lineages: createLineageVerifier(core),
     onCertificateSigned: (uid, pem, lineage) =>
       core.certificates.record({
         ...describeCertificate(pem, uid, runtime.clock.now()),
-        issuedTo: lineage === undefined ? undefined : issuedToMaker(decodeLineage(lineage), core),
+        issuedTo: lineage === undefined ? undefined : issuedToCreator(decodeLineage(lineage), core),
       }),
   });
   const reached = reachClusters({ configuration, names, runtime, lookup, secret, tracing: deps.tracing });

@@ -6,7 +6,7 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { KeyEventReason } from "../access-keys/key-events.ts";
 import type { NoticeMetrics } from "../notices/key-notices.ts";
-import { type Census, EXPIRY_WINDOWS } from "./key-census.ts";
+import { EXPIRY_WINDOWS, type KeyCounts } from "./key-counts.ts";
 
 type KubeconfigKind = "token" | "certificate";
 
@@ -26,7 +26,7 @@ export type DomainMetrics = {
   /** Records of the audit log were written. */
   auditWritten(): void;
   /** Where scrapes get the numbers of keys and certificates. */
-  followCensus(census: () => Promise<Census>): void;
+  followCensus(census: () => Promise<KeyCounts>): void;
 };
 
 export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry">, clock: Clock): DomainMetrics {
@@ -88,7 +88,7 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
       this.set((clock.elapsed() - newestRecord) / 1000);
     },
   });
-  const gaugeCensus = (census: () => Promise<Census>): void => {
+  const gaugeCensus = (census: () => Promise<KeyCounts>): void => {
     new Gauge({
       name: "postern_access_keys",
       help: "Access keys, by state (the reason of their condition Ready), type and kind of owner",

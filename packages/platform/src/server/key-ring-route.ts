@@ -12,7 +12,7 @@ import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { KeyRingError } from "../encryption/key-ring-record.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
-import { findDigestHolders } from "../operations/digest-holders.ts";
+import { findDigestKeys } from "../operations/digest-keys.ts";
 import { readReencryptionState } from "../operations/reencryption-state.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
@@ -38,7 +38,7 @@ export function withKeyRing(next: NonResourceHandler, deps: KeyRingRouteDeps): N
 /** POST takes `{"action": "rotate"}`. Both answer with the state of the ring; no secret is in it. */
 function createKeyRingHandler({ ring, keys, storage, clock }: KeyRingRouteDeps): Handler {
   const describe = async (): Promise<JsonObject> => {
-    const holders = findDigestHolders(ring, keys.all(), clock.now());
+    const holders = findDigestKeys(ring, keys.all(), clock.now());
     return {
       keys: ring.keys.map(({ id, createdAt }, at) => ({
         id,

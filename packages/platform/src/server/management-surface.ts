@@ -175,7 +175,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       acceptsReview: createReviewGuard({ names, keys, authorizer: core.authorizer }),
       disableKey: (key) => disableKey(key, accessKeys(), { clock: runtime.clock, signal }),
       allKeys: () => keys.all(),
-      ownKeys: () => required(accessKeys().storage),
+      ownKeys: () => required(accessKeys().servedStore),
       accessKeys: {
         get keys() {
           return accessKeys().keys;

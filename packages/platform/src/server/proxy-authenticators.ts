@@ -10,16 +10,16 @@ import {
 } from "@postern/apiserver/service-accounts/service-account-tokens";
 import { ProxiedCall } from "../authorization/proxied-call.ts";
 import type { ProxyPath } from "../authorization/proxy-path.ts";
-import { below, type DestinationSources, findSpace, findVirtualCluster } from "./proxy-destination.ts";
+import { below, type DestinationDeps, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
 /** Accepts the certificates of the virtual cluster that the path names. */
-export function createProxyCertificateAuthenticator(...sources: DestinationSources): Authenticator {
+export function createProxyCertificateAuthenticator(...deps: DestinationDeps): Authenticator {
   return {
     authenticate(request, behind) {
       if (request.peerCertificate() === undefined) return undefined;
       const path = pathOf(behind);
       if (path === undefined) return undefined;
-      return findVirtualCluster(path, ...sources)
+      return findVirtualCluster(path, ...deps)
         ?.open()
         .authenticateCertificate(below(request, path));
     },
@@ -27,14 +27,14 @@ export function createProxyCertificateAuthenticator(...sources: DestinationSourc
 }
 
 /** Accepts the tokens that the virtual cluster or space which the path names gave to its ServiceAccounts. */
-export function createProxyServiceAccountAuthenticator(...sources: DestinationSources): Authenticator {
+export function createProxyServiceAccountAuthenticator(...deps: DestinationDeps): Authenticator {
   return {
     authenticate(request, behind) {
       const bearer = bearerTokenOf(request);
       if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
       const path = pathOf(behind);
       if (path === undefined) return undefined;
-      const found = findVirtualCluster(path, ...sources) ?? findSpace(path, ...sources);
+      const found = findVirtualCluster(path, ...deps) ?? findSpace(path, ...deps);
       return found?.open().authenticateServiceAccount?.(below(request, path));
     },
   };

@@ -13,7 +13,7 @@ import type { ProxyRequest } from "../authorization/platform-request.ts";
 import { proxiedCallOf } from "../authorization/proxied-call.ts";
 import type { ProxyPath } from "../authorization/proxy-path.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
-import { makersBehind } from "./makers-behind.ts";
+import { creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 
 /**
@@ -52,7 +52,7 @@ function questionAboutMakers(
 ): AuthorizationQuestion {
   const { authorizer } = core;
   const findRefused = () =>
-    makersBehind(context, core).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
+    creatorsOf(context, core).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
   const authorize = (): AuthorizationDecision =>
     findRefused() === undefined
       ? { verdict: "allow", reason: "" }

@@ -12,7 +12,7 @@ import type { PlatformCore } from "../core/platform-core.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 
 /** What destinations are looked up in. */
-export type DestinationSources = readonly [
+export type DestinationDeps = readonly [
   Pick<PlatformCore, "names">,
   Pick<ManagementSurface, "lookup" | "backends" | "spaces">,
 ];
@@ -29,7 +29,7 @@ export type FoundInstance<Backend> = {
 /** Undefined where the path leads to no virtual cluster that there is. */
 export function findVirtualCluster(
   { destination }: ProxyPath,
-  ...[{ names }, { lookup, backends }]: DestinationSources
+  ...[{ names }, { lookup, backends }]: DestinationDeps
 ): FoundInstance<VirtualClusterBackend> | undefined {
   if (destination.target !== "ProjectVirtualCluster") return undefined;
   const namespace = names.projectNamespace(destination.project);
@@ -40,7 +40,7 @@ export function findVirtualCluster(
 /** The same for spaces. */
 export function findSpace(
   { destination }: ProxyPath,
-  ...[{ names }, { lookup, spaces }]: DestinationSources
+  ...[{ names }, { lookup, spaces }]: DestinationDeps
 ): FoundInstance<SpaceBackend> | undefined {
   if (destination.target !== "ProjectSpace") return undefined;
   const instance = lookup.spaceInstance(names.projectNamespace(destination.project), destination.space);

@@ -16,7 +16,7 @@ import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.
 import type { PlatformCore } from "../core/platform-core.ts";
 import { isSystemName } from "../proxy/system-name.ts";
 import { boundRemoteRequest } from "./bound-remote-request.ts";
-import { asOfNow, makersBehind } from "./makers-behind.ts";
+import { creatorsOf, withCurrentGroups } from "./credential-creators.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 import { createOuterAuthorizer } from "./proxy-decision.ts";
@@ -78,7 +78,7 @@ async function toInstance(
   }
   mayBePlaced(found, place, lookup);
   const identify = isInsideIdentity(context)
-    ? () => asOfNow(context.user, makersBehind(context, core), place, sources)
+    ? () => withCurrentGroups(context.user, creatorsOf(context, core), place, sources)
     : () => insideIdentity(context.user, place, sources);
   const user = identify();
   const backend = found.open();

@@ -4,7 +4,7 @@ import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
-import { OpenRequests } from "@postern/apiserver/authorization/open-requests";
+import { LongRunningRequests } from "@postern/apiserver/authorization/long-running-requests";
 import type { Freshness } from "@postern/apiserver/cache/freshness";
 import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
 import type { Handler } from "@postern/apiserver/context/request-context";
@@ -29,7 +29,6 @@ import type { SignInRoutesDeps } from "../sign-in/sign-in-deps.ts";
 import { createSignInRoutes, signInLimits } from "../sign-in/sign-in-routes.ts";
 import { createTokenExchange } from "../trust/token-exchange.ts";
 import { takeToken } from "../trust/token-ids.ts";
-import { answeredOnceAllKnow } from "./answered-once-all-know.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
 import { createFrontDoor } from "./front-door.ts";
 import { issueByRule } from "./issue-by-rule.ts";
@@ -52,6 +51,7 @@ import {
 } from "./token-exchange-route.ts";
 import { createUrgentCheck } from "./urgent-requests.ts";
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
+import { withReplicaConfirmation } from "./with-replica-confirmation.ts";
 
 /** Who applies the manifests of --bootstrap-dir. No credential gives this name. */
 const BOOTSTRAP_USER = { name: "system:bootstrap", groups: [GROUP_MASTERS] };
@@ -82,7 +82,7 @@ export type RequestHandlerDeps = {
 export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
   const { configuration, core, surface, freshness, replicas, audit, runtime, logger, metrics } = deps;
   const { clock } = runtime;
-  const openRequests = new OpenRequests(runtime);
+  const openRequests = new LongRunningRequests(runtime);
   // Rates and wrong credentials are counted together, whichever surface they come to.
   const chain: HandlerChainDeps = {
     runtime,
@@ -111,7 +111,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
     core.authenticator,
     createProxyCertificateAuthenticator(core, surface),
   ];
-  const outermost = answeredOnceAllKnow(replicas);
+  const outermost = withReplicaConfirmation(replicas);
   const management = createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost });
   const signIn = createSignInDeps(deps.signIn, management);
   const { audit: _, ...unaudited } = chain;

@@ -20,7 +20,7 @@ import { createLoginSessions } from "../controllers/login-sessions.ts";
 import { createProjectController } from "../controllers/projects/project-controller.ts";
 import { createSpaceController } from "../controllers/space-instances/space-controller.ts";
 import { createTrustRuleController } from "../controllers/trust-rules.ts";
-import { createValueClaimKeeper } from "../controllers/value-claim-keeper.ts";
+import { createValueClaimController } from "../controllers/value-claims.ts";
 import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import { DAY_MS, type PlatformCore } from "../core/platform-core.ts";
 import { SERVED_VERSION } from "../served-version.ts";
@@ -67,7 +67,7 @@ export function startControllers(
     createAccessKeyReaper({ port, accessKeys, keys, keepExpiredSeconds: keySettings.keepExpiredSeconds }),
     createNoticeController({ port, core, surface, storage, configuration: { notices }, ...noticed }),
     createAccessKeyConditions({ port, keys, keyRecords: core.keyRecords, storage, users: own("User") }),
-    createValueClaimKeeper({
+    createValueClaimController({
       port,
       keys,
       claims: core.valueRecords,

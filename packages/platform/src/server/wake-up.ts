@@ -30,13 +30,15 @@ export const createWakeUp =
       const message = `it sleeps until it is woken: remove the annotation sleepmode.${names.domain}/force off`;
       throw unreachableError({ reason: SLEEPING, message });
     }
-    const { definition, store } = instances();
+    const { definition, genericStore } = instances();
     const { namespace = "", name = "", uid = "" } = instance.metadata;
     const { group, version, plural } = definition;
     const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, namespace, name };
     const update = { uid, subresource: "", transform: (current: KubeObject) => awakened(current, names, now) };
     try {
-      await store.update(createSystemContext(call, { clock, signal }), namespace, name, update, { dryRun: false });
+      await genericStore.update(createSystemContext(call, { clock, signal }), namespace, name, update, {
+        dryRun: false,
+      });
     } catch (error) {
       // Deleted, or already woken.
       if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;

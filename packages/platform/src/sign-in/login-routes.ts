@@ -2,13 +2,13 @@
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { auditIssued, auditProvider, auditRefusal, auditUser } from "./audit-sign-in.ts";
 import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
 import { SignInRefusal } from "./map-claims.ts";
-import { noteIssued, noteProvider, noteRefusal, noteUser } from "./note-sign-in.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { ProviderClockFault, ProviderFault, ProviderRefusal } from "./provider-client.ts";
 import { askedByForm, failurePage, isSameText } from "./route-support.ts";
-import { endEarlier, sessionOf } from "./session-of.ts";
+import { endEarlier, sessionOf } from "./session.ts";
 import {
   CALLBACK_PATH,
   CONFIRM_PATH,
@@ -117,7 +117,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
   const cleared = { "set-cookie": transactions.clear };
   const away = transaction?.away;
   const fail = (why: string, status: number, text: string): ApiResponse => {
-    noteRefusal(context, deps, why);
+    auditRefusal(context, deps, why);
     return failurePage(status, text, cleared);
   };
   if (transaction === undefined || away === undefined || away.provider !== name)
@@ -127,7 +127,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
     return fail("the identity provider is deleted or disabled", 404, "There is no such identity provider.");
   const answer = new URL(callbackUrl(publicUrl(), name));
   answer.search = request.query.toString();
-  noteProvider(context, deps, name);
+  auditProvider(context, deps, name);
   if (!isSameText(request.query.get("state") ?? "", away.state))
     return fail("the state is not the expected one", 400, AGAIN);
   const error = request.query.get("error");
@@ -135,7 +135,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
     return fail(`the identity provider responded: ${error}`, 403, "The identity provider did not sign you in.");
   try {
     const proof = await deps.service.enter(provider, await client.takeCode(provider, answer, away));
-    noteUser(context, deps, proof.signedIn.user);
+    auditUser(context, deps, proof.signedIn.user);
     return await goOn(context, transaction.purpose, proof, away.earlier, deps);
   } catch (error) {
     if (error instanceof ProviderRefusal) return fail(error.message, 400, AGAIN);
@@ -153,7 +153,7 @@ function refused(
   headers: { readonly [name: string]: string },
 ): ApiResponse {
   if (!(error instanceof SignInRefusal)) throw error;
-  noteRefusal(context, deps, error.message);
+  auditRefusal(context, deps, error.message);
   return failurePage(403, `You are not signed in: ${error.message}.`, headers);
 }
 
@@ -167,7 +167,7 @@ async function goOn(
   const { transactions, records, clock } = deps;
   if (purpose.kind === "browser") {
     const { value, expiresAt } = await deps.service.mint(proof, "Browser");
-    noteIssued(context, deps, value);
+    auditIssued(context, deps, value);
     await endEarlier(earlier, context, deps);
     return sessionPage(value, expiresAt, purpose.next, deps);
   }
@@ -200,14 +200,14 @@ export async function signInWithKey(context: RequestContext, deps: SignInRoutesD
   const transaction = deps.transactions.read(request);
   const isOwn = transaction !== undefined && isSameText(form.get("csrf") ?? "", transaction.csrf);
   if (!isOwn || transaction.purpose.kind !== "browser") {
-    noteRefusal(context, deps, "the form does not belong to a sign-in of this browser");
+    auditRefusal(context, deps, "the form does not belong to a sign-in of this browser");
     return failurePage(400, AGAIN);
   }
   try {
     const key = (form.get("key") ?? "").trim();
     const earlier = await sessionOf(request, deps);
     const { value, expiresAt } = await deps.service.mintWithKey(key, "Browser", request.remoteAddress);
-    noteIssued(context, deps, value);
+    auditIssued(context, deps, value);
     await endEarlier(earlier?.keyName, context, deps);
     return sessionPage(value, expiresAt, transaction.purpose.next, deps);
   } catch (error) {
@@ -267,12 +267,12 @@ export async function confirmSignIn(context: RequestContext, deps: SignInRoutesD
   const content = isOwn ? await records.take("pending", transaction.pending) : undefined;
   const proof = content && readProof(content);
   if (transaction === undefined || proof === undefined) {
-    noteRefusal(context, deps, "the confirmation does not belong to a request of this browser");
+    auditRefusal(context, deps, "the confirmation does not belong to a request of this browser");
     return failurePage(400, AGAIN, cleared);
   }
   const isAllowed = form.get("decision") === "allow";
-  noteProvider(context, deps, proof.provider);
-  noteUser(context, deps, proof.signedIn.user);
+  auditProvider(context, deps, proof.provider);
+  auditUser(context, deps, proof.signedIn.user);
   audit.annotate(names.key("sign-in-decision"), isAllowed ? "allow" : "deny");
   const { purpose } = transaction;
   try {
@@ -281,7 +281,7 @@ export async function confirmSignIn(context: RequestContext, deps: SignInRoutesD
     if (!isAllowed)
       return pageResponse("Refused", html`<p>The command line did not get access.</p>`, { headers: cleared });
     const { value } = await deps.service.mint(proof, "Original command line");
-    noteIssued(context, deps, value);
+    auditIssued(context, deps, value);
     return redirectResponse(`${ORIGINAL_CLI_URL}?key=${encodeURIComponent(value)}`, cleared);
   } catch (error) {
     return refused(error, context, deps, cleared);

@@ -5,10 +5,10 @@ import { createHash } from "node:crypto";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { auditIssued, auditProvider, auditRefusal } from "./audit-sign-in.ts";
 import { checkSameOrigin, isLoopbackRedirect } from "./browser.ts";
 import { choosePage } from "./login-routes.ts";
 import { SignInRefusal } from "./map-claims.ts";
-import { noteIssued, noteProvider, noteRefusal } from "./note-sign-in.ts";
 import { html, pageResponse, redirectResponse } from "./pages.ts";
 import { askedByForm, failurePage, isSameText, oauthAnswer, oauthFailure } from "./route-support.ts";
 import {
@@ -151,18 +151,18 @@ export async function redeem(
     const isCode = form.get("grant_type") === CODE_GRANT;
     const found = await (isCode ? redeemCode(form, deps) : redeemDevice(form, deps));
     if ("status" in found) {
-      if (found.refusal !== undefined) noteRefusal(context, deps, found.refusal);
+      if (found.refusal !== undefined) auditRefusal(context, deps, found.refusal);
       return found;
     }
     const { proof } = found;
     const { value, expiresAt } = await deps.service.mint(proof, `Command line at ${request.remoteAddress}`);
-    noteIssued(context, deps, value);
-    noteProvider(context, deps, proof.provider);
+    auditIssued(context, deps, value);
+    auditProvider(context, deps, proof.provider);
     const seconds = Math.max(0, Math.floor((expiresAt - deps.clock.now()) / 1000));
     return oauthAnswer(200, { access_token: value, token_type: "Bearer", expires_in: seconds });
   } catch (error) {
     if (!(error instanceof SignInRefusal)) throw error;
-    noteRefusal(context, deps, error.message);
+    auditRefusal(context, deps, error.message);
     return oauthFailure("invalid_grant", "the sign-in is not valid any more");
   }
 }

@@ -6,8 +6,8 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { checkSameOrigin, setCookie } from "./browser.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { askedByForm, isSameText } from "./route-support.ts";
+import { sessionOf } from "./session.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import { sessionOf } from "./session-of.ts";
 import { LOGIN_PATH, PROFILE_PATH, SESSION_COOKIE, SIGN_OUT_PATH, type SignInRoutesDeps } from "./sign-in-deps.ts";
 
 const CLEARED = { "set-cookie": setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 }) };

@@ -8,12 +8,12 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import { auditIssued, auditRefusal } from "./audit-sign-in.ts";
 import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./browser.ts";
 import { faultOfOrigin } from "./browser-session.ts";
 import { SignInRefusal } from "./map-claims.ts";
-import { noteIssued, noteRefusal } from "./note-sign-in.ts";
+import { endEarlier, type Session, sessionOf } from "./session.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import { endEarlier, type Session, sessionOf } from "./session-of.ts";
 import { SESSION_COOKIE, type SignInRoutesDeps, START_PATH } from "./sign-in-deps.ts";
 
 const MAX_BODY = 8 * 1024;
@@ -43,7 +43,7 @@ export async function openSession(context: RequestContext, deps: SignInRoutesDep
   try {
     const earlier = await sessionOf(request, deps);
     const { value, expiresAt } = await service.mintWithKey(presented, "Browser", request.remoteAddress);
-    noteIssued(context, deps, value);
+    auditIssued(context, deps, value);
     await endEarlier(earlier?.keyName, context, deps);
     const session = await sessionOf(request, deps, value);
     if (session === undefined) throw unauthorizedError();
@@ -56,7 +56,7 @@ export async function openSession(context: RequestContext, deps: SignInRoutesDep
     );
   } catch (error) {
     if (!(error instanceof SignInRefusal)) throw error;
-    noteRefusal(context, deps, error.message);
+    auditRefusal(context, deps, error.message);
     if (error.isUnknown) throw unauthorizedError();
     throw new ApiError({ code: 403, reason: "Forbidden", message: `you are not signed in: ${error.message}` });
   }

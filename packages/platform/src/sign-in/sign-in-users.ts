@@ -37,7 +37,7 @@ export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
 
   const change = async (resource: InstalledResource, name: string, transform: (object: KubeObject) => KubeObject) => {
     const update = { uid: "", subresource: "", transform };
-    await resource.store.update(contextOf(resource, "update", name), "", name, update, { dryRun: false });
+    await resource.genericStore.update(contextOf(resource, "update", name), "", name, update, { dryRun: false });
   };
   const writeIdentity = async (name: string, provider: string, { subject, groups }: MappedIdentity): Promise<void> =>
     await change(deps.users(), name, (object) => {
@@ -68,7 +68,7 @@ export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
         identities: [{ provider: provider.name, subject, ...(groups.length === 0 ? {} : { groups }) }],
       },
     };
-    await resource.store.create(contextOf(resource, "create", name), "", user, { dryRun: false });
+    await resource.genericStore.create(contextOf(resource, "create", name), "", user, { dryRun: false });
     for (const team of provider.spec.teams ?? []) await join(team, name);
     return name;
   };

@@ -5,8 +5,8 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createClaimBudget } from "./claim-conditions.ts";
-import type { TokenCheck, TokenJudge } from "./judge-token.ts";
 import { decodeToken, TokenFault, type UnverifiedToken } from "./signed-token.ts";
+import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
 import type { TrustRules } from "./trust-rules.ts";
 
@@ -57,7 +57,7 @@ export class ExchangeRefusal extends Error {
 
 export type TokenExchangeDeps = {
   readonly rules: Pick<TrustRules, "get" | "ofIssuer">;
-  readonly judge: Pick<TokenJudge, "refusalOf">;
+  readonly judge: Pick<TokenVerifier, "refusalOf">;
   /** Resolves with false where the token was taken before. */
   readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
   readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;

@@ -4,7 +4,7 @@
 import { formatApiVersion, type GroupVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { fieldPath } from "../fieldpath/field-path.ts";
 import { fieldSetOf } from "../fieldpath/field-set.ts";
 import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
@@ -51,9 +51,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   let coreOnce: FieldManagerCore | undefined;
   const core = (): FieldManagerCore => (coreOnce ??= createCore(options));
   return {
-    update: (input) => atOnce(updateManagedFields(core(), input)),
+    update: (input) => runSteps(updateManagedFields(core(), input)),
     updateInSteps: (input) => updateManagedFields(core(), input),
-    apply: (input) => atOnce(applyConfiguration(core(), input)),
+    apply: (input) => runSteps(applyConfiguration(core(), input)),
     applyInSteps: (input) => applyConfiguration(core(), input),
   };
 }

@@ -3,7 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import {
   difference,
   EMPTY_FIELD_SET,
@@ -132,8 +132,8 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
   };
   return {
     ...updater,
-    update: (input) => atOnce(updater.updateInSteps(input)),
-    apply: (input) => atOnce(updater.applyInSteps(input)),
+    update: (input) => runSteps(updater.updateInSteps(input)),
+    apply: (input) => runSteps(updater.applyInSteps(input)),
   };
 }
 

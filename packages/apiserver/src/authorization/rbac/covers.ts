@@ -1,14 +1,14 @@
 // Whether the rules of a user cover the rules to be granted.
 // Source: k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, policy_compact.go
 
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { PolicyRule } from "./policy-rule.ts";
 import { pathMatches } from "./rule-allows.ts";
 
 /** The smallest pieces of `wanted` that no single rule of `held` covers; empty when all is covered. */
 export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
-  atOnce(uncoveredRulesInSteps(held, wanted));
+  runSteps(uncoveredRulesInSteps(held, wanted));
 
 /** Each rule may be compared with every other, and tenants write both. */
 export function* uncoveredRulesInSteps(

@@ -5,8 +5,8 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { answeredReview } from "../answered-review.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
+import { reviewResponse } from "../review-response.ts";
 import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fields.ts";
 
 const fields = s
@@ -32,5 +32,5 @@ export const selfSubjectReviews: ResourceDefinition = defineBuiltin({
   namespaced: false,
   schema: kindSchema(fields.schema),
   submit: async ({ user, receivedAt }, body) =>
-    answeredReview({ ...body, metadata: {} }, { userInfo: userInfoOf(user) }, formatTimestamp(receivedAt)),
+    reviewResponse({ ...body, metadata: {} }, { userInfo: userInfoOf(user) }, formatTimestamp(receivedAt)),
 });

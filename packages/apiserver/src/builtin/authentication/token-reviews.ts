@@ -9,8 +9,8 @@ import type { TokenAuthenticator } from "../../authentication/token-authenticato
 import { GROUP_AUTHENTICATED, type UserInfo } from "../../authentication/user-info.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { answeredReview } from "../answered-review.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
+import { reviewResponse } from "../review-response.ts";
 import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fields.ts";
 
 const fields = s
@@ -88,13 +88,13 @@ export const tokenReviews = ({
         const known = await authenticateToken(tokens, token, wanted);
         return known !== undefined && accepts(known, context) ? known : undefined;
       });
-      if (authentication === undefined) return answeredReview(body, REFUSED);
+      if (authentication === undefined) return reviewResponse(body, REFUSED);
       const { audiences: named } = authentication;
-      if (named?.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
+      if (named?.length === 0 && asked.length > 0) return reviewResponse(body, REFUSED);
       // A token that names no audience is good for any, and the answer has only those that are this server's own. kube-apiserver as a client
       // always asks for its own, and takes an answer without audiences.
       const common = named ?? audiences.filter((audience) => wanted.includes(audience));
-      return answeredReview(body, {
+      return reviewResponse(body, {
         authenticated: true,
         user: userInfoOf(withAuthenticatedGroup(authentication.user)),
         ...(common.length === 0 ? {} : { audiences: common }),

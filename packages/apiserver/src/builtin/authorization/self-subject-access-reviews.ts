@@ -5,8 +5,8 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { answeredReview } from "../answered-review.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
+import { reviewResponse } from "../review-response.ts";
 import { AUTHORIZATION_GROUP, attributesOf, questionFields, reviewStatus, reviewStatusOf } from "./review-fields.ts";
 import { refuseInvalidReview, validateQuestion, validateReviewMeta } from "./validate-review.ts";
 
@@ -34,7 +34,7 @@ export const selfSubjectAccessReviews = ({ authorizer }: { readonly authorizer: 
       const question = attributesOf(spec, user, credential);
       // What would not get here is not allowed here, whatever RBAC says.
       const outside = outerAuthorizer && (await reviewStatusOf(outerAuthorizer, question));
-      if (outside?.allowed === false) return answeredReview(body, outside);
-      return answeredReview(body, await reviewStatusOf(authorizer, question));
+      if (outside?.allowed === false) return reviewResponse(body, outside);
+      return reviewResponse(body, await reviewStatusOf(authorizer, question));
     },
   });

@@ -6,8 +6,8 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { ResourceRule, RuleResolver } from "../../authorization/authorizer.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { answeredReview } from "../answered-review.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
+import { reviewResponse } from "../review-response.ts";
 import { AUTHORIZATION_GROUP } from "./review-fields.ts";
 
 const resourceRule = s.object({
@@ -82,7 +82,7 @@ export const selfSubjectRulesReviews = ({
         incomplete,
         ...(evaluationError === undefined ? {} : { evaluationError }),
       };
-      return answeredReview({ ...body, metadata: {}, spec: {} }, status);
+      return reviewResponse({ ...body, metadata: {}, spec: {} }, status);
     },
   });
 

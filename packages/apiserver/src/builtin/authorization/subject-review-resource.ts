@@ -5,8 +5,8 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { answeredReview } from "../answered-review.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
+import { reviewResponse } from "../review-response.ts";
 import {
   AUTHORIZATION_GROUP,
   attributesOf,
@@ -45,6 +45,6 @@ export const defineSubjectReview = ({
       // The schema has checked the shape.
       const { spec = {} } = body as KindOf<typeof fields>;
       refuseInvalidReview([...validate(spec, info.namespace), ...validateReviewMeta(body, naming.namespaced)]);
-      return answeredReview(body, await reviewStatusOf(authorizer, attributesOf(spec, reviewedUser(spec))));
+      return reviewResponse(body, await reviewStatusOf(authorizer, attributesOf(spec, reviewedUser(spec))));
     },
   });

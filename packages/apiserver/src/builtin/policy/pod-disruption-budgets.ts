@@ -8,7 +8,7 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
-import { keepingStatus } from "../workloads/keeping-status.ts";
+import { statusStrategy } from "../workloads/status-strategy.ts";
 
 const budgetFields = s
   .object({
@@ -88,5 +88,5 @@ export const podDisruptionBudgets: ResourceDefinition = defineBuiltin({
     },
     ageColumn,
   ],
-  strategy: keepingStatus<Budget>(validateBudget),
+  strategy: statusStrategy<Budget>(validateBudget),
 });

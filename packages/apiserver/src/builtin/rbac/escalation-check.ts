@@ -19,7 +19,7 @@ import { policyRulesOf } from "../../authorization/rbac/rbac-authorizer.ts";
 import type { RbacSource } from "../../authorization/rbac/rbac-source.ts";
 import { readRoleRef } from "../../authorization/rbac/role-binding.ts";
 import type { RequestContext } from "../../context/request-context.ts";
-import { rulesClosedOutside } from "./closed-outside.ts";
+import { rulesDeniedOutside } from "./outer-authorization.ts";
 
 export type EscalationCheckDeps = {
   readonly authorizer: Authorizer;
@@ -122,7 +122,7 @@ async function missingRights(
   const uncovered = resolved === undefined ? [] : await context.inParts(uncoveredRulesInSteps(held, wanted));
   const pause = () => context.pause();
   const caller = { user, credential, outerAuthorizer, pause };
-  const missing = uncovered.length > 0 ? uncovered : await rulesClosedOutside(caller, namespace, wanted);
+  const missing = uncovered.length > 0 ? uncovered : await rulesDeniedOutside(caller, namespace, wanted);
   if (missing.length === 0) return undefined;
   const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();
   const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;

@@ -143,7 +143,7 @@ export async function createTestCluster(): Promise<TestCluster> {
       const target = { name: "", ...(namespace === undefined ? {} : { namespace }) };
       const context = contextOf(resource, "POST", target, user);
       const options = { dryRun: false };
-      const { store } = resource;
+      const { genericStore: store } = resource;
       return (
         await store.create(context, namespaceFor(resource, namespace), complete(resource, object), options)
       ).decode();
@@ -151,7 +151,7 @@ export async function createTestCluster(): Promise<TestCluster> {
     async update(plural, target, edit, user = testAdmin) {
       const resource = find(plural);
       const context = contextOf(resource, "PUT", target, user);
-      const { object } = await resource.store.update(
+      const { object } = await resource.genericStore.update(
         context,
         namespaceFor(resource, target.namespace),
         target.name,
@@ -165,7 +165,7 @@ export async function createTestCluster(): Promise<TestCluster> {
       const context = contextOf(resource, "DELETE", target, user);
       const namespace = namespaceFor(resource, target.namespace);
       return (
-        await resource.store.delete(context, namespace, target.name, { dryRun: false, ...options })
+        await resource.genericStore.delete(context, namespace, target.name, { dryRun: false, ...options })
       ).object.decode();
     },
     get(plural, { namespace, name }) {

@@ -9,11 +9,11 @@ import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
-import { keepingStatus } from "./keeping-status.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
 import { podTemplateFields } from "./pod-fields.ts";
 import { podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
+import { statusStrategy } from "./status-strategy.ts";
 import { validateSameSelector, validateTemplate } from "./validate-pod.ts";
 
 const count = (text: string) => s.int32().describe(text);
@@ -169,7 +169,7 @@ function defineWorkload({
       const template = spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) };
       return { ...object, spec: { ...defaults(spec), ...template } } as KubeObject;
     },
-    strategy: keepingStatus<Workload>(validate, validateSameSelector) as never,
+    strategy: statusStrategy<Workload>(validate, validateSameSelector) as never,
   });
 }
 

@@ -11,11 +11,11 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { objectReference } from "../core/object-reference.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
-import { keepingStatus } from "./keeping-status.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
 import { podTemplateFields } from "./pod-fields.ts";
 import { durationBetween, podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
+import { statusStrategy } from "./status-strategy.ts";
 import { validatePodSpec } from "./validate-pod.ts";
 
 const jobSpecFields = s.object({
@@ -151,7 +151,7 @@ function withOwnSelector(job: Job): Job {
 const validateJobSpec = (spec: JobSpec | undefined, path: string): readonly FieldError[] =>
   validatePodSpec(spec?.template?.spec, `${path}.template.spec`, RESTARTS);
 
-const jobStrategy = keepingStatus<Job>(({ spec }) => validateJobSpec(spec, "spec"));
+const jobStrategy = statusStrategy<Job>(({ spec }) => validateJobSpec(spec, "spec"));
 
 const stateOf = ({ status }: Job): string => {
   const holds = (type: string) =>
@@ -342,5 +342,5 @@ export const cronJobs: ResourceDefinition = defineBuiltin({
       },
     } as KubeObject;
   },
-  strategy: keepingStatus<CronJob>(validateCronJob) as never,
+  strategy: statusStrategy<CronJob>(validateCronJob) as never,
 });

@@ -11,9 +11,9 @@ import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "../../registry/resource-definition.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import { keepingStatus } from "./keeping-status.ts";
 import { withPodDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
+import { statusStrategy } from "./status-strategy.ts";
 import { validatePodSpec } from "./validate-pod.ts";
 
 const podFields = s
@@ -154,7 +154,7 @@ export const pods: ResourceDefinition = defineBuiltin({
     const pod = object as Pod;
     return { ...pod, spec: { enableServiceLinks: true, ...withPodDefaults(pod.spec ?? {}) } };
   },
-  strategy: keepingStatus<Pod>((pod) => validatePodSpec(pod.spec, "spec"), validateChange, {
+  strategy: statusStrategy<Pod>((pod) => validatePodSpec(pod.spec, "spec"), validateChange, {
     phase: "Pending",
     qosClass: "BestEffort",
   }),

@@ -12,7 +12,7 @@ import { conditionFields } from "../condition-fields.ts";
 import { objectReference } from "../core/object-reference.ts";
 import { quantities, quantityText } from "../quotas/quantities.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
-import { keepingStatus } from "./keeping-status.ts";
+import { statusStrategy } from "./status-strategy.ts";
 
 const MODES: { readonly [mode: string]: string } = {
   ReadWriteOnce: "RWO",
@@ -145,7 +145,7 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
     },
   ],
   setDefaults: (object) => ({ ...object, spec: { volumeMode: "Filesystem", ...(object as Claim).spec } }) as KubeObject,
-  strategy: keepingStatus<Claim>(validateClaim, undefined, { phase: "Pending" }) as never,
+  strategy: statusStrategy<Claim>(validateClaim, undefined, { phase: "Pending" }) as never,
 });
 
 const volumeFields = s
@@ -248,7 +248,7 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
       ...object,
       spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", ...(object as Volume).spec },
     }) as KubeObject,
-  strategy: keepingStatus<Volume>(() => [], undefined, { phase: "Pending" }) as never,
+  strategy: statusStrategy<Volume>(() => [], undefined, { phase: "Pending" }) as never,
 });
 
 const scalerFields = s
@@ -344,5 +344,5 @@ export const horizontalPodAutoscalers: ResourceDefinition = defineBuiltin({
     ageColumn,
   ],
   setDefaults: (object) => ({ ...object, spec: { minReplicas: 1, ...(object as Scaler).spec } }) as KubeObject,
-  strategy: keepingStatus<Scaler>(validateScaler) as never,
+  strategy: statusStrategy<Scaler>(validateScaler) as never,
 });

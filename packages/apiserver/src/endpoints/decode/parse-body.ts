@@ -6,7 +6,7 @@ import { JsonSyntaxError } from "@postern/apimachinery/json/json-syntax-error";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
-import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type DecodedYaml, decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
@@ -27,7 +27,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const YAML_AT_ONCE = 4 * 1024;
 
 /** The YAML of a body as a thread has read it. Undefined where it is short, or JSON, which is YAML as well. */
-export async function readYamlAside(context: RequestContext, bytes: Uint8Array): Promise<ReadYaml | undefined> {
+export async function readYamlInThread(context: RequestContext, bytes: Uint8Array): Promise<ReadYaml | undefined> {
   if (bytes.length <= YAML_AT_ONCE) return undefined;
   const text = utf8.decode(bytes);
   // JSON with a fault or duplicates in it is read once more, as YAML: a thread may do both.
@@ -35,7 +35,7 @@ export async function readYamlAside(context: RequestContext, bytes: Uint8Array):
 }
 
 export const parseBody = (bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody =>
-  atOnce(parseBodyInSteps(bytes, isYaml, wantsDuplicates));
+  runSteps(parseBodyInSteps(bytes, isYaml, wantsDuplicates));
 
 /** `wantsDuplicates` is false if they are not needed, which saves a second scan of JSON. */
 export function* parseBodyInSteps(

@@ -14,7 +14,7 @@ import { negotiateInput } from "../negotiation/negotiate-input.ts";
 import { type Body, type BodyKind, decodeObject } from "./decode-object.ts";
 import { decodeProtobufBody } from "./decode-protobuf-body.ts";
 import { fieldValidationOf } from "./field-validation.ts";
-import { readYamlAside } from "./parse-body.ts";
+import { readYamlInThread } from "./parse-body.ts";
 import { tidyMetadata } from "./tidy-metadata.ts";
 
 /** Throws 415 for a media type that is not taken, 413 for a body over the limit. */
@@ -27,7 +27,7 @@ export async function readBody(
   const format = negotiateInput(headerOf(request, "content-type"), options);
   const bytes = await request.body(limits.bodyBytes);
   context.weigh(bytes.length);
-  return { format, bytes, yaml: format === "yaml" ? await readYamlAside(context, bytes) : undefined };
+  return { format, bytes, yaml: format === "yaml" ? await readYamlInThread(context, bytes) : undefined };
 }
 
 /** The object of the body. Throws 400 for what is none of that kind, or holds what strict validation refuses. */

@@ -19,9 +19,9 @@ import { fieldManagerOf } from "./field-manager-name.ts";
 import { validCreateOptions } from "./valid-create-options.ts";
 
 export const handleCreate: VerbHandler = async (context, resource, endpoint) => {
-  const { definition, storage, fieldManager } = resource;
+  const { definition, servedStore, fieldManager } = resource;
   if (definition.submit !== undefined) return await handleSubmit(context, resource, definition.submit, endpoint);
-  if (storage.create === undefined) throw verbNotSupportedError(groupResourceOf(definition), "create");
+  if (servedStore.create === undefined) throw verbNotSupportedError(groupResourceOf(definition), "create");
 
   const output = negotiateOutput(context.request);
   const options = validCreateOptions(context);
@@ -39,7 +39,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
       now: formatTimestamp(endpoint.runtime.clock.now()),
     }),
   );
-  const created = await storage.create(context, context.info.namespace, owned, { dryRun: isDryRun(options) });
+  const created = await servedStore.create(context, context.info.namespace, owned, { dryRun: isDryRun(options) });
   return await objectResponse(context, 201, created, definition, output);
 };
 

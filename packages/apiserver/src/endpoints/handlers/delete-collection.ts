@@ -9,13 +9,13 @@ import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { readDeleteOptions } from "./delete-options.ts";
 import { listQueryOf, readListOptions } from "./list-query.ts";
 
-export const handleDeleteCollection: VerbHandler = async (context, { definition, storage }, endpoint) => {
-  if (storage.deleteCollection === undefined) {
+export const handleDeleteCollection: VerbHandler = async (context, { definition, servedStore }, endpoint) => {
+  if (servedStore.deleteCollection === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "deletecollection");
   }
   const output = negotiateOutput(context.request);
   const query = listQueryOf(readListOptions(context), context);
   const { options } = await readDeleteOptions(context, endpoint);
-  const page = await storage.deleteCollection(context, query, options);
+  const page = await servedStore.deleteCollection(context, query, options);
   return await listResponse(context, page, definition, output);
 };

@@ -17,7 +17,7 @@ import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { notAnObject, notAString } from "../decode/decode-object.ts";
-import { parseBodyInSteps, readYamlAside } from "../decode/parse-body.ts";
+import { parseBodyInSteps, readYamlInThread } from "../decode/parse-body.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
 
@@ -72,7 +72,7 @@ async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promis
   const format = negotiateInput(headerOf(context.request, "content-type"), { protobuf: true });
   context.weigh(bytes.length);
   const isYaml = format === "yaml";
-  const yaml = isYaml ? await readYamlAside(context, bytes) : undefined;
+  const yaml = isYaml ? await readYamlInThread(context, bytes) : undefined;
   let value: JsonValue;
   try {
     value =

@@ -11,13 +11,13 @@ import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse, statusResponse } from "../negotiation/object-response.ts";
 import { readDeleteOptions } from "./delete-options.ts";
 
-export const handleDelete: VerbHandler = async (context, { definition, storage }, endpoint) => {
-  if (storage.delete === undefined) {
+export const handleDelete: VerbHandler = async (context, { definition, servedStore }, endpoint) => {
+  if (servedStore.delete === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "delete");
   }
   const output = negotiateOutput(context.request);
   const { options, holdsAreAccepted } = await readDeleteOptions(context, endpoint);
-  const { removed, object } = await storage.delete(context, context.info.namespace, context.info.name, options);
+  const { removed, object } = await servedStore.delete(context, context.info.namespace, context.info.name, options);
   if (removed) {
     const status = deletedStatus(definition, object.read(readNames));
     context.audit.setResponseStatus?.(status);

@@ -7,13 +7,13 @@ import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 
-export const handleGet: VerbHandler = (context, { definition, storage }) => {
-  if (storage.get === undefined) {
+export const handleGet: VerbHandler = (context, { definition, servedStore }) => {
+  if (servedStore.get === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "get");
   }
   const output = negotiateOutput(context.request);
   const resourceVersion = context.request.query.get("resourceVersion") ?? "";
-  const object = storage.get(context, context.info.namespace, context.info.name, { resourceVersion });
+  const object = servedStore.get(context, context.info.namespace, context.info.name, { resourceVersion });
   return object instanceof Promise
     ? object.then((found) => objectResponse(context, 200, found, definition, output))
     : objectResponse(context, 200, object, definition, output);

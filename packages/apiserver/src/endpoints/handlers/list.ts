@@ -9,11 +9,11 @@ import { listResponse } from "../negotiation/list-response.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { listQueryOf, readListOptions } from "./list-query.ts";
 
-export const handleList: VerbHandler = (context, { definition, storage }, { listSegments }) => {
-  if (storage.list === undefined) {
+export const handleList: VerbHandler = (context, { definition, servedStore }, { listSegments }) => {
+  if (servedStore.list === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "list");
   }
   const output = negotiateOutput(context.request);
-  const page = storage.list(context, listQueryOf(readListOptions(context), context));
+  const page = servedStore.list(context, listQueryOf(readListOptions(context), context));
   return whenDone(page, (found) => listResponse(context, found, definition, output, listSegments));
 };

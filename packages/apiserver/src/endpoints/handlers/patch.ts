@@ -7,14 +7,14 @@ import {
   unsupportedMediaTypeError,
   verbNotSupportedError,
 } from "@postern/apimachinery/meta/api-error";
-import { atOnce } from "@postern/apimachinery/steps/steps";
+import { runSteps } from "@postern/apimachinery/steps/steps";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validatePatchOptions } from "@postern/apimachinery/validation/request-options";
 import type { ReadYaml } from "../../limits/work-threads.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import { isDryRun, patchOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
-import { parseBodyInSteps, readYamlAside } from "../decode/parse-body.ts";
+import { parseBodyInSteps, readYamlInThread } from "../decode/parse-body.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
@@ -32,9 +32,9 @@ import {
 const PATCH_OPTIONS = { group: "meta.k8s.io", kind: "PatchOptions" };
 
 export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
-  const { definition, storage } = resource;
+  const { definition, servedStore } = resource;
   const { namespace, name, subresource } = context.info;
-  if (storage.update === undefined) {
+  if (servedStore.update === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "patch");
   }
   const patchType = negotiatePatchType(headerOf(context.request, "content-type"), definition);
@@ -50,7 +50,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
     resource,
     patchType,
     bytes,
-    yaml: patchType === APPLY_PATCH ? await readYamlAside(context, bytes) : undefined,
+    yaml: patchType === APPLY_PATCH ? await readYamlInThread(context, bytes) : undefined,
     fieldValidation: options.fieldValidation,
     force: options.force ?? false,
     manager: fieldManagerOf(options.fieldManager, context.request),
@@ -58,7 +58,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   };
   context.audit.setRequestObject(() => auditedPatch(patchType, input.bytes, input.yaml));
   const request = patchType === APPLY_PATCH ? applyRequest(input, endpoint) : patchRequest(input);
-  const outcome = await storage.update(
+  const outcome = await servedStore.update(
     context,
     namespace,
     name,
@@ -71,7 +71,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
 /** The patch as the audit log keeps it. An unreadable one is dropped: it may contain secrets. */
 export function auditedPatch(patchType: string, bytes: Uint8Array, yaml?: ReadYaml): JsonValue | undefined {
   try {
-    return atOnce(parseBodyInSteps(bytes, patchType === APPLY_PATCH, false, yaml)).value;
+    return runSteps(parseBodyInSteps(bytes, patchType === APPLY_PATCH, false, yaml)).value;
   } catch {
     return undefined;
   }

@@ -25,7 +25,7 @@ import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { isDryRun, patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type Body, type BodyKind, decodeObject } from "../decode/decode-object.ts";
-import { readYamlAside } from "../decode/parse-body.ts";
+import { readYamlInThread } from "../decode/parse-body.ts";
 import { checkNameOfPath, decodeBody, inNamespaceOfPath, readBody } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
@@ -70,14 +70,14 @@ const scaleColumns: ResourceColumns = {
 type ScaleEdit = (current: KubeObject) => Steps<KubeObject>;
 
 export const handleScale: VerbHandler = async (context, resource, endpoint) => {
-  const { storage } = resource;
+  const { servedStore } = resource;
   const { verb, namespace, name } = context.info;
   const { scale } = resource.definition;
-  if (scale === undefined || storage.get === undefined || storage.update === undefined)
+  if (scale === undefined || servedStore.get === undefined || servedStore.update === undefined)
     throw unsupported(resource, verb);
   const output = negotiateOutput(context.request);
   if (verb === "get") {
-    const object = await storage.get(context, namespace, name, { resourceVersion: "" });
+    const object = await servedStore.get(context, namespace, name, { resourceVersion: "" });
     return await objectResponse(context, 200, scaleOf(object.decode(), scale), scaleColumns, output);
   }
   if (verb !== "update" && verb !== "patch") throw unsupported(resource, verb);
@@ -85,7 +85,7 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   const edit = { context, resource, endpoint, scale, now: formatTimestamp(endpoint.runtime.clock.now()) };
   const { uid, change } =
     verb === "update" ? await readReplacement(edit) : { uid: undefined, change: await readPatchOfScale(edit) };
-  const outcome = await storage.update(
+  const outcome = await servedStore.update(
     context,
     namespace,
     name,
@@ -131,7 +131,7 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "PatchOptions" }, "", errors);
   const bytes = await request.body(endpoint.limits.bodyBytes);
   context.weigh(bytes.length);
-  const yaml = patchType === APPLY_PATCH ? await readYamlAside(context, bytes) : undefined;
+  const yaml = patchType === APPLY_PATCH ? await readYamlInThread(context, bytes) : undefined;
   context.audit.setRequestObject(() => auditedPatch(patchType, bytes, yaml));
   if (patchType === APPLY_PATCH) return applyOf(input, { bytes, format: "yaml", yaml }, options.force ?? false);
   const { fieldValidation } = options;

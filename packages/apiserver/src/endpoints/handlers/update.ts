@@ -17,9 +17,9 @@ import { fieldManagerOf } from "./field-manager-name.ts";
 const UPDATE_OPTIONS = { group: "meta.k8s.io", kind: "UpdateOptions" };
 
 export const handleUpdate: VerbHandler = async (context, resource, endpoint) => {
-  const { definition, storage, fieldManager } = resource;
+  const { definition, servedStore, fieldManager } = resource;
   const { namespace, name, subresource } = context.info;
-  if (storage.update === undefined) {
+  if (servedStore.update === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "update");
   }
   const output = negotiateOutput(context.request);
@@ -34,7 +34,7 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
   const manager = fieldManagerOf(options.fieldManager, context.request);
   const now = formatTimestamp(endpoint.runtime.clock.now());
   const allowsCreate = definition.strategy?.allowCreateOnUpdate === true && subresource === "";
-  const outcome = await storage.update(
+  const outcome = await servedStore.update(
     context,
     namespace,
     name,

@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go
 
 import { ApiError, expiredError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
-import type { OpenRequest } from "../../authorization/open-requests.ts";
+import type { LongRunningRequest } from "../../authorization/long-running-requests.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
@@ -32,8 +32,8 @@ const CHUNK_BYTES = 64 * 1024;
 const FAREWELL_MS = 10_000;
 
 export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
-  const { definition, storage } = resource;
-  if (storage.watch === undefined) {
+  const { definition, servedStore } = resource;
+  if (servedStore.watch === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "watch");
   }
   const output = negotiateStream(context.request);
@@ -46,7 +46,7 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   const backlog = context.request.backlog ?? noLimit();
   const stream = new WatchStream(encoder, query, resource, endpoint, backlog, context.open);
   try {
-    stream.attach(await storage.watch(context, query, stream));
+    stream.attach(await servedStore.watch(context, query, stream));
   } catch (error) {
     // Errors are sent as events in the stream, where reflectors expect them.
     if (!isApiError(error, "Expired") && !isApiError(error, "Timeout")) throw error;
@@ -88,7 +88,7 @@ class WatchStream implements WatchEventObserver {
   readonly #query: WatchQuery;
   readonly #resource: InstalledResource;
   readonly #endpoint: EndpointContext;
-  readonly #open: OpenRequest | undefined;
+  readonly #open: LongRunningRequest | undefined;
   #subscription: Disposable | undefined;
   /** What came before the response began: the state, or what has happened since the client saw it. The cache holds that anyway. */
   #past: Entry[] = [];
@@ -112,7 +112,7 @@ class WatchStream implements WatchEventObserver {
     resource: InstalledResource,
     endpoint: EndpointContext,
     backlog: ConnectionBacklog,
-    open: OpenRequest | undefined,
+    open: LongRunningRequest | undefined,
   ) {
     this.#encoder = encoder;
     this.#query = query;

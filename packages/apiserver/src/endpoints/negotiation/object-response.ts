@@ -51,7 +51,7 @@ async function largeResponse(
   context.weigh?.(value.byteLength);
   await context.pause?.();
   const { convert, format } = output;
-  const yaml = convert === undefined && format === "yaml" ? await yamlAside(context, value) : undefined;
+  const yaml = convert === undefined && format === "yaml" ? await yamlInThread(context, value) : undefined;
   if (yaml !== undefined) return await encodedResponse(context, code, yaml, contentTypeOf(output));
   const object = convert === undefined ? value : decodeValue(value);
   await context.pause?.();
@@ -155,7 +155,7 @@ const isKubeObject = (object: JsonObject): object is KubeObject =>
 // The body of an answer with one document, in the encoding the client asked for.
 
 /** The YAML of a large object. Undefined where no thread is there to write it. */
-export const yamlAside = (context: ConversionContext, value: KeptObject): Promise<string> | undefined =>
+export const yamlInThread = (context: ConversionContext, value: KeptObject): Promise<string> | undefined =>
   context.aside?.("encodeYaml", () => ({ json: jsonTextOf(value) }));
 
 /** Compact JSON and YAML end with a newline, pretty JSON does not, as upstream has it. */

@@ -9,7 +9,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
 import { decodeJsonPatchLoosely, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachinery/patch/decode-json-patch";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
-import { atOnce } from "@postern/apimachinery/steps/steps";
+import { runSteps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { NamespaceLookup } from "../../admission/namespace-lifecycle.ts";
 import type { Authorizer } from "../../authorization/authorizer.ts";
@@ -310,7 +310,7 @@ function patched(
     checkValues(stringifyJson(changed as unknown as JsonObject));
     const { metadata } = changed;
     if (typeof metadata !== "object" || metadata === null) throw refuse("its patch leaves no metadata");
-    const read = atOnce(conform({ ...changed, apiVersion: object.apiVersion, kind: object.kind }, seenAs));
+    const read = runSteps(conform({ ...changed, apiVersion: object.apiVersion, kind: object.kind }, seenAs));
     if ("fault" in read) throw refuse(`its patch results in no valid ${seenAs.kind}: ${read.fault}`);
     const next = back(read.object);
     // Who owns which field is not the webhook's to say.

@@ -5,7 +5,7 @@ import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
 import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded";
-import { SchemaCheckTakesLongError } from "@postern/apimachinery/schema/validate-schema";
+import { SchemaValidationTooLongError } from "@postern/apimachinery/schema/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import {
@@ -107,7 +107,7 @@ export async function schemaFaults(
     try {
       return old === undefined ? validator.validate(object, { most }) : validator.validateUpdate(object, old, { most });
     } catch (error) {
-      if (error instanceof SchemaCheckTakesLongError) return undefined;
+      if (error instanceof SchemaValidationTooLongError) return undefined;
       throw error;
     }
   };

@@ -15,7 +15,7 @@ export type RotationGuard = AsyncDisposable & {
   refused(key: AccessKeyState): void;
 };
 
-export type RotationGuardOptions = {
+export type RotationGuardDeps = {
   readonly marks: RotationMarks;
   /** The value that a key has now. */
   readonly currentOf: (uid: string) => AccessKeyState | undefined;
@@ -35,8 +35,8 @@ const MAX_RETRY_MS = 60_000;
 type Change = Parameters<SealedRecordWriter["write"]>[1];
 type Write = { readonly key: AccessKeyState; readonly change: Change };
 
-export function createRotationGuard(options: RotationGuardOptions): RotationGuard {
-  const { marks, currentOf, writer, clock, scheduler, onLocked, onRetiredUse = () => {}, onError } = options;
+export function createRotationGuard(deps: RotationGuardDeps): RotationGuard {
+  const { marks, currentOf, writer, clock, scheduler, onLocked, onRetiredUse = () => {}, onError } = deps;
   const waiting = new Map<Write, Disposable>();
   const running = new Set<Promise<void>>();
   let disposed = false;

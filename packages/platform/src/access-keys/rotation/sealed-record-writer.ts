@@ -7,7 +7,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
 
-export type SealedRecordWriterOptions = {
+export type SealedRecordWriterDeps = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */
   readonly view: CacheView;
   readonly prefix: string;
@@ -28,12 +28,7 @@ export type SealedRecordWriter = {
 
 const ATTEMPTS = 10;
 
-export function createSealedRecordWriter({
-  view,
-  prefix,
-  cache,
-  storage,
-}: SealedRecordWriterOptions): SealedRecordWriter {
+export function createSealedRecordWriter({ view, prefix, cache, storage }: SealedRecordWriterDeps): SealedRecordWriter {
   return {
     async write({ name, uid }, change) {
       let current = view.get(prefix + name);

@@ -186,7 +186,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     ),
     keyQuota: createKeyQuota({ keys, maxPerOwner: settings.accessKeys.maxPerOwner }),
     // The registry serves every verb of it.
-    ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,
+    ownKeys: () => ownedAccessKeyResource.servedStore as Required<ResourceStorage>,
     certificates,
     allKeys: () => keys.all(),
     accessKeys: {

@@ -3,7 +3,7 @@
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import { createKeyEnds, type KeyEnds } from "../key-ends.ts";
+import { createKeyExpirations, type KeyExpirations } from "../key-expiration.ts";
 import { createKeyRefusal, createRotationMarks, type RefusableKey } from "../key-refusal.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { accessKey } from "./access-key.ts";
@@ -56,7 +56,7 @@ export const keyWorld = (parts: Partial<KeyWorld> = {}): KeyWorld => ({
 export type JudgedKeys = {
   byId(id: string): KeyRecord | undefined;
   refusalOf(key: Pick<AccessKeyState, "uid" | "id">): string | undefined;
-  readonly ends: KeyEnds;
+  readonly ends: KeyExpirations;
 };
 
 export function judgedKeys(world: KeyWorld): JudgedKeys {
@@ -67,7 +67,7 @@ export function judgedKeys(world: KeyWorld): JudgedKeys {
   const rotationMarks = createRotationMarks();
   for (const { mark, uid, id } of world.marks) rotationMarks[mark](uid, id);
   const byUid = (uid: string): KeyRecord | undefined => keys.find((key) => key.uid === uid);
-  const ends = createKeyEnds({ byUid, activity, epochs, maxTTLSeconds });
+  const ends = createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds });
   const unused = { groups: [], identities: [], displayName: "", username: "", email: "", isBot: false };
   const found = <T extends object>(one: T | undefined) => (one === undefined ? undefined : { ...unused, ...one });
   const refusalOf = createKeyRefusal({

@@ -13,7 +13,7 @@ import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../../api/access-key-restrictions.ts";
 import { createPlatformNames, type PlatformNames } from "../../platform-names.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-roles.ts";
-import type { DecisionSources, Subject } from "../decision.ts";
+import type { DecisionDeps, Subject } from "../decision.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
 import { type InstanceFact, type InstanceFacts, readInstanceFact } from "../instance-facts.ts";
 import type {
@@ -74,7 +74,7 @@ export const world = (parts: Partial<World> = {}): World => ({
   instances: parts.instances ?? [],
 });
 
-export type MemorySources = DecisionSources & {
+export type MemorySources = DecisionDeps & {
   readonly rbac: RbacIndex;
   readonly access: {
     setKey(key: AccessKeyState | undefined, id?: string): void;

@@ -173,7 +173,7 @@ export function scopeOpens(
     if (!isItself || resource !== "virtualclusterinstances") return false;
   }
   if (scope !== undefined && !entryOpens(scope, request, user, owner)) return false;
-  return ruleSets.every((rules) => rules.some((rule) => ruleOpens(rule, request)));
+  return ruleSets.every((rules) => rules.some((rule) => ruleAllowsRequest(rule, request)));
 }
 
 function alwaysOpen({ target, inner: r }: PlatformRequest): boolean {
@@ -298,7 +298,7 @@ function entryOpens(scope: AccessKeyScope, request: PlatformRequest, user: UserI
   return false;
 }
 
-function ruleOpens(rule: AccessKeyRule, request: PlatformRequest): boolean {
+function ruleAllowsRequest(rule: AccessKeyRule, request: PlatformRequest): boolean {
   const r = request.inner;
   if (rule.requestTargets.length > 0 && !rule.requestTargets.some((target) => target === request.target)) return false;
   if (rule.verbs.length > 0 && !rule.verbs.some((verb) => verb === r.verb || verb === "*")) return false;

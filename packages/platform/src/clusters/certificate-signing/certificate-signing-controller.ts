@@ -32,7 +32,7 @@ export function createCertificateSigningController(
     const request = asRequest(object.decode());
     const { name = "" } = request.metadata;
     if (awaitsSigning(request)) return await ignoringConflicts(() => signer.sign(name, signal));
-    const endsAt = endOfLife(request);
+    const endsAt = expirationOf(request);
     if (endsAt > clock.now()) return queue.addAfter(key, endsAt - clock.now());
     await ignoringConflicts(() => deleteControlled(port, requests, request, signal));
   }
@@ -42,7 +42,7 @@ export function createCertificateSigningController(
 }
 
 /** Milliseconds since the epoch at which a request may go. */
-function endOfLife(request: CertificateSigningRequest): number {
+function expirationOf(request: CertificateSigningRequest): number {
   const decisions = conditionsOf(request).map(({ lastUpdateTime }) => parseTimestamp(lastUpdateTime ?? "") ?? 0);
   if (decisions.length > 0) return Math.max(...decisions) + DECIDED_MS;
   return (parseTimestamp(request.metadata.creationTimestamp ?? "") ?? 0) + PENDING_MS;

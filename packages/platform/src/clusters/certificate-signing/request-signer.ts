@@ -50,7 +50,7 @@ export function createRequestSigner({
     const call = { verb: "update", resource: requests, subresource: "status", namespace: "", name } as const;
     const context = contextOf({ runtime }, call, signal);
     const update = { transform: (current: KubeObject) => withOutcome(current, known), subresource: "status" };
-    const { object } = await requests.store.update(context, "", name, update, CONTROLLER_WRITE);
+    const { object } = await requests.genericStore.update(context, "", name, update, CONTROLLER_WRITE);
     return asRequest(object.decode());
   }
   return {

@@ -2,7 +2,7 @@
 
 import { forbiddenPathError, internalError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
-import { untilFirst, untilOver } from "@postern/apiserver/authentication/credential-end";
+import { watchFirst, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { presentedToken } from "@postern/apiserver/request/bearer-token";
@@ -127,8 +127,8 @@ function untilRefused(
   { isRefused, onChange }: CertificateHolders,
 ): Authentication {
   if (credential === undefined) return { user };
-  const watches = [credential.onRevoked, untilOver(() => isRefused(user), onChange)];
-  return { user, credential: { ...credential, onRevoked: untilFirst(watches.filter((watch) => watch !== undefined)) } };
+  const watches = [credential.onRevoked, watchRevocation(() => isRefused(user), onChange)];
+  return { user, credential: { ...credential, onRevoked: watchFirst(watches.filter((watch) => watch !== undefined)) } };
 }
 
 const CONTROL_CHARACTER = /\p{Cc}/u;

@@ -7,15 +7,15 @@ import {
   type ClientCertificate,
   createClientCertificateAuthenticator,
 } from "@postern/apiserver/authentication/client-certificate-authenticator";
-import { untilEnd } from "@postern/apiserver/authentication/credential-end";
 import {
   type CredentialLineage,
-  type LineageJudge,
+  type LineageVerifier,
   lineageOn,
 } from "@postern/apiserver/authentication/credential-lineage";
+import { watchExpiry } from "@postern/apiserver/authentication/revocation-watch";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { authorizeAsLongAsOpen } from "@postern/apiserver/authorization/open-requests";
+import { authorizeWhileOpen } from "@postern/apiserver/authorization/long-running-requests";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -54,7 +54,7 @@ import { applyObjects } from "./apply-objects.ts";
 import { DEFAULT_SHARE, meteredStorage, type StorageShare } from "./metered-storage.ts";
 import { createWebhookConnections, type WebhookConnectionsDeps } from "./webhook-connections.ts";
 
-export type EmbeddedClusterOptions = {
+export type EmbeddedClusterDeps = {
   /** Names its part of the store. */
   readonly composition: string;
   readonly storage: Storage;
@@ -68,7 +68,7 @@ export type EmbeddedClusterOptions = {
     | ((certificatePem: string, lineage: CredentialLineage | undefined) => Promise<void>)
     | undefined;
   /** Judges what the tokens of its ServiceAccounts go back to. */
-  readonly lineages?: LineageJudge | undefined;
+  readonly lineages?: LineageVerifier | undefined;
   /** Signs the tokens of its ServiceAccounts. */
   readonly serviceAccountKey: ServiceAccountKey;
   /** ClusterRoleBindings that it has before it serves requests, in addition to those of every cluster. */
@@ -120,7 +120,7 @@ export type EmbeddedCluster = Disposable & {
 
 /** Has its first objects when it resolves. The cache must be ready. */
 export async function startEmbeddedCluster(
-  options: EmbeddedClusterOptions,
+  options: EmbeddedClusterDeps,
   signal: AbortSignal,
 ): Promise<EmbeddedCluster> {
   const { runtime, authority, version, onError, queueMetrics } = options;
@@ -209,7 +209,7 @@ async function decideAndRoute(
   { authorizer, route }: Pick<StandardSurface, "authorizer" | "route">,
 ): Promise<ApiResponse> {
   const attributes = authorizationAttributesOf(context);
-  const { verdict, reason } = await authorizeAsLongAsOpen(authorizer, attributes, context.open);
+  const { verdict, reason } = await authorizeWhileOpen(authorizer, attributes, context.open);
   if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
   return await route(context);
 }
@@ -261,7 +261,7 @@ function identityInside(
   if (subject.commonName === "") return undefined;
   return {
     user: { name: subject.commonName, groups: subject.organizations },
-    credential: { id: `certificate:${fingerprint}`, onRevoked: untilEnd(notAfter.getTime(), runtime) },
+    credential: { id: `certificate:${fingerprint}`, onRevoked: watchExpiry(notAfter.getTime(), runtime) },
   };
 }
 

@@ -28,7 +28,7 @@ import {
 import {
   type ClusterSettings,
   type EmbeddedCluster,
-  type EmbeddedClusterOptions,
+  type EmbeddedClusterDeps,
   startEmbeddedCluster,
 } from "./embedded-cluster.ts";
 import { DEFAULT_SHARE } from "./metered-storage.ts";
@@ -54,7 +54,7 @@ export type EmbeddedClusters = Disposable & {
 };
 
 export type EmbeddedClustersDeps = Omit<
-  EmbeddedClusterOptions,
+  EmbeddedClusterDeps,
   "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned" | "settings"
 > & {
   /** What the instance of this uid says of its cluster. Absent: nothing. */

@@ -6,7 +6,7 @@ import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix, networks } from "../rul
 /** Ten years: beyond it a life in seconds is more likely a slip of units than a wish. */
 const MAX_TTL_SECONDS = 10 * 366 * 86_400;
 
-/** Default TTLs: see bootstrap/default-key-life.ts. */
+/** Default TTLs: see bootstrap/default-ttl.ts. */
 export const UNSET_TTL = -1;
 
 export const platformOptions = {

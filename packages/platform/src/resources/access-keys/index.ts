@@ -7,9 +7,9 @@ import { accessKeyColumns } from "../owned-access-keys/columns.ts";
 import { secretDelivery } from "../owned-access-keys/deliver-secret.ts";
 import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
 import { type PresentActivityDeps, presentActivities, presentActivity } from "../owned-access-keys/present-activity.ts";
+import { type ScopeWarningDeps, scopeWarnings } from "../owned-access-keys/scope-warnings.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDeps, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
-import { type ScopeWarningDeps, warnOfScope } from "../owned-access-keys/warn-of-scope.ts";
 
 export const accessKeys = (deps: AccessKeyStrategyDeps & ScopeWarningDeps & PresentActivityDeps): ResourceDefinition =>
   defineResource({
@@ -34,7 +34,7 @@ export const accessKeys = (deps: AccessKeyStrategyDeps & ScopeWarningDeps & Pres
     present: presentActivity(deps),
     presentList: presentActivities(deps),
     deliver: secretDelivery(deps),
-    warnOfWrite: warnOfScope(deps),
+    warnOfWrite: scopeWarnings(deps),
   });
 
 const neverRevealed = ({ paths, seal }: SealedFields): SealedFields => ({ paths, seal });

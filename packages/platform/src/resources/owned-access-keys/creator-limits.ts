@@ -7,7 +7,7 @@ import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
-import { defaultTTLOf, effectiveTTL, isLonger, type Life } from "../../access-keys/key-ends.ts";
+import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../access-keys/key-expiration.ts";
 import { specOf } from "../../access-keys/secret-fields.ts";
 import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
@@ -42,7 +42,7 @@ export async function checkCreator(
   old: OwnedAccessKey | undefined,
   deps: CreatorLimitsDeps,
 ): Promise<void> {
-  const fault = await faultOfGiver(context, object, old, deps);
+  const fault = await faultOfCreator(context, object, old, deps);
   if (fault !== undefined) throw keyRefusedError(object, deps, fault);
 }
 
@@ -57,7 +57,7 @@ export const keyRefusedError = (
  * Why the caller may not create this key for its owner; undefined if it may. Trust rules are checked the same way, for the keys that they issue.
  * `mayBe` says which other owners the caller may create keys for.
  */
-export async function faultOfGiver(
+export async function faultOfCreator(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
@@ -69,7 +69,7 @@ export async function faultOfGiver(
   if (fault !== undefined) return fault;
   const ownerFault = await faultOfOwner(context, object, old, deps);
   if (ownerFault !== undefined && !(await mayBe())) return ownerFault;
-  const group = await firstForeignGroup(context, object, old, deps);
+  const group = await firstRefusedGroup(context, object, old, deps);
   if (group !== undefined) return `you are not in the group ${JSON.stringify(group)} and may not impersonate it`;
   return await faultOfLife(context, object, old, narrowed, deps);
 }
@@ -114,7 +114,7 @@ function isWholly(
 const isMember = (owner: AccessKeyOwner, { user }: RequestContext, names: PlatformNames): boolean =>
   owner.kind === "team" && user.groups.includes(names.teamGroup(owner.name));
 
-async function firstForeignGroup(
+async function firstRefusedGroup(
   context: RequestContext,
   { spec, ...rest }: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
@@ -165,21 +165,21 @@ async function faultOfLife(
   const { configuration, keys } = deps;
   const { defaultTTLSeconds, maxTTLSeconds } = configuration.accessKeys;
   const absentTTL = defaultTTLOf(ownerOf(object.spec ?? {}), configuration.accessKeys);
-  const lifeOf = ({ spec }: OwnedAccessKey, defaultTTL: number): Life => ({
+  const lifeOf = ({ spec }: OwnedAccessKey, defaultTTL: number): KeyTTL => ({
     ttl: effectiveTTL(Number(spec?.ttl ?? defaultTTL), maxTTLSeconds),
     countsFromActivity: spec?.ttlAfterLastActivity === true,
   });
   if (old === undefined) {
     const granted = { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: true };
     // Keys of other requests than a create of keys are already limited to this.
-    if (!isLonger(lifeOf(object, absentTTL), granted)) return undefined;
+    if (!isLongerTTL(lifeOf(object, absentTTL), granted)) return undefined;
     if (narrowed === undefined && (await mayExtend(context, object, deps))) return undefined;
     return `spec.ttl: at most ${granted.ttl} seconds are allowed; a longer TTL requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
   }
   const known = keys.byUid(old.metadata.uid ?? "")?.defaultTTL;
   const before = lifeOf(old, known ?? 0);
   const after = lifeOf(object, known ?? (old.spec?.ttl === undefined ? 0 : absentTTL));
-  if (!isLonger(after, before)) return undefined;
+  if (!isLongerTTL(after, before)) return undefined;
   if (narrowed !== undefined) return "a scoped access key cannot extend the TTL of a key";
   if (await mayExtend(context, old, deps)) return undefined;
   return `extending the TTL of an access key requires the verb ${EXTEND_VERB} on ownedaccesskeys`;

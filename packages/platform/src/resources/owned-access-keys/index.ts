@@ -10,12 +10,12 @@ import { accessKeyColumns } from "./columns.ts";
 import { secretDelivery } from "./deliver-secret.ts";
 import { ownKeysOnly } from "./key-ownership.ts";
 import { type PresentActivityDeps, presentActivities, presentActivity } from "./present-activity.ts";
+import { type ScopeWarningDeps, scopeWarnings } from "./scope-warnings.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDeps, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDeps, explain } from "./subresources/explain.ts";
 import { type RotateDeps, rotate } from "./subresources/rotate.ts";
-import { type ScopeWarningDeps, warnOfScope } from "./warn-of-scope.ts";
 
 export type OwnedAccessKeysDeps = AccessKeyStrategyDeps &
   RotateDeps &
@@ -49,7 +49,7 @@ export const ownedAccessKeys = (deps: OwnedAccessKeysDeps): ResourceDefinition =
     present: presentActivity(deps),
     presentList: presentActivities(deps),
     deliver: secretDelivery(deps),
-    warnOfWrite: warnOfScope(deps),
+    warnOfWrite: scopeWarnings(deps),
   });
 
 /** Under which the records of all access keys are kept. */

@@ -260,7 +260,7 @@ describe("whose keys a caller sees", () => {
     const context = createRequestContext({ url: "/apis/management.postern/v1/ownedaccesskeys?watch=1", user: jane });
     const query = { namespace: "", resourceVersion: "0", allowWatchBookmarks: false, sendInitialEvents: undefined };
     const ended = new Promise<Error>((resolve) => {
-      void server.ownedAccessKeyResource.storage.watch?.(context, query, {
+      void server.ownedAccessKeyResource.servedStore.watch?.(context, query, {
         event: (type, object) => seen.push(`${type} ${object.decode().metadata.name}`),
         initialEventsEnd: () => {},
         progress: () => {},

@@ -9,7 +9,7 @@ import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { IssuedGrants } from "../../access-keys/issued-grants.ts";
-import { type DefaultLives, defaultTTLOf } from "../../access-keys/key-ends.ts";
+import { type DefaultTTLs, defaultTTLOf } from "../../access-keys/key-expiration.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../access-keys/key-origins.ts";
 import { replaceValue } from "../../access-keys/rotation/rotate-value.ts";
 import {
@@ -34,7 +34,7 @@ export type SealedFieldsDeps = {
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   readonly secrets: AccessKeySecrets;
   readonly runtime: Pick<Runtime, "clock">;
-  readonly configuration: { readonly accessKeys: DefaultLives };
+  readonly configuration: { readonly accessKeys: DefaultTTLs };
   readonly grants: Pick<IssuedGrants, "of">;
 };
 

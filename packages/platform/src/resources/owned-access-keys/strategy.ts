@@ -14,8 +14,8 @@ import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
 import type { IssuedGrant, IssuedGrants } from "../../access-keys/issued-grants.ts";
-import { defaultTTLOf, effectiveTTL, endOfLife } from "../../access-keys/key-ends.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../access-keys/key-events.ts";
+import { defaultTTLOf, effectiveTTL, expirationOf } from "../../access-keys/key-expiration.ts";
 import type { KeyQuota } from "../../access-keys/key-quota.ts";
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../access-keys/secret-fields.ts";
 import type { Claimant, ValueClaims } from "../../access-keys/value-claims.ts";
@@ -325,7 +325,7 @@ function endOf(
   { lastActivity, parents, defaultTTL }: KnownLife,
   maxTTLSeconds: number,
 ): number | undefined {
-  const own = endOfLife(
+  const own = expirationOf(
     {
       createdAt: parseTimestamp(metadata.creationTimestamp ?? "") ?? 0,
       lastActivity: lastActivity === undefined ? undefined : parseTimestamp(lastActivity),

@@ -14,8 +14,8 @@ import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import {
+  type NameDeps,
   type NamedObject,
-  type NameSources,
   namedCluster,
   namedClusterRole,
   namedOwner,
@@ -25,7 +25,7 @@ import {
   warningOfUnknownNames,
 } from "../unknown-names.ts";
 
-export type ProjectStrategyDeps = NameSources &
+export type ProjectStrategyDeps = NameDeps &
   UnknownNamesDeps & {
     readonly names: PlatformNames;
     readonly directory: Directory;

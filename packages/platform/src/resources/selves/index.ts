@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { answeredReview } from "@postern/apiserver/builtin/answered-review";
+import { reviewResponse } from "@postern/apiserver/builtin/review-response";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
@@ -13,7 +13,7 @@ import { ownerOfCaller } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
-import { INTROSPECT_VERB } from "../../authorization/always-open.ts";
+import { INTROSPECT_VERB } from "../../authorization/always-allowed.ts";
 import type { PlatformContext } from "../../authorization/platform-context.ts";
 import { hostField, type Self, selfSchema } from "./self.ts";
 
@@ -41,7 +41,7 @@ export const selves = (deps: SelvesDeps): ResourceDefinition =>
       const asked = spec.accessKey ?? "";
       const status = asked === "" ? ownStatus(context, deps) : await statusOfKey(asked, context, deps);
       // The key that was asked about is not sent back.
-      return answeredReview({ ...body, spec: {} }, status);
+      return reviewResponse({ ...body, spec: {} }, status);
     },
   });
 

@@ -13,8 +13,8 @@ import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import { instanceLimit, type ProjectLimitsDeps } from "../project-limits.ts";
 import {
+  type NameDeps,
   type NamedObject,
-  type NameSources,
   namedCluster,
   namedInRules,
   namedOwner,
@@ -23,7 +23,7 @@ import {
 } from "../unknown-names.ts";
 
 export type SpaceInstanceStrategyDeps = PlacementDeps &
-  NameSources &
+  NameDeps &
   UnknownNamesDeps &
   ProjectLimitsDeps &
   InstanceGrantsDeps & {
@@ -37,7 +37,7 @@ export const spaceFinalizer = ({ key }: Pick<PlatformNames, "key">): string => k
 export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
   warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
 
-function* namedIn({ spec }: SpaceInstance, deps: NameSources): Generator<NamedObject> {
+function* namedIn({ spec }: SpaceInstance, deps: NameDeps): Generator<NamedObject> {
   yield* namedOwner(spec?.owner, deps);
   yield* namedInRules("spec.access", spec?.access, deps);
   yield* namedInRules("spec.extraAccessRules", spec?.extraAccessRules, deps);

@@ -9,11 +9,11 @@ import { type Team, teamSchema } from "../../api/team.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
-import type { GivenRightsDeps } from "../given-rights.ts";
+import type { GrantCheckDeps } from "../grant-check.ts";
 import { presentReady, UNOWNED_STATUS, withoutShownReady } from "../present-ready.ts";
 import {
+  type NameDeps,
   type NamedObject,
-  type NameSources,
   namedOwner,
   namedUser,
   type UnknownNamesDeps,
@@ -22,9 +22,9 @@ import {
 import { teamStrategy } from "./strategy.ts";
 
 export type TeamsDeps = CredentialsDeps &
-  NameSources &
+  NameDeps &
   UnknownNamesDeps &
-  GivenRightsDeps &
+  GrantCheckDeps &
   Omit<AccessKeysSubresourceDeps, "owner"> & {
     readonly visibility: ObjectVisibility;
   };
@@ -43,7 +43,7 @@ function strategy(deps: TeamsDeps): Strategy<Team> {
   };
 }
 
-function* namedIn({ spec }: Team, deps: NameSources): Generator<NamedObject> {
+function* namedIn({ spec }: Team, deps: NameDeps): Generator<NamedObject> {
   yield* namedOwner(spec?.owner, deps);
   for (const [at, name] of (spec?.users ?? []).entries()) yield* namedUser(indexPath("spec.users", at), name, deps);
 }

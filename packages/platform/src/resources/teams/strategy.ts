@@ -4,12 +4,12 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Team } from "../../api/team.ts";
-import { firstForeignGroup, type GivenRightsDeps, mayGovern } from "../given-rights.ts";
+import { firstRefusedGroup, type GrantCheckDeps, mayAdminister } from "../grant-check.ts";
 import { validateGroups } from "../validate-groups.ts";
 
 const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
 
-export function teamStrategy(deps: GivenRightsDeps): Strategy<Team> {
+export function teamStrategy(deps: GrantCheckDeps): Strategy<Team> {
   return {
     allowUnconditionalUpdate: true,
     async prepareForCreate(team, context) {
@@ -40,12 +40,12 @@ async function checkMembers(
   team: Team,
   old: Team | undefined,
   context: RequestContext,
-  deps: GivenRightsDeps,
+  deps: GrantCheckDeps,
 ): Promise<void> {
   const [before, after] = [membersOf(old), membersOf(team)];
   if ([...after].some((member) => !before.has(member))) {
     const group = deps.names.teamGroup(team.metadata.name ?? "");
-    if ((await firstForeignGroup([group], context, deps)) !== undefined) {
+    if ((await firstRefusedGroup([group], context, deps)) !== undefined) {
       throw refuse(team, "to add members you must be a member of the team, or have the verb impersonate on it", deps);
     }
   }
@@ -55,10 +55,10 @@ async function checkMembers(
 }
 
 /** Throws 403 for who may do less than the team. */
-async function checkGoverns(team: Team, context: RequestContext, deps: GivenRightsDeps): Promise<void> {
+async function checkGoverns(team: Team, context: RequestContext, deps: GrantCheckDeps): Promise<void> {
   const { name = "" } = team.metadata;
   const group = deps.names.teamGroup(name);
-  if (await mayGovern({ kind: "team", name }, { name: group, groups: [group] }, context, deps)) return;
+  if (await mayAdminister({ kind: "team", name }, { name: group, groups: [group] }, context, deps)) return;
   throw refuse(
     team,
     "the team has permissions that you do not have: demoting or deleting it requires the verb impersonate on it",
@@ -66,5 +66,5 @@ async function checkGoverns(team: Team, context: RequestContext, deps: GivenRigh
   );
 }
 
-const refuse = ({ metadata }: Team, why: string, { names }: GivenRightsDeps) =>
+const refuse = ({ metadata }: Team, why: string, { names }: GrantCheckDeps) =>
   forbiddenRequestError({ group: names.managementGroup, resource: "teams" }, metadata.name ?? "", why);

@@ -19,7 +19,7 @@ import {
   termsOf,
   writeSealedTrustRule,
 } from "../../trust/trust-rule-state.ts";
-import { type CreatorLimitsDeps, faultOfGiver } from "../owned-access-keys/creator-limits.ts";
+import { type CreatorLimitsDeps, faultOfCreator } from "../owned-access-keys/creator-limits.ts";
 import { bindsItsChildren, keyOfRequest } from "../owned-access-keys/lineage.ts";
 import { mayUseBot, type ProjectBotsDeps } from "./project-bots.ts";
 import { validateTrustRule } from "./validation.ts";
@@ -52,7 +52,7 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
       throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
     // Template of the keys that the rule issues.
     const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;
-    const fault = await faultOfGiver(context, given, undefined, deps, async () =>
+    const fault = await faultOfCreator(context, given, undefined, deps, async () =>
       project === undefined ? false : await mayUseBot(user, project, context, deps),
     );
     if (fault !== undefined) throw refuse(fault);

@@ -15,10 +15,10 @@ import { mayImpersonate } from "../../authorization/impersonation.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { isPlainName } from "../../directory/plain-name.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { firstForeignGroup, type GivenRightsDeps, mayGovern } from "../given-rights.ts";
+import { firstRefusedGroup, type GrantCheckDeps, mayAdminister } from "../grant-check.ts";
 import { validateGroups } from "../validate-groups.ts";
 
-export type UserStrategyDeps = GivenRightsDeps & { readonly directory: Directory };
+export type UserStrategyDeps = GrantCheckDeps & { readonly directory: Directory };
 
 export function userStrategy(deps: UserStrategyDeps): Strategy<User> {
   const { directory, names } = deps;
@@ -67,7 +67,7 @@ async function checkGivenRights(
   const before = old === undefined ? [] : groupsOf(old, deps);
   const after = groupsOf(user, deps);
   const gained = after.filter((group) => !before.includes(group));
-  const group = await firstForeignGroup(gained, context, deps);
+  const group = await firstRefusedGroup(gained, context, deps);
   if (group !== undefined) throw refuse(`you are not in the group ${JSON.stringify(group)} and may not impersonate it`);
 
   const subject = subjectOf(user);
@@ -93,7 +93,7 @@ async function checkGoverns(user: User, context: RequestContext, deps: UserStrat
     name: subjectOf(user),
     groups: [...groupsOf(user, deps), names.userGroup(name)],
   };
-  if (await mayGovern({ kind: "user", name }, as, context, deps)) return;
+  if (await mayAdminister({ kind: "user", name }, as, context, deps)) return;
   const why =
     "the user has permissions that you do not have: locking, changing or deleting it requires the verb impersonate on it";
   throw forbiddenRequestError({ group: names.managementGroup, resource: "users" }, name, why);

@@ -31,8 +31,8 @@ import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import { instanceLimit, type ProjectLimitsDeps } from "../project-limits.ts";
 import {
+  type NameDeps,
   type NamedObject,
-  type NameSources,
   namedCluster,
   namedInRules,
   namedOwner,
@@ -41,7 +41,7 @@ import {
 } from "../unknown-names.ts";
 
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
-  NameSources &
+  NameDeps &
   UnknownNamesDeps &
   ProjectLimitsDeps &
   RenderDeps &
@@ -60,7 +60,7 @@ export const virtualClusterInstanceStrategy = (
 ): Strategy<VirtualClusterInstance> =>
   warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
 
-function* namedIn({ spec }: VirtualClusterInstance, deps: NameSources & RenderDeps): Generator<NamedObject> {
+function* namedIn({ spec }: VirtualClusterInstance, deps: NameDeps & RenderDeps): Generator<NamedObject> {
   yield* namedOwner(spec?.owner, deps);
   yield* namedInRules("spec.access", spec?.access, deps);
   yield* namedInRules("spec.extraAccessRules", spec?.extraAccessRules, deps);

@@ -5,7 +5,7 @@ import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../../../access-keys/key-origins.ts";
 import type { CertificateLedger } from "../../../certificates/certificate-ledger.ts";
 
-export type DescendantSources = {
+export type DescendantDeps = {
   readonly allKeys: () => Iterable<AccessKeyState>;
   readonly certificates: Pick<CertificateLedger, "withOrigin">;
   readonly runtime: { readonly clock: { now(): number } };
@@ -15,7 +15,7 @@ export type DescendantSources = {
 export async function countDescendants(
   uid: string,
   { from, below }: { readonly from: number; readonly below: number },
-  { allKeys, certificates, runtime }: DescendantSources,
+  { allKeys, certificates, runtime }: DescendantDeps,
   signal: AbortSignal,
 ): Promise<number> {
   const isMade = (made: KeyOrigin): boolean => made.uid === uid && made.serial >= from && made.serial < below;

@@ -29,7 +29,7 @@ import {
 } from "../../../authorization/scope-entry.ts";
 import { unknownNames } from "../../unknown-names.ts";
 
-import { namedInScope, type ScopeWarningDeps } from "../warn-of-scope.ts";
+import { namedInScope, type ScopeWarningDeps } from "../scope-warnings.ts";
 import { visibleKey } from "./visible-key.ts";
 
 export type ExplainDeps = ScopeWarningDeps &

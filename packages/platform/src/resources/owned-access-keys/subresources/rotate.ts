@@ -20,7 +20,7 @@ import { checkCreator } from "../creator-limits.ts";
 
 import { othersOf } from "../sealed-fields.ts";
 import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../secret-delivery.ts";
-import { countDescendants, type DescendantSources } from "./count-descendants.ts";
+import { countDescendants, type DescendantDeps } from "./count-descendants.ts";
 import { visibleKey } from "./visible-key.ts";
 
 /** A week: a grace is for passing the new value on, not for living with two. */
@@ -32,7 +32,7 @@ export type RotateDeps = Pick<
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > &
   SecretDeliveryDeps &
-  DescendantSources & {
+  DescendantDeps & {
     readonly secrets: AccessKeySecrets;
     readonly recordEvent: RecordKeyEvent;
     /** `ownedaccesskeys` as callers reach it. */

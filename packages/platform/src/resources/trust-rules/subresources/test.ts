@@ -5,15 +5,15 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { type TrustTest, trustTestSchema } from "../../../api/trust-rule.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import type { TokenJudge } from "../../../trust/judge-token.ts";
 import { decodeToken, TokenFault, type UnverifiedToken } from "../../../trust/signed-token.ts";
+import type { TokenVerifier } from "../../../trust/token-verifier.ts";
 import { shownClaims, trustRuleId } from "../../../trust/trust-rule-state.ts";
 import type { TrustRules } from "../../../trust/trust-rules.ts";
 
 export type TestDeps = {
   readonly names: Pick<PlatformNames, "managementGroup">;
   readonly trustRules: Pick<TrustRules, "get">;
-  readonly judge: Pick<TokenJudge, "checksOf">;
+  readonly judge: Pick<TokenVerifier, "checksOf">;
 };
 
 export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource => ({

@@ -1,0 +1,185 @@
+// Tells of most valid objects, in one walk, that nothing is to be done about them: pruning, defaults and validation walk an object six times to find
+// that out. In any doubt the answer is no, and those walks decide; what is wrong with an object is theirs to say.
+
+import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import type { CompiledSchema } from "./compile-schema.ts";
+
+/**
+ * True only for a value that
+ * - `pruneUnknownFields`, `coerceEmbeddedResources`, `pruneNulls` and `setDefaults` give back as it is, and
+ * - `validateAgainstSchema`, `validateListTypes` and `validateEmbeddedResources` find no fault in.
+ */
+export function passesQuickValidation(plain: QuickSchema, value: JsonValue): boolean {
+  if (plain.isDoubtful) return false;
+  if (typeof value === "string") return isPlainText(plain, value);
+  if (typeof value === "number") return isPlainNumber(plain, value);
+  if (typeof value === "boolean") return plain.allowsBoolean && plain.choices === undefined;
+  if (isJsonArray(value)) return isPlainList(plain, value);
+  if (isJsonObject(value)) return isPlainObject(plain, value);
+  // Of null and bigint: what is nullable may be null.
+  return value === null && plain.isNullable && plain.choices === undefined;
+}
+
+/** What of a schema this needs, at hand. */
+export type QuickSchema = {
+  /** What is rare, or whose meaning depends on more than one value. */
+  readonly isDoubtful: boolean;
+  readonly isNullable: boolean;
+  readonly allowsText: boolean;
+  readonly allowsBoolean: boolean;
+  readonly allowsInteger: boolean;
+  readonly allowsFraction: boolean;
+  readonly allowsList: boolean;
+  readonly allowsObject: boolean;
+  /** Of an enum. */
+  readonly choices: ReadonlySet<JsonValue> | undefined;
+  readonly minLength: number;
+  readonly maxLength: number;
+  readonly matches: ((text: string) => boolean) | undefined;
+  readonly fits: ((text: string) => boolean) | undefined;
+  readonly minimum: number;
+  readonly maximum: number;
+  readonly minItems: number;
+  readonly maxItems: number;
+  readonly items: QuickSchema | undefined;
+  /** Undefined: items may be alike. `[]`: each is its own key; otherwise all are objects. */
+  readonly itemKeys: readonly string[] | undefined;
+  readonly members: ReadonlyMap<string, QuickSchema>;
+  readonly values: QuickSchema | undefined;
+  /** Whether members that nothing is said of are let alone, with all that they hold. */
+  readonly allowsOthers: boolean;
+  /** That have to be there: others without them are faulty, or get defaults. */
+  readonly needed: readonly string[];
+  readonly minMembers: number;
+  readonly maxMembers: number;
+};
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** The value may be plain, but its patterns take longer than one look should. */
+export class QuickValidationTooLongError extends Error {
+  override readonly name = "QuickValidationTooLongError";
+}
+
+/** Compiles a schema once more, for `passesQuickValidation`. Patterns take their steps from `steps`, and throw where none are left. */
+export function quickSchemaOf(
+  compiled: CompiledSchema,
+  steps: { left: number } = { left: Number.POSITIVE_INFINITY },
+): QuickSchema {
+  const spend = (taken: number): void => {
+    steps.left -= taken;
+    if (steps.left < 0) throw new QuickValidationTooLongError("patterns take long");
+  };
+  const { schema, types, pattern, format, formatName, properties, values, items, allOf, anyOf, oneOf, not } = compiled;
+  const allows = (type: string): boolean => types.length === 0 || types.includes(type);
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
+  const isBounded = schema.minimum !== undefined || schema.maximum !== undefined;
+  const isInt32 = formatName === "int32";
+  const listType = schema["x-kubernetes-list-type"];
+  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
+  const filled = Object.entries(schema.properties ?? {}).filter(([, property]) => (property.default ?? null) !== null);
+  return {
+    isDoubtful:
+      allOf.length + anyOf.length + oneOf.length > 0 ||
+      not !== undefined ||
+      pattern?.fault !== undefined ||
+      schema.multipleOf !== undefined ||
+      schema.exclusiveMinimum === true ||
+      schema.exclusiveMaximum === true ||
+      schema.uniqueItems === true ||
+      schema["x-kubernetes-embedded-resource"] === true ||
+      (listType === "map" && keys.length === 0),
+    isNullable: schema.nullable === true,
+    allowsText: allows("string"),
+    allowsBoolean: allows("boolean"),
+    allowsInteger: allows("integer") || allows("number"),
+    allowsFraction: allows("number") && !isBounded,
+    allowsList: allows("array"),
+    allowsObject: allows("object"),
+    choices: compiled.enum.length === 0 ? undefined : new Set(compiled.enum),
+    minLength: schema.minLength ?? 0,
+    maxLength: schema.maxLength ?? Number.POSITIVE_INFINITY,
+    matches: pattern && ((text) => pattern.test(text, spend)),
+    fits: format,
+    minimum: isInt32 ? Math.max(minimum, -MAX_INT32) : minimum,
+    maximum: isInt32 ? Math.min(maximum, MAX_INT32) : maximum,
+    minItems: schema.minItems ?? 0,
+    maxItems: schema.maxItems ?? Number.POSITIVE_INFINITY,
+    items: items && quickSchemaOf(items, steps),
+    itemKeys: listType === "set" ? [] : listType === "map" ? keys : undefined,
+    members: new Map([...properties].map(([name, property]) => [name, quickSchemaOf(property, steps)])),
+    values: values && quickSchemaOf(values, steps),
+    allowsOthers:
+      schema.additionalProperties === true ||
+      (schema["x-kubernetes-preserve-unknown-fields"] === true && schema.additionalProperties === undefined),
+    needed: [...new Set([...(schema.required ?? []), ...filled.map(([name]) => name)])],
+    minMembers: schema.minProperties ?? 0,
+    maxMembers: schema.maxProperties ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function isPlainText({ allowsText, choices, minLength, maxLength, matches, fits }: QuickSchema, text: string): boolean {
+  if (!allowsText || text.length > maxLength) return false;
+  // A character is two units of a text at most.
+  if (minLength > 1 ? text.length < minLength * 2 : text.length < minLength) return false;
+  if (choices !== undefined && !choices.has(text)) return false;
+  return (matches === undefined || matches(text)) && (fits === undefined || fits(text));
+}
+
+function isPlainNumber(plain: QuickSchema, value: number): boolean {
+  const isAllowed = Number.isSafeInteger(value) ? plain.allowsInteger : plain.allowsFraction;
+  return isAllowed && plain.choices === undefined && value >= plain.minimum && value <= plain.maximum;
+}
+
+function isPlainList(
+  { allowsList, choices, items, itemKeys, minItems, maxItems }: QuickSchema,
+  list: JsonArray,
+): boolean {
+  if (!allowsList || choices !== undefined || list.length < minItems || list.length > maxItems) return false;
+  if (list.length === 0) return true;
+  if (items === undefined) return false;
+  for (const item of list) if (!passesQuickValidation(items, item)) return false;
+  if (itemKeys === undefined) return true;
+  if (list.length === 1) return itemKeys.length === 0 || isJsonObject(list[0]);
+  return areDistinct(list, itemKeys);
+}
+
+/** Longer ones are compared elsewhere, and so are those whose keys are no texts. */
+const MOST_COMPARED = 16;
+
+function areDistinct(list: JsonArray, keys: readonly string[]): boolean {
+  if (list.length > MOST_COMPARED) return false;
+  const seen = new Set<string>();
+  for (const item of list) {
+    const key = keys.length === 0 ? item : keyTextOf(item, keys);
+    if (typeof key !== "string") return false;
+    seen.add(key);
+  }
+  return seen.size === list.length;
+}
+
+function keyTextOf(item: JsonValue, keys: readonly string[]): string | undefined {
+  if (!isJsonObject(item)) return undefined;
+  let text = "";
+  for (const key of keys) {
+    const part = Object.hasOwn(item, key) ? item[key] : undefined;
+    if (typeof part !== "string") return undefined;
+    text += `${part.length} ${part}`;
+  }
+  return text;
+}
+
+function isPlainObject(plain: QuickSchema, object: JsonObject): boolean {
+  if (!plain.allowsObject || plain.choices !== undefined) return false;
+  let count = 0;
+  for (const name of Object.keys(object)) {
+    const member = object[name];
+    if (member === undefined) continue;
+    count++;
+    const schema = plain.members.get(name) ?? plain.values;
+    if (schema === undefined ? !plain.allowsOthers : !passesQuickValidation(schema, member)) return false;
+  }
+  if (count < plain.minMembers || count > plain.maxMembers) return false;
+  for (const name of plain.needed) if (!Object.hasOwn(object, name) || object[name] === undefined) return false;
+  return true;
+}

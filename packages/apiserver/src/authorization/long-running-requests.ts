@@ -1,0 +1,181 @@
+// Requests that last, each with the decisions that let it begin. Those are made again whenever what they follow from has changed, in
+// slices of a few milliseconds; a request ends once one of them says no.
+
+import { type ApiError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
+import type { Clock, Scheduler } from "../runtime/clock.ts";
+import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "./authorizer.ts";
+import type { Rights } from "./rights.ts";
+
+/** A decision in favour of a request that lasts. */
+export type RecordedDecision = {
+  readonly rights: Rights;
+  /** The version of the rights from before it was made. */
+  readonly decidedAt: number;
+  /** Makes it again. One that throws is a no. */
+  readonly holds: () => boolean | Promise<boolean>;
+  /** Ends what it let begin. Absent: the whole request, as one that is forbidden. */
+  readonly onLost?: () => void;
+};
+
+/** A request that lasts. */
+export type LongRunningRequest = {
+  keep(decision: RecordedDecision): void;
+  /** Asked before something is sent: whether no decision has been lost. Costs a comparison each where nothing has changed. */
+  isAllowed(): boolean;
+};
+
+export type LongRunningRequestsDeps = { readonly clock: Clock; readonly scheduler: Scheduler };
+
+/** How long requests may be kept waiting, and then are let go on for, while there is more to decide. */
+const SLICE_MS = 4;
+/** Decisions between two looks at the clock. */
+const STRIDE = 16;
+
+type Kept = RecordedDecision & { readonly request: Entry; judgedAt: number };
+type Entry = { readonly end: (reason: ApiError) => void; readonly decisions: Kept[]; isOver: boolean };
+/** All decisions that follow from the same. */
+type Group = { readonly rights: Rights; readonly decisions: Set<Kept>; readonly following: Disposable };
+
+export class LongRunningRequests implements Disposable {
+  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly #groups = new Map<Rights, Group>();
+  readonly #changed = new Set<Group>();
+  #outdated: Generator<Kept, undefined> | undefined;
+  #pending: Disposable | undefined;
+
+  constructor({ clock, scheduler }: LongRunningRequestsDeps) {
+    this.#clock = clock;
+    this.#scheduler = scheduler;
+  }
+
+  /** Decisions that are kept. */
+  get size(): number {
+    let size = 0;
+    for (const { decisions } of this.#groups.values()) size += decisions.size;
+    return size;
+  }
+
+  /** `end` is called once at most, and not after the handle is disposed. */
+  begin(end: (reason: ApiError) => void): LongRunningRequest & Disposable {
+    const entry: Entry = { end, decisions: [], isOver: false };
+    return {
+      keep: (decision) => this.#keep(entry, decision),
+      isAllowed() {
+        for (const kept of entry.decisions) if (kept.judgedAt !== kept.rights.version) judge(kept);
+        return !entry.isOver;
+      },
+      [Symbol.dispose]: () => {
+        entry.isOver = true;
+        for (const kept of entry.decisions) this.#forget(kept);
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#pending?.[Symbol.dispose]();
+    for (const { following } of this.#groups.values()) following[Symbol.dispose]();
+    this.#groups.clear();
+    this.#changed.clear();
+  }
+
+  #keep(request: Entry, decision: RecordedDecision): void {
+    if (request.isOver) return;
+    const kept: Kept = { ...decision, request, judgedAt: decision.decidedAt };
+    const group = this.#groups.get(decision.rights) ?? this.#follow(decision.rights);
+    group.decisions.add(kept);
+    request.decisions.push(kept);
+    // Rights may have changed while it was being decided.
+    if (kept.judgedAt !== decision.rights.version) this.#note(group);
+  }
+
+  #follow(rights: Rights): Group {
+    const group: Group = { rights, decisions: new Set(), following: rights.onChange(() => this.#note(group)) };
+    this.#groups.set(rights, group);
+    return group;
+  }
+
+  #forget(kept: Kept): void {
+    const group = this.#groups.get(kept.rights);
+    if (group === undefined) return;
+    group.decisions.delete(kept);
+    if (group.decisions.size > 0) return;
+    group.following[Symbol.dispose]();
+    this.#groups.delete(kept.rights);
+    this.#changed.delete(group);
+  }
+
+  #note(group: Group): void {
+    this.#changed.add(group);
+    this.#pending ??= this.#scheduler.schedule(0, () => this.#decideSlice());
+  }
+
+  #decideSlice(): void {
+    this.#outdated ??= this.#listOutdated();
+    const startedAt = this.#clock.elapsed();
+    for (let count = 1; ; count++) {
+      const next = this.#outdated.next();
+      if (next.done === true) break;
+      judge(next.value);
+      if (count % STRIDE !== 0 || this.#clock.elapsed() - startedAt < SLICE_MS) continue;
+      this.#pending = this.#scheduler.schedule(SLICE_MS, () => this.#decideSlice());
+      return;
+    }
+    this.#outdated = undefined;
+    this.#pending = undefined;
+  }
+
+  /** Sets tell of what is added to them meanwhile, so that this ends when everything is decided by the newest rights. */
+  *#listOutdated(): Generator<Kept, undefined> {
+    for (const group of this.#changed) {
+      this.#changed.delete(group);
+      for (const kept of group.decisions) if (kept.judgedAt !== kept.rights.version) yield kept;
+    }
+  }
+}
+
+function judge(kept: Kept): void {
+  kept.judgedAt = kept.rights.version;
+  try {
+    const held = kept.holds();
+    if (typeof held === "boolean") {
+      if (!held) lose(kept);
+      return;
+    }
+    held.then(
+      (stillHeld) => void (stillHeld || lose(kept)),
+      () => lose(kept),
+    );
+  } catch {
+    lose(kept);
+  }
+}
+
+function lose({ request, onLost }: Kept): void {
+  if (request.isOver) return;
+  if (onLost !== undefined) {
+    onLost();
+    return;
+  }
+  request.isOver = true;
+  request.end(forbiddenPathError("the permissions of this request were revoked"));
+}
+
+/** Decides, and again for as long as the request lasts; `open` is undefined for one that does not. */
+export function authorizeWhileOpen(
+  authorizer: Authorizer,
+  attributes: AuthorizationAttributes,
+  open: LongRunningRequest | undefined,
+): Awaitable<AuthorizationDecision> {
+  const { rights } = authorizer;
+  if (open === undefined || rights === undefined) return authorizer.authorize(attributes);
+  const decidedAt = rights.version;
+  const holds = (): Awaitable<boolean> => whenDone(authorizer.authorize(attributes), isAllow);
+  return whenDone(authorizer.authorize(attributes), (decision) => {
+    if (isAllow(decision)) open.keep({ rights, decidedAt, holds });
+    return decision;
+  });
+}
+
+const isAllow = ({ verdict }: AuthorizationDecision): boolean => verdict === "allow";

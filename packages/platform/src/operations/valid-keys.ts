@@ -1,0 +1,89 @@
+// Which access keys and certificates a store accepts at one moment. Held against an older backup it tells what was revoked since, with
+// nothing that would have to be written at every revocation.
+
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { BackupError } from "../store/backup-error.ts";
+
+export type KnownKey = {
+  readonly uid: string;
+  /** The handle of its value. */
+  readonly value: string;
+  /** False where it is disabled, over, or refused for its owner or the key it was made with. */
+  readonly inForce: boolean;
+  /** Handles of the values that rotations replaced, and that are accepted for a little longer. */
+  readonly retired: readonly string[];
+  /** Of all that says what the key opens. */
+  readonly rights: string;
+};
+
+export type ValidKeys = {
+  /** Milliseconds since the epoch: everything that was revoked before is left out. */
+  readonly takenAt: number;
+  readonly keys: readonly KnownKey[];
+  /** Serial numbers of the client certificates that are accepted. */
+  readonly certificates: readonly string[];
+};
+
+const VERSION = 1;
+
+/** The text of a file, signed under the key of the server for backups. No secret is in it. */
+export function encodeValidKeys(list: ValidKeys, serverKey: Uint8Array): string {
+  const content = JSON.stringify({ kind: "PosternKeysInForce", version: VERSION, ...list });
+  return `${content}\n${signatureOf(content, serverKey)}\n`;
+}
+
+/** `serverKeys` are those of the server, the present one and any before. Throws BackupError for a list that is damaged, or of another server. */
+export function decodeValidKeys(text: string, serverKeys: readonly Uint8Array[]): ValidKeys {
+  const [content = "", signature = ""] = text.split("\n");
+  const found = Buffer.from(signature);
+  const isSignedUnder = (serverKey: Uint8Array): boolean => {
+    const expected = Buffer.from(signatureOf(content, serverKey));
+    return expected.length === found.length && timingSafeEqual(expected, found);
+  };
+  if (!serverKeys.some(isSignedUnder)) {
+    throw new BackupError(
+      "the list of --revocations is damaged, or was created with another server key: use another copy, or pass the server key of the list with --server-key-file, and that of the backup with --previous-server-key-file",
+    );
+  }
+  const list = parseJson(content);
+  const { version, takenAt, keys, certificates }: JsonObject = isJsonObject(list) ? list : {};
+  if (version !== VERSION || typeof takenAt !== "number") {
+    throw new BackupError("the list of --revocations was created by another release: use that release");
+  }
+  return { takenAt, keys: objectsOf(keys).map(readKey), certificates: textsOf(certificates) };
+}
+
+/** Of what a record of an access key allows. Names and whether it is disabled do not count. */
+export function rightsDigest(spec: JsonObject): string {
+  const { displayName: _, description: __, disabled: ___, ...rights } = spec;
+  return createHash("sha256")
+    .update(stringifyJson(sorted(rights) ?? null))
+    .digest("base64url");
+}
+
+const signatureOf = (content: string, serverKey: Uint8Array): string =>
+  createHmac("sha256", serverKey).update(`keys in force\n${content}`).digest("base64url");
+
+const readKey = ({ uid, value, inForce, retired, rights }: JsonObject): KnownKey => ({
+  uid: textOf(uid),
+  value: textOf(value),
+  inForce: inForce === true,
+  retired: textsOf(retired),
+  rights: textOf(rights),
+});
+
+/** The same whatever order members were sent in. */
+function sorted(value: JsonValue | undefined): JsonValue | undefined {
+  if (isJsonArray(value)) return value.map((item) => sorted(item) ?? null);
+  if (!isJsonObject(value)) return value;
+  const names = Object.keys(value).toSorted();
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name])]));
+}
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+const textsOf = (value: JsonValue | undefined): readonly string[] => (isJsonArray(value) ? value.map(textOf) : []);
+const objectsOf = (value: JsonValue | undefined): readonly JsonObject[] =>
+  isJsonArray(value) ? value.filter(isJsonObject) : [];

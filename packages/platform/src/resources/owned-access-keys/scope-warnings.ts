@@ -1,0 +1,84 @@
+// Warns about names in the scope of a key that match nothing: mostly typing errors, which would otherwise be noticed when the key is used.
+
+import { indexPath } from "@postern/apimachinery/validation/field-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
+import type { ObjectLookup } from "../../lookup/object-lookup.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { type NamedObject, unknownNames } from "../unknown-names.ts";
+
+export type ScopeWarningDeps = {
+  readonly names: PlatformNames;
+  readonly authorizer: Authorizer;
+  readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance" | "spaceInstance">;
+};
+
+const readScope = createMemberReader({ spec: { scope: true } });
+
+/** For the `warnOfWrite` of a resource. Warnings are no refusal: keys may be made before what they are for. */
+export const scopeWarnings =
+  (deps: ScopeWarningDeps) =>
+  async (written: CachedObject, context: RequestContext): Promise<void> => {
+    // The store holds no other kind under this resource.
+    const { spec } = written.read(readScope) as Pick<OwnedAccessKey, "spec">;
+    const targets = namedInScope(spec?.scope ?? {}, deps);
+    for (const text of await unknownNames(targets, context, deps)) context.warnings.add(text);
+  };
+
+/** What a scope names, but for its stars. */
+export function* namedInScope(
+  scope: NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>,
+  { names, lookup }: ScopeWarningDeps,
+): Generator<NamedObject> {
+  const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
+  const projectAt = (path: string, name = ""): readonly NamedObject[] =>
+    isOne(name)
+      ? [
+          {
+            path,
+            kind: "project",
+            resource: "projects",
+            namespace: "",
+            name,
+            exists: lookup.project(name) !== undefined,
+          },
+        ]
+      : [];
+  for (const [at, { projects: own = [] }] of roles.entries()) {
+    for (const [index, name] of own.entries()) {
+      yield* projectAt(indexPath(`${indexPath("spec.scope.roles", at)}.projects`, index), name);
+    }
+  }
+  for (const [at, { project }] of projects.entries()) {
+    yield* projectAt(`${indexPath("spec.scope.projects", at)}.project`, project);
+  }
+  for (const [at, { project = "", virtualCluster: name = "" }] of virtualClusters.entries()) {
+    const path = indexPath("spec.scope.virtualClusters", at);
+    yield* projectAt(`${path}.project`, project);
+    if (!isOne(project) || !isOne(name)) continue;
+    const namespace = names.projectNamespace(project);
+    const exists = lookup.virtualClusterInstance(namespace, name) !== undefined;
+    const target = { kind: "virtual cluster", resource: "virtualclusterinstances", namespace, name, exists };
+    yield { path: `${path}.virtualCluster`, ...target };
+  }
+  for (const [at, { project = "", space: name = "" }] of spaces.entries()) {
+    const path = indexPath("spec.scope.spaces", at);
+    yield* projectAt(`${path}.project`, project);
+    if (!isOne(project) || !isOne(name)) continue;
+    const namespace = names.projectNamespace(project);
+    const exists = lookup.spaceInstance(namespace, name) !== undefined;
+    yield { path: `${path}.space`, kind: "space", resource: "spaceinstances", namespace, name, exists };
+  }
+  for (const [at, { cluster: name = "" }] of clusters.entries()) {
+    if (!isOne(name)) continue;
+    const exists = lookup.cluster(name) !== undefined;
+    const path = `${indexPath("spec.scope.clusters", at)}.cluster`;
+    yield { path, kind: "cluster", resource: "clusters", namespace: "", name, exists };
+  }
+}
+
+/** A star matches all objects, even if there are none. */
+const isOne = (name: string): boolean => name !== "" && name !== "*";

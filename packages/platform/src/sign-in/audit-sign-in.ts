@@ -1,0 +1,32 @@
+// What the audit log says of a sign-in: who, by which provider, which access key came of it, or why none. Never a code, a token or a key.
+
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+
+type Noting = Pick<RequestContext, "audit">;
+type Names = Pick<SignInRoutesDeps, "names">;
+
+const MAX_TEXT = 256;
+
+const note = ({ audit }: Noting, { names }: Names, name: string, text: string): void =>
+  audit.annotate(names.key(name), redactCredentials(text).slice(0, MAX_TEXT));
+
+/** Reasons may have texts of the provider in them. */
+export const auditRefusal = (context: Noting, deps: Names, why: string): void =>
+  note(context, deps, "sign-in-refusal", why);
+
+export const auditProvider = (context: Noting, deps: Names, provider: string): void =>
+  note(context, deps, "sign-in-provider", provider);
+
+export const auditUser = (context: Noting, deps: Names, user: string): void =>
+  note(context, deps, "sign-in-user", user);
+
+/** The key of the session, by its handle, and whose it is. */
+export function auditIssued(context: Noting, deps: Names & Pick<SignInRoutesDeps, "keys">, value: string): void {
+  const key = deps.keys.find(value);
+  if (key === undefined) return;
+  context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, key.id);
+  auditUser(context, deps, key.owner.name);
+}

@@ -1,0 +1,164 @@
+// Whether a trust rule takes a token, check by check. The exchange and the tester ask the same question here.
+
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Directory } from "../directory/directory.ts";
+import { type ClaimBudget, claimAt, claimValue, createClaimBudget, evaluateCondition } from "./claim-conditions.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
+import { candidateKeys, faultOfTime, isSignedBy, type UnverifiedToken } from "./signed-token.ts";
+import type { TrustRuleState } from "./trust-rule-state.ts";
+
+export type CheckStatus = "True" | "False" | "Unknown";
+
+/** `field` is that of the rule that asks for it; "" for what every token has to be. */
+export type TokenCheck = {
+  readonly type:
+    | "Rule"
+    | "Issuer"
+    | "Audience"
+    | "Time"
+    | "Keys"
+    | "Signature"
+    | "Claim"
+    | "Condition"
+    | "TokenID"
+    | "User";
+  readonly field: string;
+  readonly status: CheckStatus;
+  readonly message: string;
+};
+
+export type TokenVerifierDeps = {
+  readonly issuerKeys: Pick<IssuerKeys, "find">;
+  readonly directory: Pick<Directory, "user">;
+  /** Why the keys that a rule was written with do not stand behind it any more; undefined where they do. */
+  readonly faultOfWriter: (rule: TrustRuleState) => string | undefined;
+  readonly clock: Clock;
+};
+
+/** Of one token, by the place that keys come from: a signature is verified once, however many rules there are. */
+export type Signatures = Map<string, Promise<TokenCheck>>;
+
+export type TokenVerifier = {
+  /** Why a rule gives nothing now, whatever the token; undefined where it may. The keys of its issuer are not looked at. */
+  faultOf(rule: TrustRuleState): string | undefined;
+  /** In their order, up to the first one that does not hold: for the exchange, where the rest costs time. */
+  refusalOf(
+    token: UnverifiedToken,
+    rule: TrustRuleState,
+    shared: { readonly signatures: Signatures; readonly budget: ClaimBudget },
+  ): Promise<TokenCheck | undefined>;
+  /** All of them, for people. What depends on one that does not hold is unknown. */
+  checksOf(token: UnverifiedToken, rule: TrustRuleState): Promise<readonly TokenCheck[]>;
+};
+
+const MAX_TOKEN_ID = 512;
+const MAX_REMEMBERED_MS = 24 * 60 * 60_000;
+
+export function createTokenVerifier({ issuerKeys, directory, faultOfWriter, clock }: TokenVerifierDeps): TokenVerifier {
+  const check = (type: TokenCheck["type"], field: string, fault: string | undefined, good: string): TokenCheck => ({
+    type,
+    field,
+    status: fault === undefined ? "True" : "False",
+    message: fault ?? good,
+  });
+
+  function* cheapChecks(token: UnverifiedToken, rule: TrustRuleState): Generator<TokenCheck> {
+    const { source, audiences } = rule;
+    yield check("Rule", "", faultOfRule(rule), "the rule is active");
+    yield check(
+      "Issuer",
+      "spec.issuer.url",
+      token.issuer === source.issuer ? undefined : "the token is from another issuer (iss)",
+      "the issuer matches the rule",
+    );
+    yield check(
+      "Audience",
+      "spec.audiences",
+      token.audiences.some((each) => audiences.includes(each)) ? undefined : "the token is for another audience (aud)",
+      "the audience matches the rule",
+    );
+    yield check("Time", "", faultOfTime(token, clock.now()), "the token is valid now");
+  }
+
+  const faultOfRule = (rule: TrustRuleState): string | undefined =>
+    rule.isOff ? "the rule is disabled" : faultOfWriter(rule);
+
+  async function signature(token: UnverifiedToken, { source }: TrustRuleState): Promise<TokenCheck> {
+    const { keys, fault } = await issuerKeys.find(source, (known) => candidateKeys(token, known).length === 0);
+    if (keys.length === 0)
+      return check(
+        "Keys",
+        "spec.issuer",
+        `the issuer's keys are not known: ${fault ?? "they were not fetched yet"}`,
+        "",
+      );
+    const candidates = candidateKeys(token, keys);
+    if (candidates.length === 0)
+      return check("Signature", "spec.issuer", "no key of the issuer matches the kid and alg of the token", "");
+    const isGood = await isSignedBy(token, candidates);
+    return check(
+      "Signature",
+      "spec.issuer",
+      isGood ? undefined : "the signature is wrong",
+      "the issuer signed the token",
+    );
+  }
+
+  function* claimChecks(token: UnverifiedToken, rule: TrustRuleState, budget: ClaimBudget): Generator<TokenCheck> {
+    for (const [at, { claim, values }] of rule.claims.entries()) {
+      const value = claimAt(token.claims, claim);
+      const holds = typeof value === "string" && values.includes(value);
+      const fault = value === undefined ? "the token does not have the claim" : "the claim has another value";
+      yield check("Claim", `spec.claims[${at}]`, holds ? undefined : `${fault}: ${claim}`, `the claim holds: ${claim}`);
+    }
+    const claims = rule.conditions.length === 0 ? null : claimValue(token.claims);
+    for (const [at, { expression, source, message }] of rule.conditions.entries()) {
+      const { holds, fault = "it is not true" } = evaluateCondition(expression, claims, budget);
+      const what = message === "" ? source : message;
+      yield check("Condition", `spec.conditions[${at}]`, holds ? undefined : `${fault}: ${what}`, `it holds: ${what}`);
+    }
+    const { singleUse, owner, userUid } = rule;
+    if (singleUse) {
+      yield check("TokenID", "spec.singleUse", faultOfTokenId(token, clock.now()), "the token has a jti");
+    }
+    const user = directory.user(owner.name);
+    yield check("User", "spec.user", faultOfUser(user, userUid), "the user exists");
+  }
+
+  return {
+    faultOf: (rule) => faultOfRule(rule) ?? faultOfUser(directory.user(rule.owner.name), rule.userUid),
+    async refusalOf(token, rule, { signatures, budget }) {
+      for (const made of cheapChecks(token, rule)) if (made.status !== "True") return made;
+      const known = signatures.get(rule.source.id) ?? signature(token, rule);
+      signatures.set(rule.source.id, known);
+      const signed = await known;
+      if (signed.status !== "True") return signed;
+      for (const made of claimChecks(token, rule, budget)) if (made.status !== "True") return made;
+      return undefined;
+    },
+    async checksOf(token, rule) {
+      const cheap = [...cheapChecks(token, rule)];
+      const isOthers = cheap.some(({ type, status }) => type === "Issuer" && status !== "True");
+      // Of another issuer's token nothing could be verified.
+      const signed: TokenCheck = isOthers
+        ? { type: "Signature", field: "spec.issuer", status: "Unknown", message: "the token is from another issuer" }
+        : await signature(token, rule);
+      const claims = [...claimChecks(token, rule, createClaimBudget())];
+      return [...cheap, signed, ...claims];
+    },
+  };
+}
+
+/** What is remembered of a token is remembered for as long as it lives. */
+function faultOfTokenId({ claims, expiresAt }: UnverifiedToken, now: number): string | undefined {
+  const id = claims["jti"];
+  if (typeof id !== "string" || id === "" || id.length > MAX_TOKEN_ID) return "the token has no jti";
+  return expiresAt - now > MAX_REMEMBERED_MS ? "the token is valid for too long: more than a day" : undefined;
+}
+
+function faultOfUser(user: ReturnType<Directory["user"]>, uid: string | undefined): string | undefined {
+  if (user === undefined) return "the user does not exist";
+  if (uid !== undefined && user.uid !== uid)
+    return "the user was replaced since the rule was created: create the rule again";
+  return user.locked ? "the user is locked" : undefined;
+}
