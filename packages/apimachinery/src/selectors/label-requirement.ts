@@ -19,7 +19,7 @@ export type LabelOperator = "=" | "==" | "!=" | "in" | "notin" | "exists" | "!" 
 export type LabelRequirement = {
   readonly key: string;
   readonly operator: LabelOperator;
-  /** Sorted and without duplicates. */
+  /** Without duplicates, in the order in which they were given: only texts need them sorted. */
   readonly values: readonly string[];
 };
 
@@ -39,15 +39,15 @@ export function newLabelRequirement(
   values: readonly string[],
   path = "",
 ): LabelRequirement {
-  const sorted = [...new Set(values)].sort();
+  const unique = values.length > 1 ? [...new Set(values)] : values;
   const valuesPath = childPath(path, "values");
   const errors = [
     ...validateLabelKey(key, childPath(path, "key")),
-    ...validateOperands(operator, sorted, path, valuesPath),
-    ...sorted.flatMap((value, i) => validateLabelValue(key, value, indexPath(valuesPath, i))),
+    ...validateOperands(operator, unique, path, valuesPath),
+    ...(unique.every(isLabelValue) ? [] : validateLabelValues(key, unique, valuesPath)),
   ];
   throwIfAny(errors);
-  return { key, operator, values: sorted };
+  return { key, operator, values: unique };
 }
 
 /** What the parser checks before it goes on to the operator; it has no field to name. */
@@ -66,9 +66,20 @@ function validateLabelKey(key: string, path: string): FieldError[] {
   return faults.length === 0 ? [] : [invalidError(path, key, faults.join("; "))];
 }
 
-function validateLabelValue(key: string, value: string, path: string): FieldError[] {
-  const faults = isValidLabelValue(value);
-  return faults.length === 0 ? [] : [invalidError(keyPath(path, key), value, faults.join("; "))];
+const isLabelValue = (value: string): boolean => isValidLabelValue(value).length === 0;
+
+/** Each fault takes some hundred characters of the answer. */
+const MAX_FAULTS = 100;
+
+/** Indexes are those of the sorted values. */
+function validateLabelValues(key: string, values: readonly string[], path: string): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [index, value] of [...values].sort().entries()) {
+    const faults = isValidLabelValue(value);
+    if (faults.length > 0) errors.push(invalidError(keyPath(indexPath(path, index), key), value, faults.join("; ")));
+    if (errors.length === MAX_FAULTS) break;
+  }
+  return errors;
 }
 
 function validateOperands(
@@ -123,7 +134,7 @@ export function formatLabelRequirement({ key, operator, values }: LabelRequireme
       return `!${key}`;
     case "in":
     case "notin":
-      return `${key} ${operator} (${values.join(",")})`;
+      return `${key} ${operator} (${[...values].sort().join(",")})`;
     case "gt":
       return `${key}>${values.join()}`;
     case "lt":

@@ -56,7 +56,7 @@ export const matchNothing: ParsedLabelSelector = {
  */
 export function parseLabelSelector(text: string): ParsedLabelSelector {
   checkSelectorLength(text);
-  return compileLabelSelector(parseRequirements(lexLabelSelector(text)));
+  return compileLabelSelector(parseRequirements(text));
 }
 
 /** A selector in which all the given requirements must hold. */
@@ -66,7 +66,9 @@ export function compileLabelSelector(requirements: readonly LabelRequirement[]):
   return {
     requirements: sorted,
     empty: sorted.length === 0,
-    text: sorted.map(formatLabelRequirement).join(","),
+    get text() {
+      return sorted.map(formatLabelRequirement).join(",");
+    },
     matches: (labels) => matches(labels ?? NO_LABELS),
   };
 }
@@ -107,10 +109,35 @@ type TokenReader = {
   readonly take: () => LabelToken;
 };
 
-function createTokenReader(tokens: readonly LabelToken[]): TokenReader {
-  const end: LabelToken = { kind: "end", literal: "" };
-  let position = 0;
-  return { peek: () => tokens[position] ?? end, take: () => tokens[position++] ?? end };
+/** Reads a token when it is asked for: of a selector that is refused nothing more is read. */
+function createTokenReader(text: string): TokenReader {
+  let at = 0;
+  let next: LabelToken | undefined;
+  const read = (): LabelToken => {
+    while (isWhiteSpace(text.charCodeAt(at))) at++;
+    const first = text.charCodeAt(at);
+    if (Number.isNaN(first) || first === NUL) return END;
+    if (endsIdentifier(first)) {
+      const symbol = symbolAt(text, at);
+      at += symbol.literal.length;
+      return symbol;
+    }
+    const start = at;
+    while (at < text.length && !endsIdentifier(text.charCodeAt(at))) at++;
+    const literal = text.slice(start, at);
+    return { kind: literal === "in" || literal === "notin" ? literal : "identifier", literal };
+  };
+  return {
+    peek() {
+      next ??= read();
+      return next;
+    },
+    take() {
+      const token = next ?? read();
+      next = undefined;
+      return token;
+    },
+  };
 }
 
 /** Outside the operator's place `in` and `notin` are ordinary keys and values. */
@@ -123,8 +150,8 @@ const endsRequirement = (kind: LabelTokenKind): boolean => kind === "end" || kin
 /** Each costs some microseconds, while values of one cost little: no tool sends more than a few. */
 const MAX_REQUIREMENTS = 1_000;
 
-function parseRequirements(tokens: readonly LabelToken[]): readonly LabelRequirement[] {
-  const reader = createTokenReader(tokens);
+function parseRequirements(text: string): readonly LabelRequirement[] {
+  const reader = createTokenReader(text);
   const requirements: LabelRequirement[] = [];
   const first = reader.peek();
   if (first.kind === "end") return requirements;
@@ -221,7 +248,7 @@ function parseValues(reader: TokenReader): readonly string[] {
   }
 }
 
-// Cuts the text of a label selector into tokens.
+// The tokens of a label selector. A NUL character ends the text, as it does upstream.
 // Source: k8s.io/apimachinery/pkg/labels/selector.go (Lexer)
 
 type LabelTokenKind = "end" | "identifier" | "in" | "notin" | "(" | ")" | "," | "!" | "=" | "==" | "!=" | ">" | "<";
@@ -229,21 +256,17 @@ type LabelTokenKind = "end" | "identifier" | "in" | "notin" | "(" | ")" | "," | 
 /** `literal` is what stood in the text; "" at its end. */
 type LabelToken = { readonly kind: LabelTokenKind; readonly literal: string };
 
-// An identifier is whatever is neither white space nor a symbol: keys and values are validated later.
-const TOKEN = /[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^ \t\r\n=!(),<>\0]+))/y;
-
-/** The tokens in order, closed by one of kind "end". A NUL character ends the text, as it does upstream. */
-function lexLabelSelector(text: string): readonly LabelToken[] {
-  const tokens: LabelToken[] = [];
-  const pattern = new RegExp(TOKEN);
-  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-    const [, symbol, word] = match;
-    // The first group of the pattern lists exactly the symbols of LabelTokenKind.
-    if (symbol !== undefined) tokens.push({ kind: symbol as LabelTokenKind, literal: symbol });
-    else if (word !== undefined) {
-      tokens.push({ kind: word === "in" || word === "notin" ? word : "identifier", literal: word });
-    }
-  }
-  tokens.push({ kind: "end", literal: "" });
-  return tokens;
-}
+const END: LabelToken = { kind: "end", literal: "" };
+const NUL = 0;
+const isWhiteSpace = (code: number): boolean => code === 0x20 || code === 0x09 || code === 0x0d || code === 0x0a;
+const SYMBOLS: readonly LabelToken[] = (["(", ")", ",", "==", "!=", "!", "=", ">", "<"] as const).map((kind) => ({
+  kind,
+  literal: kind,
+}));
+/** The longest that stands there. */
+const symbolAt = (text: string, at: number): LabelToken =>
+  SYMBOLS.find(({ literal }) => text.startsWith(literal, at)) ?? END;
+/** By character code: an identifier is whatever is neither white space nor a symbol. Keys and values are validated later. */
+const ENDS_IDENTIFIER = new Uint8Array(0x80);
+for (const char of " \t\r\n=!(),<>\0") ENDS_IDENTIFIER[char.charCodeAt(0)] = 1;
+const endsIdentifier = (code: number): boolean => ENDS_IDENTIFIER[code] === 1;

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Handler, RequestContext } from "../context/request-context.ts";
 import { createFairShares, DEFAULT_FAIR_SHARES } from "../limits/fair-shares.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
@@ -82,6 +82,26 @@ describe("flow control", () => {
     answered.resolve();
     expect((await held).status).toBe(200);
     expect(order).toEqual(["POST", "DELETE"]);
+  });
+
+  it("has each part of a long answer, and of what a watch begins with, wait for its turn", async () => {
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, systemRuntime);
+    const takeTurn = vi.spyOn(shares, "takeTurn");
+    const { port } = await serveChain(
+      async (context) =>
+        streamResponse(async (sink) => {
+          for (let part = 0; part < 5; part++) {
+            using _ = await context.takeTurn?.();
+            await sink.write("x");
+          }
+        }),
+      { shares },
+    );
+    for (const path of [PODS, `${PODS}?watch=1`]) {
+      takeTurn.mockClear();
+      expect((await http1({ port, path, headers: as("admin") })).body).toBe("xxxxx");
+      expect(takeTurn).toHaveBeenCalledTimes(5);
+    }
   });
 
   it("gives the place back when the body of a response nobody reads is over", async () => {

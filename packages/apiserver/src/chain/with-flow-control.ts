@@ -42,6 +42,7 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
     // Reads wait for nobody outside.
     if (!isRead(call)) call.outside = (work) => withoutPlace(call, work);
   };
+  const takeTurn = (call: Call): Promise<Place> => shares.takeTurn(laneOf(call), claimantOf(call), call);
   const withoutPlace = async <T>(call: Call, work: () => Promise<T>): Promise<T> => {
     call.place?.[Symbol.dispose]();
     call.place = undefined;
@@ -69,7 +70,11 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
   return {
     enter(call) {
       const { info, isLongRunning } = call;
-      if (isLongRunning || (!info.isResourceRequest && HEALTH_PATH.test(info.path))) return undefined;
+      if (isLongRunning) {
+        call.takeTurn = () => takeTurn(call);
+        return undefined;
+      }
+      if (!info.isResourceRequest && HEALTH_PATH.test(info.path)) return undefined;
       try {
         const entered = isRead(call) ? take(call) : takeWithBody(call);
         return entered instanceof Promise ? entered.catch((error) => refused(error, call)) : entered;
@@ -81,7 +86,7 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
       const { place } = call;
       if (place !== undefined && response.body.type === "stream") {
         call.body?.[Symbol.dispose]();
-        return paced(response, place, () => shares.takeAgain(laneOf(call), claimantOf(call), call));
+        return paced(response, place, () => takeTurn(call));
       }
       release(call);
       return response;
@@ -141,14 +146,14 @@ function withBody(request: ApiRequest, bytes: Uint8Array): ApiRequest {
   });
 }
 
-/** The same response with a body that releases its place after each part while it waits for the client. */
-function paced(response: ApiResponse, first: Place, takeAgain: () => Place | Promise<Place>): ApiResponse {
+/** The same response with a body that releases its place after each part, while it waits for the client and then for its next turn. */
+function paced(response: ApiResponse, first: Place, takeTurn: () => Promise<Place>): ApiResponse {
   const { body } = response;
   if (body.type !== "stream") return response;
   let place = first;
   const whenTaken = async (isTaken: boolean | Promise<boolean>): Promise<boolean> => {
     if (!(await isTaken)) return false;
-    place = await takeAgain();
+    place = await takeTurn();
     return true;
   };
   const run: typeof body.run = async (sink, signal) => {

@@ -73,6 +73,8 @@ export class RequestContext {
   readonly work: WorkParts | undefined;
   /** Waits for others outside of this server: the request gives its place among those that are worked on back meanwhile. Absent: it has none. */
   outside: (<T>(work: () => Promise<T>) => Promise<T>) | undefined = undefined;
+  /** A place among those that are worked on, for a part of what a watch begins with. Absent: it may begin with all of it at once. */
+  takeTurn: (() => Promise<Disposable>) | undefined = undefined;
   ownSignal: AbortSignal | (() => AbortSignal) | undefined;
 
   constructor(parts: ContextParts) {

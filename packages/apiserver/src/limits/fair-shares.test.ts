@@ -121,6 +121,28 @@ describe("places", () => {
   });
 });
 
+it("parts of long answers take turns of ten milliseconds, however many go on at once (security book 50)", async () => {
+  let now = 0;
+  const clock = { elapsed: () => now };
+  const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler });
+  let made = 0;
+  const answer = async (): Promise<void> => {
+    for (let part = 0; part < 5; part++) {
+      // As after a client has read.
+      await turn();
+      using _ = await shares.takeTurn("readOnly", of("a"), never);
+      made++;
+      now += 6;
+    }
+  };
+  const answers = Promise.all(Array.from({ length: 20 }, answer));
+  for (let before = 0; made < 100; before = made) {
+    await turn();
+    expect(made - before).toBeLessThanOrEqual(4);
+  }
+  await answers;
+});
+
 it("reads get their places although writes always wait for theirs", async () => {
   let now = 0;
   const clock = { elapsed: () => now };

@@ -66,6 +66,8 @@ export type FairShares = {
   take(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
   /** A place for more work on a request in progress: it may wait for a turn, and is never refused. */
   takeAgain(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
+  /** The same for the next part of a long answer, which is never made before its turn, also where nobody else waits. */
+  takeTurn(lane: Lane, claimant: Claimant, request: Waitable): Promise<Place>;
   /** Memory for a body; `giveUp` is called when it has to make way for others'. */
   body(claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount;
   /** How many bodies are being received, or worked on. */
@@ -176,6 +178,7 @@ export function createFairShares(
       if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
       return wait(state, claimant, request.signal, undefined);
     },
+    takeTurn: (lane, claimant, request) => wait(lanes[lane], claimant, request.signal, undefined),
     body: bodies.open,
     get bodies() {
       return bodies.count();

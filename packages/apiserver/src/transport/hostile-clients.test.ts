@@ -135,8 +135,11 @@ describe("bad input", () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  /** Opens so many streams with a GET and resets each, all in one write. */
-  async function rapidReset(port: number, streams: number) {
+  const frame = (type: number, flags: number, stream: number, payload: readonly number[]) =>
+    Buffer.from([0, 0, payload.length, type, flags, 0, 0, stream >> 8, stream & 0xff, ...payload]);
+
+  /** Sends frames of HTTP/2 in one write. Resolves with all that came until the server ended the connection. */
+  async function sentBack(port: number, frames: readonly Buffer[]) {
     const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
     onTestFinished(() => void socket.destroy());
     const ended = new Promise<string>((resolve) => {
@@ -144,16 +147,20 @@ describe("bad input", () => {
       socket.on("data", (chunk) => chunks.push(chunk));
       socket.on("error", () => undefined).on("close", () => resolve(Buffer.concat(chunks).toString()));
     });
-    const frame = (type: number, flags: number, stream: number, payload: readonly number[]) =>
-      Buffer.from([0, 0, payload.length, type, flags, 0, 0, stream >> 8, stream & 0xff, ...payload]);
-    // HEADERS with GET, https and / of the static table of HPACK, and an authority; SETTINGS; RST_STREAM with CANCEL.
-    const each = Array.from({ length: streams }, (_, index) => [
-      frame(1, 5, 1 + 2 * index, [0x82, 0x87, 0x84, 0x01, 1, 0x68]),
-      frame(3, 0, 1 + 2 * index, [0, 0, 0, constants.NGHTTP2_CANCEL]),
-    ]).flat();
-    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, []), ...each]));
+    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, []), ...frames]));
     return ended;
   }
+
+  /** Opens so many streams with a GET and resets each. */
+  const rapidReset = (port: number, streams: number) =>
+    // HEADERS with GET, https and / of the static table of HPACK, and an authority; RST_STREAM with CANCEL.
+    sentBack(
+      port,
+      Array.from({ length: streams }, (_, index) => [
+        frame(1, 5, 1 + 2 * index, [0x82, 0x87, 0x84, 0x01, 1, 0x68]),
+        frame(3, 0, 1 + 2 * index, [0, 0, 0, constants.NGHTTP2_CANCEL]),
+      ]).flat(),
+    );
 
   it("security book 48: begins a request, or counts that it was taken back", async () => {
     const onTakenBack = vi.fn();
@@ -168,6 +175,12 @@ describe("bad input", () => {
     const { port } = await serveHandler(() => jsonResponse(200, ""), { maxConcurrentStreams: 5 });
     expect(await rapidReset(port, 200)).toContain("too many concurrent requests");
     expect((await http1({ port, path: "/" })).status).toBe(200);
+  });
+
+  it("security book 48: ends a connection whose client changes its mind without an end", async () => {
+    const { port } = await serveHandler(() => jsonResponse(200, ""));
+    const windows = Array.from({ length: 100 }, (_, index) => frame(4, 0, 0, [0, 4, 0, 0, 0xff, index % 2]));
+    expect(await sentBack(port, windows)).toContain("too many concurrent requests");
   });
 
   it("security book 50: lets a known client wait for one stranger, not for one from each of many addresses", async () => {

@@ -18,6 +18,7 @@ import { type Arrivals, createArrivals, createTurn, type Turn } from "../limits/
 import type { Logger } from "../logging/logger.ts";
 import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
 import type { Exchange } from "./api-request.ts";
+import { createBodyTurns } from "./body-turns.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
 import { endSession } from "./end-session.ts";
@@ -69,6 +70,9 @@ const MAX_PIPELINED = 100;
 /** Times the streams that a client may have open. Informers that begin anew under load take back and open as many together. */
 const OPENED_IN_A_TURN = 2;
 
+/** SETTINGS of one connection in a turn of the event loop. Clients send one, and another when they change their mind. */
+const SETTINGS_IN_A_TURN = 16;
+
 /** `active` counts the requests under way. */
 type SocketState = Guest & {
   readonly socket: TLSSocket;
@@ -77,8 +81,6 @@ type SocketState = Guest & {
   isKnown: boolean;
   readonly connection: Connection;
   active: number;
-  /** Streams that were opened since the event loop last turned. */
-  opened: number;
   session: ServerHttp2Session | undefined;
   /** Where it speaks HTTP/2. */
   reading: ReadConnection | undefined;
@@ -107,10 +109,12 @@ export class HttpTransport {
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
     const { handler, logger, clock, scheduler, onConnectionDropped: onDrop } = options;
     this.#arrivals = createArrivals(options.turn ?? createTurn(clock));
+    const bodyTurns = createBodyTurns();
     this.#serve = {
       handler,
       logger,
       scheduler,
+      bodyTurns,
       limits: this.#limits,
       serverStopping: this.#stopping.signal,
       onPending: (exchange) => {
@@ -118,7 +122,7 @@ export class HttpTransport {
         exchange.onClose(() => this.#exchanges.delete(exchange));
       },
     };
-    this.#http1 = { limits: this.#limits, scheduler, isClosing: () => this.#stopping.signal.aborted };
+    this.#http1 = { limits: this.#limits, scheduler, bodyTurns, isClosing: () => this.#stopping.signal.aborted };
     this.#server = createTlsServer(options.tls, this.#limits);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     this.#gate = installConnectionGate(this.#server, { limits: this.#limits, scheduler, onDrop });
@@ -222,7 +226,6 @@ export class HttpTransport {
       isKnown: false,
       connection: describeConnection(socket, { know, backlog: this.#backlog.connection() }),
       active: 0,
-      opened: 0,
       session: undefined,
       reading: undefined,
       remoteAddress: socket.remoteAddress ?? "",
@@ -258,6 +261,9 @@ export class HttpTransport {
     this.#sessions.set(session, state);
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
     session.once("close", () => this.#sessions.delete(session));
+    session.on("remoteSettings", () => {
+      if (state.reading?.set() === SETTINGS_IN_A_TURN + 1) state.end("flood");
+    });
     if (this.#stopping.signal.aborted) session.close();
   }
 
@@ -283,17 +289,10 @@ export class HttpTransport {
   }
 
   /** Before any of them is answered a client can have opened as many as it may have, unless it takes them back at once. */
-  #opensTooMany(state: SocketState): boolean {
-    if (state.opened === 0) {
-      setImmediate(() => {
-        state.opened = 0;
-      });
-    }
-    state.opened += 1;
-    state.reading?.opened();
+  #opensTooMany({ reading, isKnown }: SocketState): boolean {
     const { maxConcurrentStreams } = this.#limits;
     // A new client opens at most as many as it may, and has had no answer yet to take any back for.
-    return state.opened > (state.isKnown ? OPENED_IN_A_TURN * maxConcurrentStreams : maxConcurrentStreams);
+    return (reading?.opened() ?? 0) > (isKnown ? OPENED_IN_A_TURN * maxConcurrentStreams : maxConcurrentStreams);
   }
 
   #beginStream(

@@ -12,6 +12,7 @@ import {
   withRepeatedHeaders,
 } from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
+import type { BodyTurns } from "./body-turns.ts";
 import type { Connection } from "./connection.ts";
 import { discardBody } from "./read-body.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -19,6 +20,7 @@ import type { TransportLimits } from "./transport-limits.ts";
 export type Http1Options = {
   readonly limits: TransportLimits;
   readonly scheduler: Scheduler;
+  readonly bodyTurns: BodyTurns;
   /** True when the server is closing, and with it every connection behind its current response. */
   readonly isClosing: () => boolean;
 };
@@ -85,8 +87,8 @@ class Http1Exchange implements Exchange {
     }
     // Closing with data unread makes the operating system reset the connection, which can take the response with it.
     if (bytes !== undefined) response.write(asBytes(bytes));
-    const { limits, scheduler } = this.#options;
-    const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler };
+    const { limits, scheduler, bodyTurns: turns } = this.#options;
+    const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler, turns };
     void discardBody(this.#request, limits.maxUnreadBodyBytes, options).then(() => response.end());
   }
 

@@ -3,6 +3,7 @@
 import type { Readable } from "node:stream";
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "../runtime/clock.ts";
+import type { BodyTurns } from "./body-turns.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 
 export type ReadBodyOptions = {
@@ -11,6 +12,8 @@ export type ReadBodyOptions = {
   readonly contentLength: number | undefined;
   readonly stallTimeoutMs: number;
   readonly scheduler: Scheduler;
+  /** Shared by all bodies of a listener. */
+  readonly turns: BodyTurns;
   /** Is called with the length of each part. What it throws ends the reading. */
   readonly onBytes?: (count: number) => void;
 };
@@ -19,13 +22,14 @@ const EMPTY = new Uint8Array(0);
 
 /** Rejects with ApiError 413 past the limit, 408 when the client stalls, 499 when it leaves. What is past the limit stays unread. */
 export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Uint8Array> {
-  const { limitBytes, contentLength, stallTimeoutMs, scheduler, onBytes } = options;
+  const { limitBytes, contentLength, stallTimeoutMs, scheduler, turns, onBytes } = options;
   if (contentLength === 0) return Promise.resolve(EMPTY);
   if (contentLength !== undefined && contentLength > limitBytes) return Promise.reject(tooLarge(limitBytes));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     let progressed = false;
+    const reading = turns.join(stream);
     const onData = (chunk: Buffer): void => {
       progressed = true;
       size += chunk.length;
@@ -36,6 +40,7 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Ui
       try {
         onBytes?.(chunk.length);
         chunks.push(chunk);
+        reading.came(chunk.length);
       } catch (error) {
         fail(error);
       }
@@ -54,6 +59,7 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Ui
     let timer = scheduler.schedule(stallTimeoutMs, onTimer);
     const release = (): void => {
       timer[Symbol.dispose]();
+      reading[Symbol.dispose]();
       stream.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
     };
     const fail = (error: unknown): void => {
@@ -70,12 +76,14 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Ui
 export function discardBody(
   stream: Readable,
   maxBytes: number,
-  { stallTimeoutMs, scheduler }: Pick<ReadBodyOptions, "stallTimeoutMs" | "scheduler">,
+  { stallTimeoutMs, scheduler, turns }: Pick<ReadBodyOptions, "stallTimeoutMs" | "scheduler" | "turns">,
 ): Promise<void> {
   return new Promise((resolve) => {
     let left = maxBytes;
+    const reading = turns.join(stream);
     const done = (): void => {
       timer[Symbol.dispose]();
+      reading[Symbol.dispose]();
       stream.off("data", onData).off("end", done).off("error", done).off("close", done);
       stream.pause();
       resolve();
@@ -83,6 +91,7 @@ export function discardBody(
     const onData = (chunk: Buffer): void => {
       left -= chunk.length;
       if (left < 0) done();
+      else reading.came(chunk.length);
     };
     const timer = scheduler.schedule(stallTimeoutMs, done);
     if (stream.destroyed || stream.readableEnded) {

@@ -7,8 +7,10 @@ import type { TLSSocket } from "node:tls";
 
 /** An open connection. Closing it must be told. */
 export type ReadConnection = Disposable & {
-  /** It has opened a stream. */
-  opened(): void;
+  /** It has opened a stream. Returns how many it has opened in this turn. */
+  opened(): number;
+  /** It has sent SETTINGS, which may touch every open stream. Returns how many it has sent in this turn. */
+  set(): number;
   /** Whose it turned out to be. */
   know(user: string): void;
   /** Nothing that comes is wanted any more. */
@@ -31,12 +33,19 @@ type Crowd = {
   released: number;
 };
 
+/** What one connection did since the event loop last turned. */
+type Counts = { opened: number; set: number };
+const NOTHING: Readonly<Counts> = { opened: 0, set: 0 };
+
 export function createReadTurns(): ReadTurns {
   const crowds = new Map<string, Crowd>();
   /** Those with anything to do at the end of the turn. */
   const busy = new Set<Crowd>();
+  const counts = new Set<Counts>();
 
   const endTurn = (): void => {
+    for (const each of counts) Object.assign(each, NOTHING);
+    counts.clear();
     for (const crowd of busy) {
       const isWithin = crowd.opened <= STREAMS_IN_A_TURN;
       crowd.opened = 0;
@@ -62,6 +71,11 @@ export function createReadTurns(): ReadTurns {
       let name = "strangers";
       let crowd = crowdOf(name);
       crowd.sockets.add(socket);
+      const own: Counts = { ...NOTHING };
+      const attendTo = (): void => {
+        counts.add(own);
+        attend(crowd);
+      };
       const leave = (): void => {
         crowd.sockets.delete(socket);
         if (crowd.held.delete(socket)) readOn(socket);
@@ -70,8 +84,15 @@ export function createReadTurns(): ReadTurns {
       return {
         opened() {
           crowd.opened += 1;
-          attend(crowd);
+          own.opened += 1;
+          attendTo();
           if (crowd.opened === STREAMS_IN_A_TURN + 1) holdAll(crowd);
+          return own.opened;
+        },
+        set() {
+          own.set += 1;
+          attendTo();
+          return own.set;
         },
         know(user) {
           leave();

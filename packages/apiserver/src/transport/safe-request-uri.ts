@@ -48,16 +48,32 @@ function redactedParts(text: string, redact: Redact): string {
 
 function redactedEncoded(part: string, redact: Redact): string {
   let decoded = part;
-  for (let at = 0; at < DECODINGS; at++) {
+  for (let at = 0; at < DECODINGS && decoded.includes("%"); at++) {
     decoded = decodeOctets(decoded);
-    if (redact(decoded) !== decoded) return redact(decoded);
+    const safe = redact(decoded);
+    if (safe !== decoded) return safe;
   }
   return part;
 }
 
-/** Takes what is malformed as it is: a text that no router reads still reaches the log. */
-const decodeOctets = (text: string): string =>
-  text.replaceAll(/%([0-9a-f]{2})/gi, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)));
+/** Takes what is malformed as it is: a text that no router reads still reaches the log. A selector may have ten thousand octets. */
+function decodeOctets(text: string): string {
+  const [first = "", ...others] = text.split("%");
+  const parts = [first];
+  for (const other of others) {
+    const octet = 16 * digitAt(other, 0) + digitAt(other, 1);
+    parts.push(Number.isNaN(octet) ? `%${other}` : String.fromCharCode(octet) + other.slice(2));
+  }
+  return parts.join("");
+}
+
+/** NaN for what is no hexadecimal digit. */
+function digitAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : Number.NaN;
+}
 
 /**
  * The URI as sent, but for credentials, wherever they stand, and for the values of parameters whose content is not known, which become

@@ -7,6 +7,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { ApiRequest, contentLengthOf, type Exchange, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
 import { type ApiResponse, type ByteSink, type SentBytes, sentBytesOf, textResponse } from "./api-response.ts";
+import type { BodyTurns } from "./body-turns.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { discardResponse } from "./discard-response.ts";
 import { readBody } from "./read-body.ts";
@@ -208,6 +209,7 @@ const isOpen = (writable: Writable): boolean => !writable.destroyed && !writable
 export type ApiRequestOptions = {
   readonly limits: TransportLimits;
   readonly scheduler: Scheduler;
+  readonly bodyTurns: BodyTurns;
   readonly serverStopping: AbortSignal;
 };
 
@@ -278,6 +280,7 @@ class ExchangeRequest extends ApiRequest {
       contentLength: contentLengthOf(exchange),
       stallTimeoutMs: options.limits.bodyStallTimeoutMs,
       scheduler: options.scheduler,
+      turns: options.bodyTurns,
       ...(onBytes === undefined ? {} : { onBytes }),
     });
   }

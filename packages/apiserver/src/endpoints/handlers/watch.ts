@@ -4,6 +4,7 @@
 import { ApiError, expiredError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { LongRunningRequest } from "../../authorization/long-running-requests.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { WatchEventObserver, WatchEventType, WatchQuery } from "../../registry/resource-storage.ts";
@@ -44,7 +45,8 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
     eventLines: endpoint.eventLines,
   });
   const backlog = context.request.backlog ?? noLimit();
-  const stream = new WatchStream(encoder, query, resource, endpoint, backlog, context.open);
+  const { open, takeTurn } = context;
+  const stream = new WatchStream(encoder, query, resource, endpoint, backlog, { open, takeTurn });
   try {
     stream.attach(await servedStore.watch(context, query, stream));
   } catch (error) {
@@ -89,6 +91,7 @@ class WatchStream implements WatchEventObserver {
   readonly #resource: InstalledResource;
   readonly #endpoint: EndpointContext;
   readonly #open: LongRunningRequest | undefined;
+  readonly #takeTurn: RequestContext["takeTurn"];
   #subscription: Disposable | undefined;
   /** What came before the response began: the state, or what has happened since the client saw it. The cache holds that anyway. */
   #past: Entry[] = [];
@@ -112,13 +115,14 @@ class WatchStream implements WatchEventObserver {
     resource: InstalledResource,
     endpoint: EndpointContext,
     backlog: ConnectionBacklog,
-    open: LongRunningRequest | undefined,
+    { open, takeTurn }: Pick<RequestContext, "open" | "takeTurn">,
   ) {
     this.#encoder = encoder;
     this.#query = query;
     this.#resource = resource;
     this.#endpoint = endpoint;
     this.#open = open;
+    this.#takeTurn = takeTurn;
     this.#queue = backlog.queue((scope) => this.#tooSlow(scope));
     this.#finished = new Promise((resolve) => {
       this.#finish = resolve;
@@ -204,13 +208,21 @@ class WatchStream implements WatchEventObserver {
     else this.#end();
   }
 
-  /** Writes what waits, as fast as the client takes it; then events go straight through. */
+  /**
+   * Writes what waits, as fast as the client takes it; then events go straight through. What there was before takes a turn for each chunk:
+   * many watches that begin together would keep others waiting.
+   */
   async #write(sink: ByteSink): Promise<void> {
     this.#isWriting = true;
-    for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
-      if (!(await sink.write(chunk))) this.#end();
-      if (this.#isOver) return;
+    for (;;) {
+      const place = this.#past.length === 0 ? undefined : await this.#takeTurn?.().catch(() => this.#end());
+      const chunk = this.#isOver ? undefined : this.#nextChunk();
+      const taken = chunk === undefined ? undefined : sink.write(chunk);
+      if (place !== undefined) place[Symbol.dispose]();
+      if (taken === undefined) break;
+      if (!(await taken)) this.#end();
     }
+    if (this.#isOver) return;
     this.#isWriting = false;
     if (this.#isEnding) this.#end();
   }

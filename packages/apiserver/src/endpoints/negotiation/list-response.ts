@@ -1,6 +1,5 @@
 // Answers with a list: kept objects are joined, not parsed, and large lists go out in bounded steps.
 
-import { setImmediate } from "node:timers/promises";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ListMeta } from "@postern/apimachinery/meta/object-meta";
@@ -26,7 +25,7 @@ import {
 } from "./object-response.ts";
 import { partialMetadataOfListError, partialObjectMetadata } from "./partial-object-metadata.ts";
 
-/** How much of a list is read or written in one turn of the event loop. */
+/** How much of a list is read or written in one piece. */
 const PART_BYTES = 256 * 1024;
 /** The same with parsing and encoding, which takes many times as long. */
 const CONVERTED_PART_BYTES = 32 * 1024;
@@ -184,7 +183,7 @@ function join(pieces: readonly Piece[]): Buffer {
   return joined;
 }
 
-/** One part per turn, so that other requests get theirs. Rejects when the request is over, which cuts the response. */
+/** Each part is made in a turn of its own (with-flow-control.ts). Rejects when the request is over, which cuts the response. */
 async function writeParts(
   sink: ByteSink,
   signal: AbortSignal,
@@ -193,6 +192,5 @@ async function writeParts(
   for await (const part of parts) {
     signal.throwIfAborted();
     if (!(await sink.write(part))) return;
-    await setImmediate();
   }
 }
