@@ -49,4 +49,4 @@ test.for<[string, { readonly write: number; readonly read: number; readonly isMa
 /** Of the metrics where they are answered, and of the log where nothing is. */
 const errorsOf = (metrics: string, printed: string): number =>
   Number(/apiserver_audit_error_total\{[^}]*\} (\d+)/.exec(metrics)?.[1] ?? 0) +
-  (printed.includes("audit event not written") ? 1 : 0);
+  (printed.includes("audit event could not be written") ? 1 : 0);

@@ -78,7 +78,7 @@ it("keeps an administrator's edits with kubectl, says so, and takes them back wh
       displayName: "The Shop",
       members: [{ name: "jane", clusterRole: "postern:project-viewer" }],
     });
-    const drifts = () => server.output().match(/.*others have changed fields of it.*/g) ?? [];
+    const drifts = () => server.output().match(/.*fields have been changed by others.*/g) ?? [];
     await expect.poll(drifts).toHaveLength(1);
     const told = drifts();
     expect(told[0]).toContain('"level":"warn"');

@@ -1,4 +1,4 @@
-// Records every request, and gives it the identifier under which it is recorded.
+// Assigns an audit ID to every request, and records it.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/{audit,audit_init}.go
 
 import { internalError, isApiError } from "@postern/apimachinery/meta/api-error";
@@ -99,7 +99,7 @@ function createAuditWriter(
 ): (event: AuditEvent) => Promise<void> | void {
   const onError = ({ auditID: auditId }: AuditEvent, error: unknown): void => {
     observer.auditError();
-    logger.error({ error, auditId, component: "audit" }, "audit event not written");
+    logger.error({ error, auditId, component: "audit" }, "audit event could not be written");
   };
   const bounded = (event: AuditEvent): AuditEvent =>
     event.requestObject === undefined && event.responseObject === undefined ? event : truncated(event, maxBodyLength);

@@ -1,5 +1,4 @@
-// Notices when the event loop stands still, as it does when one request is worked on for long: all others wait for it. Says so in the metrics
-// and in the log, with the requests that were under way.
+// Detects when the event loop is blocked, for example by one long request, and reports it in metrics and log with the requests in progress.
 
 import type { Registry } from "prom-client";
 import type { Logger } from "../logging/logger.ts";
@@ -54,7 +53,7 @@ export function createStallWatch(registry: Registry): StallWatch {
   const log = (logger: StallWatchDeps["logger"], late: number, work: number): void => {
     const requests = [...answered, ...[...underWay].reverse()].slice(0, MAX_NAMED).map(describe).join(", ");
     const figures = { stallMs: Math.round(late), processorMs: Math.round(work), requests };
-    logger.warn({ component: "event-loop", ...figures }, "the event loop stood still");
+    logger.warn({ component: "event-loop", ...figures }, "the event loop was blocked");
   };
 
   return {

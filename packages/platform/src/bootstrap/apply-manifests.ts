@@ -1,4 +1,4 @@
-// Brings the manifests of --bootstrap-dir into the store by server-side apply, and tells what others have changed since (ADR 38).
+// Applies the manifests of --bootstrap-dir with server-side apply, and reports fields that others have changed (ADR 38).
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
@@ -16,7 +16,7 @@ import { type Manifest, manifestError } from "./manifests.ts";
 /** Whose fields they are. */
 export const BOOTSTRAP_MANAGER = "postern-bootstrap";
 
-/** The owner of everything in an object that only the server itself has written: nobody has decided it otherwise. */
+/** The field manager of everything that only the server itself has written: no user has decided otherwise. */
 const SERVER_ITSELF = "before-first-apply";
 
 /** What others need to be there comes first; of one rank, the order of the files counts. */
@@ -141,11 +141,12 @@ async function applyOne(planned: Planned, deps: ApplyManifestsDeps): Promise<Man
   await finish();
 
   const about = { component: "bootstrap", resource: planned.resource.definition.plural, ...nameOf(object) };
-  for (const warning of answer.warnings) logger.warn({ ...about, cause: warning }, `${place}: a warning of the API`);
+  for (const warning of answer.warnings)
+    logger.warn({ ...about, cause: warning }, `${place}: the API returned a warning`);
   if (conflicts.length > 0) {
     const fields = conflicts.map(({ field, message }) => `${field} (${message})`).join(", ");
     const outcome = deps.overwrites ? "they were taken back" : "they stay as they are";
-    logger.warn({ ...about, cause: fields }, `${place}: others have changed fields of it; ${outcome}`);
+    logger.warn({ ...about, cause: fields }, `${place}: fields have been changed by others; ${outcome}`);
     const { apiVersion, kind, metadata } = answer.body as KubeObject; // the API answers an apply with an object
     const { name = "", namespace, uid = "" } = metadata;
     recordEvent({
@@ -179,7 +180,7 @@ async function applyShared(
   const left = overwrites
     ? object
     : withoutFields(object, new Set(conflicts.map(({ field }) => field)), resource.definition.schema);
-  // What is left in conflict is with nobody but the server itself.
+  // The remaining conflicts are only with the server itself.
   const isForced = overwrites || conflicts.length < all.length;
   const second = await api.apply(path, isForced ? { ...query, force: "true" } : query, left);
   return { answer: accepted(second), conflicts };

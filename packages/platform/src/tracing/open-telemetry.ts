@@ -120,7 +120,10 @@ function countingExporter(
       isQuiet = false;
     });
     // The error itself has the address and the answer of the collector in it.
-    logger.warn({ component: "tracing", cause: codeOf(result.error) }, "the collector did not take traces");
+    logger.warn(
+      { component: "tracing", cause: codeOf(result.error) },
+      "the collector rejected traces, or was unreachable",
+    );
   };
   return {
     export(spans, done) {
