@@ -32,7 +32,7 @@ export default defineConfig({
       "packages/apiserver/src/authorization/authorizers.test.ts",
       "packages/apiserver/src/authorization/rbac/rbac.test.ts",
       "packages/platform/src/authorization/**/*.test.ts",
-      "packages/platform/src/access-keys/{is-within,key-ends,key-refusal}.test.ts",
+      "packages/platform/src/access-keys/{is-within,key-expiration,key-refusal}.test.ts",
     ],
     isolate: false,
     testTimeout: 120_000,

@@ -1,4 +1,4 @@
-// Which build of Postern runs.
+// Version and commit of this build.
 
 /** `commit` is a Git hash or empty; `date` is RFC 3339, UTC. */
 export type BuildInfo = { readonly version: string; readonly commit: string; readonly date: string };

@@ -36,7 +36,7 @@ export function instantiate(types: readonly CelType[], bindings: CelBindings): r
   return types.map(replace);
 }
 
-/** What the outermost variable stands for. */
+/** The type of the outermost variable. */
 export function resolve(type: CelType, bindings: CelBindings): CelType {
   let current = type;
   while (current.kind === "variable") {

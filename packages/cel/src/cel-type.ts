@@ -5,7 +5,7 @@ import type { ListIdentity } from "./cel-value.ts";
 
 export type CelType =
   | { readonly kind: SimpleKind }
-  /** What only the value itself tells. */
+  /** A type known only at runtime. */
   | { readonly kind: "dyn" }
   /** A type that a function library brings along. */
   | { readonly kind: "extension"; readonly name: string }
@@ -14,7 +14,7 @@ export type CelType =
   | { readonly kind: "object"; readonly fields: ReadonlyMap<string, CelField> }
   | { readonly kind: "optional"; readonly of: CelType }
   | { readonly kind: "type" }
-  /** Stands for any type, and for the same wherever it stands in one signature. */
+  /** Any type; the same one for all occurrences in a signature. */
   | { readonly kind: "parameter"; readonly name: string }
   | { readonly kind: "variable"; readonly id: number };
 

@@ -1,4 +1,4 @@
-// The values that a part of an object has, as its schema says what is meant by it.
+// CEL values of parts of an object, typed by its schema.
 // Source: k8s.io/apiserver/pkg/cel/common/values.go (UnstructuredToVal)
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

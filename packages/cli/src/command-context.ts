@@ -1,4 +1,4 @@
-// What a command may touch of the process it runs in, handed in so that tests can hand in something else.
+// What commands may use of the process: injected, so that tests can replace it.
 
 export type Output = {
   write(text: string): unknown;

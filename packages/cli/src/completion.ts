@@ -2,13 +2,15 @@
 
 import { Argument, Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
-import { commandBranches, subcommandBranches, valueBranches } from "./completion/case-branches.ts";
 import {
   allDescriptions,
   type CommandDescription,
   candidateWords,
+  commandBranches,
   describeCommands,
   type FlagDescription,
+  subcommandBranches,
+  valueBranches,
 } from "./completion/command-tree.ts";
 import { renderZshCompletion } from "./completion/zsh.ts";
 

@@ -1,4 +1,4 @@
-// The options of the server as flags of a command, and the configuration that they stand for.
+// The options of the server as flags, and the resulting configuration.
 
 import type { CatalogueEntry } from "@postern/platform/config/catalogue";
 import type { Configuration } from "@postern/platform/config/configuration";

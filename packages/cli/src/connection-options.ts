@@ -1,4 +1,4 @@
-// The flags that choose a server, and the client they stand for.
+// Flags that select a server, and the resulting client.
 
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// `postern credentials`: every access key and certificate that is good now, and the end of some of them.
+// `postern credentials`: lists and revokes access keys and certificates.
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";

@@ -1,4 +1,4 @@
-// `postern doctor`: looks at an installation, and says what to do about what it finds.
+// `postern doctor`: checks an installation, and suggests how to fix what it finds.
 
 import type { Finding } from "@postern/platform/doctor/examine";
 import { Command } from "commander";

@@ -1,4 +1,4 @@
-// Lives as people write them: 90m, 12h, 30d, 2w.
+// Durations as users write them: 90m, 12h, 30d, 2w.
 
 import { InvalidArgumentError } from "commander";
 
@@ -10,7 +10,7 @@ export function parseDurationSeconds(text: string): number {
   const match = /^(\d{1,10})([smhdw])$/.exec(text);
   const length = Object.entries(SECONDS).find(([unit]) => unit === match?.[2])?.[1];
   const seconds = Number(match?.[1]) * (length ?? Number.NaN);
-  // A slip of units makes a key that ends at once, or one that lives on for years.
+  // A wrong unit creates a key that expires immediately, or one that is valid for years.
   if (!Number.isSafeInteger(seconds))
     throw new InvalidArgumentError("Write a number and a unit of s, m, h, d or w, such as 90m, 12h or 30d.");
   return seconds;

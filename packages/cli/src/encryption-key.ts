@@ -1,4 +1,4 @@
-// `postern encryption-key`: the key ring that secrets are encrypted under, and a new key on it.
+// `postern encryption-key`: lists and rotates the keys that secrets in the store are encrypted with.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -113,7 +113,7 @@ const openers = (serverKeys: readonly string[]): string =>
 const waiting = (values: number): string =>
   values === 1 ? "1 value of an access key has" : `${values} values of access keys have`;
 
-/** A key that was rotated stands there once for each value that still works. */
+/** A rotated key is listed once for each value that is still valid. */
 const named = (names: readonly string[]): string => [...new Set(names)].join(", ");
 
 const readRing = async (client: ApiClient): Promise<Ring> =>

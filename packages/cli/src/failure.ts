@@ -1,4 +1,4 @@
-// One line for whatever went wrong: what it is, and where we know it, how to mend it.
+// Describes an error in one line: what went wrong, and how to fix it if known.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 

@@ -1,4 +1,4 @@
-// Reads members of answers whose shape a server may not keep.
+// Reads members of responses whose shape is not guaranteed.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 

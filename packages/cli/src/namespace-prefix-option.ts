@@ -1,4 +1,4 @@
-// `--namespace-prefix`: where the objects of projects are.
+// `--namespace-prefix`: the prefix of project namespaces.
 
 import type { Command } from "commander";
 

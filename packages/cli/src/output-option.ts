@@ -1,4 +1,4 @@
-// `-o`: how a command prints what it found.
+// `-o`: the output format.
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { type Command, Option } from "commander";

@@ -1,4 +1,4 @@
-// Prints a Table of the server: its columns are the server's to choose.
+// Prints a Table with the columns of the server, or one object with one field per line.
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Table)
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -43,3 +43,12 @@ const pad = (text: string, width: number): string => text + " ".repeat(width - [
 /** Names and descriptions come from others: control characters must not reach the terminal. */
 export const cellText = (cell: JsonValue | undefined): string =>
   (cell === null || cell === undefined ? "<none>" : String(cell)).replaceAll(/\p{Cc}/gu, " ");
+
+// Prints one thing as a name and a value a line.
+
+/** Empty values are left out; the others stand below each other. */
+export function printFields(fields: readonly (readonly [name: string, value: string])[]): string {
+  const shown = fields.filter(([, value]) => value !== "");
+  const width = Math.max(0, ...shown.map(([name]) => name.length)) + 2;
+  return shown.map(([name, value]) => `${`${name}:`.padEnd(width)}${cellText(value)}\n`).join("");
+}

@@ -1,4 +1,4 @@
-// How far a long command is: one line that is rewritten on a terminal, lines now and then elsewhere.
+// Progress of long commands: a single line on a terminal, occasional lines elsewhere.
 
 import type { Output } from "./command-context.ts";
 
@@ -8,7 +8,7 @@ export type ProgressStep = {
   readonly phase: string;
   readonly unit: string;
   readonly done: number;
-  /** Undefined where nobody knows it. */
+  /** Undefined if unknown. */
   readonly total?: number | undefined;
 };
 

@@ -1,4 +1,4 @@
-// Reads a secret from standard input: all of what is piped in, or one line that a terminal does not show.
+// Reads a secret from standard input: everything from a pipe, or one line from a terminal without echo.
 
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";

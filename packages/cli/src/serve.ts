@@ -1,4 +1,4 @@
-// `postern serve`: reads the configuration, starts the server, says where it is, and stops it on a signal.
+// `postern serve`: reads the configuration, starts the server, prints its address, and stops it on a signal.
 
 import { existsSync } from "node:fs";
 import { isAbsolute, relative } from "node:path";

@@ -1,4 +1,4 @@
-// Writes a word into a command line that people paste.
+// Quotes a word for a command line that users copy.
 
 /** As a POSIX shell reads it back. */
 export const shellQuote = (text: string): string =>

@@ -1,4 +1,4 @@
-// Ctrl-C and its kin: the first asks the server to stop, a second one means it.
+// Handles Ctrl-C and SIGTERM: the first stops the server gracefully, the second at once.
 
 /** What sends signals: the process, or an emitter in tests. */
 export type SignalSource = {

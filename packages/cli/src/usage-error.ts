@@ -1,4 +1,4 @@
-// What a person can mend by another command line.
+// An error that another command line can fix.
 
 /** The message is one line, complete for that person. */
 export class UsageError extends Error {

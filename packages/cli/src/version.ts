@@ -1,4 +1,4 @@
-// `postern version`: which build this is, for people and for bug reports.
+// `postern version`: prints the version and commit of this build.
 
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { Command } from "commander";

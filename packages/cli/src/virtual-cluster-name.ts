@@ -1,4 +1,4 @@
-// Reads how people name a virtual cluster on a command line: by its project and its name.
+// Parses the name of a virtual cluster on a command line: project and name.
 
 import { InvalidArgumentError } from "commander";
 

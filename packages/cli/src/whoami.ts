@@ -1,4 +1,4 @@
-// Who the caller is, as the platform answers the question about oneself.
+// The caller's identity, as the platform sees it.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";

@@ -1,4 +1,4 @@
-// Waits: the one place of the client that sets timers, so that tests can put another in its place.
+// Delays: the only timers of the client, so that tests can replace them.
 
 /** Resolves after so many milliseconds. Rejects with the signal's reason when it aborts before. */
 export type Delay = (milliseconds: number, signal?: AbortSignal) => Promise<void>;

@@ -1,4 +1,4 @@
-// What programs import as `postern/client`: any Kubernetes API, with typed resources, streaming watches and informers.
+// The public interface of `postern/client`: any Kubernetes API, with typed resources, streaming watches and informers.
 
 export { type ApiClient, type ApiClientOptions, type ApiRequest, createApiClient, type Query } from "./api-client.ts";
 export { Informer, type InformerEvent, type InformerOptions } from "./informer.ts";

@@ -1,4 +1,4 @@
-// Keeps a copy of a collection up to date: lists once, then watches, and lists again when the history is gone.
+// Keeps a copy of a collection up to date: lists once, then watches, and lists again if the history has expired.
 // Source: k8s.io/client-go/tools/cache/reflector.go
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -41,7 +41,7 @@ export class Informer<T extends KubeObject> {
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSync = { resolve, reject };
     });
-    // Its failure must not become an unhandled rejection where nobody waits for it.
+    // Its failure must not become an unhandled rejection.
     this.#synced.catch(() => undefined);
   }
 

@@ -1,4 +1,4 @@
-// Changes kubeconfig files that people keep: entries are put in or taken out, and everything else, comments included, stays as it was.
+// Adds or removes entries of kubeconfig files. Everything else stays unchanged, including comments.
 // Source: k8s.io/client-go/tools/clientcmd (config.go ModifyConfig, loader.go lockFile)
 
 import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// Kubeconfig files as data: reads them, merges several, and picks what one context says.
+// Kubeconfig files as data: parses them, merges several, and resolves a context.
 // Source: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go)
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -32,14 +32,14 @@ export type Kubeconfig = {
   readonly currentContext: string;
 };
 
-/** The message is one line for a person: what is wrong with which file or context. It never holds a credential. */
+/** The message is one line that names the file or context and the error. It never contains a credential. */
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
 
 const UNSUPPORTED_CREDENTIALS = ["exec", "auth-provider", "username"];
 
-/** Reads one file's text. `origin` names it in errors; `resolveFile` makes the paths in it absolute. */
+/** Parses the text of one file. `origin` names it in errors; `resolveFile` makes its paths absolute. */
 export function parseKubeconfig(
   text: string,
   origin: string,
@@ -99,7 +99,7 @@ export type ResolvedContext = {
   readonly namespace: string;
 };
 
-/** What a context stands for; the current one when none is named. A context without user is anonymous. */
+/** Resolves a context; by default the current one. A context without a user is anonymous. */
 export function resolveContext(config: Kubeconfig, contextName?: string): ResolvedContext {
   const name = contextName ?? config.currentContext;
   if (name === "") throw new KubeconfigError("the kubeconfig has no current context: name one with --context");

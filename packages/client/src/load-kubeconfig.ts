@@ -1,4 +1,4 @@
-// Finds kubeconfig files where kubectl finds them, and reads the files they name.
+// Finds kubeconfig files where kubectl finds them, and loads the files that they refer to.
 
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";

@@ -1,10 +1,10 @@
-// Reads the events of a watch from its stream of JSON lines.
+// Reads watch events from a stream of JSON lines.
 // Source: k8s.io/apimachinery/pkg/watch, k8s.io/client-go/rest/watch
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { isStatus, responseError, statusError } from "./response-error.ts";
+import { isStatus, responseError, statusError } from "./api-client.ts";
 
 export type WatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }

@@ -11,7 +11,7 @@ import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { eventOfKey } from "./access-keys/key-events.ts";
-import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
+import { createLastActivityWriter } from "./access-keys/last-activity.ts";
 import { openAuditLog } from "./audit/audit-log.ts";
 import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
 import { pathOf } from "./bootstrap/admin-kubeconfig.ts";
@@ -23,15 +23,13 @@ import type { Configuration } from "./config/configuration.ts";
 import type { ConsoleBuild } from "./console/console-build.ts";
 import { createPlatformCore } from "./core/platform-core.ts";
 import { startReencryption } from "./operations/reencryption.ts";
-import { createDomainMetrics } from "./server/domain-metrics.ts";
-import { createKeyCounts } from "./server/key-counts.ts";
+import { createDomainMetrics, createKeyCounts } from "./server/domain-metrics.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
 import { openNoticeWebhook } from "./server/notice-controller.ts";
 import { transportLimitsOf } from "./server/rate-limits.ts";
-import { renewCertificate } from "./server/renew-certificate.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
-import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
+import { publicUrl, renewCertificate, type ServingIdentity } from "./server/serving-identity.ts";
 import { createSignInParts } from "./server/sign-in.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { SETTLE_MS } from "./store/open-sealed-store.ts";
@@ -44,7 +42,7 @@ export type RunningServer = {
   readonly url: string;
   readonly adminKubeconfigPath: string;
   readonly caPath: string;
-  /** Drains what is under way, and resolves when everything is written and closed. */
+  /** Drains requests in progress, and resolves when everything is written and closed. */
   close(): Promise<void>;
 };
 

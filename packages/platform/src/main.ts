@@ -1,4 +1,4 @@
-// Where a server begins: it opens the store, and loads what it is made of meanwhile.
+// Starts a server: opens the store, and loads modules meanwhile.
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createLogger } from "@postern/apiserver/logging/create-logger";

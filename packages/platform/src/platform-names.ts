@@ -1,4 +1,4 @@
-// Every name that follows from the platform's domain, so that no other file spells one out.
+// All names that contain the platform's domain.
 
 export type PlatformNames = {
   /** Such as `postern`, or `loft.sh`. */
@@ -17,7 +17,7 @@ export type PlatformNames = {
   readonly authenticatedGroup: string;
   userGroup(user: string): string;
   teamGroup(team: string): string;
-  /** The group that stands for a ClusterRole inside a virtual cluster. */
+  /** The group that represents a ClusterRole inside a virtual cluster. */
   insideRoleGroup(clusterRole: string): string;
   /** A label or annotation key of the platform's own. */
   key(name: string): string;

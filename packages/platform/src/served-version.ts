@@ -1,4 +1,4 @@
-// The version of the Kubernetes API that the server speaks, as `/version` tells it.
+// The Kubernetes API version that `/version` reports.
 
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";

@@ -7,7 +7,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
-import { createBearerTokenAuthenticator } from "@postern/apiserver/authentication/bearer-token-authenticator";
+import { createBearerTokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import { createTokenFileAuthenticator } from "@postern/apiserver/authentication/token-file-authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
@@ -25,7 +25,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { textResponse } from "@postern/apiserver/transport/api-response";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
-import { loadOrCreateAuthority } from "@postern/platform/pki/authority-files";
+import { loadOrCreateAuthority } from "@postern/platform/pki/certificate-authority";
 import { loadOrCreateServingCertificate, servingNames } from "@postern/platform/pki/serving-certificate";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";

@@ -13,7 +13,7 @@ import type { Random, Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { createLastActivityWriter } from "@postern/platform/access-keys/last-activity-writer";
+import { createLastActivityWriter } from "@postern/platform/access-keys/last-activity";
 import { defaultConfiguration } from "@postern/platform/config/configuration";
 import { createPlatformCore } from "@postern/platform/core/platform-core";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";

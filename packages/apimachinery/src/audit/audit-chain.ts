@@ -1,4 +1,4 @@
-// How the lines of an audit log hang together: each carries the hash of the line before it.
+// The hash chain of an audit log: each line carries the hash of the line before it.
 
 /** The annotation that carries it. */
 export const PREVIOUS_LINE_ANNOTATION = "audit-chain/previous-line-sha256";

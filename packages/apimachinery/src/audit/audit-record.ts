@@ -1,4 +1,4 @@
-// What a search of the audit log finds, as the server, the command line and the console have it.
+// A record found by a search of the audit log, shared by the server, the command line and the console.
 
 /** One request. */
 export type AuditRecord = {

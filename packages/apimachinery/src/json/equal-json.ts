@@ -1,4 +1,4 @@
-// Compares JSON values by what they mean.
+// Compares JSON values by meaning.
 
 import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "./json-value.ts";
 

@@ -1,4 +1,4 @@
-// Finds members that a JSON text gives twice, which a parsed value no longer shows.
+// Finds members that occur twice in a JSON text. The parsed value no longer shows them.
 // Source: sigs.k8s.io/json/internal/golang/encoding/json/kubernetes_patch.go
 
 import { childPath, indexPath } from "../validation/field-error.ts";

@@ -1,4 +1,4 @@
-// Tells how much there is in a JSON text before anything is made of it.
+// Estimates the size of a JSON text before it is parsed.
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

@@ -13,10 +13,9 @@ import {
   readScalar,
   readString,
   skipSpace,
+  unexpectedCharacter,
 } from "./json-cursor.ts";
-import { unexpectedCharacter } from "./json-syntax-error.ts";
-import type { JsonValue } from "./json-value.ts";
-import { type MutableJsonObject, setMember } from "./set-member.ts";
+import { type JsonValue, type MutableJsonObject, setMember } from "./json-value.ts";
 
 /**
  * How deep arrays and objects may nest. kube-apiserver's limit is 10,000, but from about 4,000 on JSON.stringify and

@@ -1,6 +1,6 @@
-// Writes JSON text, including the integers that JavaScript numbers cannot hold.
+// Writes JSON text, including integers that JavaScript numbers cannot represent.
 
-import type { JsonValue } from "./json-value.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "./json-value.ts";
 
 /**
  * Compact JSON. Same as `JSON.stringify` but for `bigint`, which is written as a bare integer.
@@ -24,4 +24,14 @@ function stringifyExact(value: JsonValue): string {
     if (member !== undefined) members.push(`${JSON.stringify(name)}:${stringifyExact(member as JsonValue)}`);
   }
   return `{${members.join(",")}}`;
+}
+
+// Orders the members of objects by name, as Go writes its maps.
+
+/** The same value with the members of every object in byte order. */
+export function withSortedMembers(value: JsonValue): JsonValue {
+  if (isJsonArray(value)) return value.map(withSortedMembers);
+  if (!isJsonObject(value)) return value;
+  const names = Object.keys(value).sort();
+  return Object.fromEntries(names.map((name) => [name, withSortedMembers(value[name] ?? null)]));
 }

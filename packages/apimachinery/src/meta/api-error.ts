@@ -112,7 +112,7 @@ export const STALE_RESOURCE_VERSION =
   "the object has been modified; please apply your changes to the latest version and try again";
 
 /** 422 with one cause per error; exact duplicates are named once in the message. */
-/** A body of three megabytes can have a million faults, and nobody reads more than a few. */
+/** A body of three megabytes can have a million errors, and only the first few are read. */
 const MAX_CAUSES = 100;
 
 export function invalidObjectError({ group, kind }: GroupKind, name: string, errors: readonly FieldError[]): ApiError {

@@ -1,4 +1,4 @@
-// The metadata every persisted object carries, and the shape of an object and of a list.
+// The metadata of every stored object, and the shape of objects and lists.
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go
 
 import type { JsonObject, JsonValue } from "../json/json-value.ts";

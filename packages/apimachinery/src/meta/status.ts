@@ -1,4 +1,4 @@
-// The object every refusal and many successes are answered with.
+// The Status object of errors and of many successful responses.
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Status, StatusReason)
 
 import type { ListMeta } from "./object-meta.ts";

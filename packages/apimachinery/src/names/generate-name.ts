@@ -1,4 +1,4 @@
-// Makes a unique name from a prefix, as `metadata.generateName` asks for.
+// Generates a unique name from a prefix, for `metadata.generateName`.
 // Source: k8s.io/apiserver/pkg/storage/names/generate.go, k8s.io/apimachinery/pkg/util/rand/rand.go
 
 /** Where random bytes come from; a seeded one makes names repeatable in tests. */

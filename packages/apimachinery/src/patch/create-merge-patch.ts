@@ -1,9 +1,17 @@
-// The merge patch that leads from one document to another.
+// Creates the merge patch that turns one document into another.
 // Source: github.com/evanphx/json-patch v4 merge.go (CreateMergePatch)
 
 import { equalJson } from "../json/equal-json.ts";
-import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { getMember, type MutableJsonObject, setMember } from "../json/set-member.ts";
+import {
+  getMember,
+  isJsonArray,
+  isJsonObject,
+  type JsonArray,
+  type JsonObject,
+  type JsonValue,
+  type MutableJsonObject,
+  setMember,
+} from "../json/json-value.ts";
 
 /** Documents between which no merge patch leads. */
 export class MergePatchError extends Error {

@@ -1,12 +1,10 @@
-// Reads a JSON patch document and says what a strict reader would object to.
+// Decodes a JSON patch, and reports what strict decoding would reject.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go (applyJSPatch)
 
 import { findDuplicateFields } from "../json/find-duplicate-fields.ts";
-import { goKindOf } from "../json/go-kind.ts";
-import { JsonSyntaxError } from "../json/json-syntax-error.ts";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { JsonSyntaxError } from "../json/json-cursor.ts";
+import { getMember, goKindOf, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
-import { getMember } from "../json/set-member.ts";
 import { quoteGo } from "../text/go-quote.ts";
 import { PatchDecodeError } from "./patch-errors.ts";
 

@@ -1,8 +1,15 @@
 // JSON merge patch, RFC 7396, as the library of kube-apiserver applies it.
 // Source: github.com/evanphx/json-patch v4 merge.go
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { getMember, type MutableJsonObject, setMember } from "../json/set-member.ts";
+import {
+  getMember,
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableJsonObject,
+  setMember,
+} from "../json/json-value.ts";
 import { cannotUnmarshal, parsePatch } from "./decode-json-patch.ts";
 import { PatchDecodeError } from "./patch-errors.ts";
 

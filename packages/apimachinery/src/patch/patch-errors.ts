@@ -1,4 +1,4 @@
-// What can go wrong with a patch: it cannot be read (400), or it does not apply (422).
+// Errors of patches: undecodable (400), or not applicable (422).
 
 /** A body that is not a patch of its type. The message is what the client is to read, as a 400. */
 export class PatchDecodeError extends Error {

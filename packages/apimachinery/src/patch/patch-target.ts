@@ -1,8 +1,16 @@
-// The document that a JSON patch works on: found by path, changed in place only where it is the patch's own copy.
+// The document that a JSON patch changes: values are found by path, and copied before they are changed.
 // Source: github.com/evanphx/json-patch v4 patch.go (container, partialDoc, partialArray)
 
-import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { getMember, type MutableJsonObject, setMember } from "../json/set-member.ts";
+import {
+  getMember,
+  isJsonArray,
+  isJsonObject,
+  type JsonArray,
+  type JsonObject,
+  type JsonValue,
+  type MutableJsonObject,
+  setMember,
+} from "../json/json-value.ts";
 import { quoteGo } from "../text/go-quote.ts";
 import { JsonPatchError } from "./patch-errors.ts";
 

@@ -2,20 +2,18 @@
 // Source: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go
 
 import { equalJson } from "../json/equal-json.ts";
-import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { getMember, type MutableJsonObject, setMember } from "../json/set-member.ts";
+import {
+  getMember,
+  isJsonArray,
+  isJsonObject,
+  type JsonArray,
+  type JsonObject,
+  type JsonValue,
+  type MutableJsonObject,
+  setMember,
+} from "../json/json-value.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
 import type { StructuralSchema } from "../schema/structural-schema.ts";
-import { orderLikePatch } from "./order-like-patch.ts";
-import {
-  DELETE_FROM_PRIMITIVE_LIST,
-  isDirective,
-  PATCH_DIRECTIVE,
-  RETAIN_KEYS,
-  SET_ELEMENT_ORDER,
-  StrategicMergePatchError,
-  withoutDirectives,
-} from "./strategic-patch-directives.ts";
 
 type Schema = StructuralSchema | undefined;
 
@@ -213,4 +211,95 @@ function withoutRepeats(values: JsonArray): JsonArray {
     seen.add(text);
   }
   return kept;
+}
+
+// The members of a strategic merge patch that are instructions rather than data.
+// Source: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go, pkg/util/mergepatch/errors.go
+
+/** `replace` or `delete`, in an object or in an element of a list. */
+const PATCH_DIRECTIVE = "$patch";
+/** Lists the only members that may stay. */
+const RETAIN_KEYS = "$retainKeys";
+/** Followed by the name of the list whose order it gives. */
+const SET_ELEMENT_ORDER = "$setElementOrder/";
+/** Followed by the name of the list of scalars that it removes from. */
+const DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList/";
+
+/** A patch that contradicts itself or the schema. The message may be shown to the client, with 400. */
+export class StrategicMergePatchError extends Error {
+  override readonly name = "StrategicMergePatchError";
+}
+
+const isDirective = (name: string): boolean =>
+  name === PATCH_DIRECTIVE ||
+  name === RETAIN_KEYS ||
+  name.startsWith(SET_ELEMENT_ORDER) ||
+  name.startsWith(DELETE_FROM_PRIMITIVE_LIST);
+
+/** The data of a patch where there is nothing to merge it with: no directives, no null members, nothing deleted. */
+function withoutDirectives(value: JsonValue): JsonValue {
+  if (isJsonArray(value)) return value.filter((item) => !isInstruction(item)).map(withoutDirectives);
+  if (!isJsonObject(value)) return value;
+  const data: MutableJsonObject = {};
+  if (getMember(value, PATCH_DIRECTIVE) === "delete") return data;
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined && member !== null && !isDirective(name)) setMember(data, name, withoutDirectives(member));
+  }
+  return data;
+}
+
+/** An element that is there for its directive only. */
+const isInstruction = (item: JsonValue): boolean =>
+  isJsonObject(item) && getMember(item, PATCH_DIRECTIVE) !== undefined;
+
+// The order of a merged list: what the patch names goes in the patch's order, the rest keeps its place among it.
+// Source: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go (normalizeElementOrder)
+
+/** `mergeKey` identifies objects; "" for a list of scalars. */
+function orderLikePatch(
+  elements: JsonArray,
+  patchOrder: JsonArray,
+  originalOrder: JsonArray,
+  mergeKey: string,
+): JsonArray {
+  const inPatch = positions(patchOrder, mergeKey);
+  const inOriginal = positions(originalOrder, mergeKey);
+  const placeIn = (order: ReadonlyMap<string, number>, element: JsonValue) => order.get(identity(element, mergeKey));
+  const sortedBy = (order: ReadonlyMap<string, number>, list: JsonArray) =>
+    list.toSorted((a, b) => (placeIn(order, a) ?? list.length) - (placeIn(order, b) ?? list.length));
+
+  const named = sortedBy(
+    inPatch,
+    elements.filter((element) => placeIn(inPatch, element) !== undefined),
+  );
+  const others = sortedBy(
+    inOriginal,
+    elements.filter((element) => placeIn(inPatch, element) === undefined),
+  );
+  const merged: JsonValue[] = [];
+  let next = 0;
+  for (const element of named) {
+    const place = placeIn(inOriginal, element);
+    for (let other = others[next]; other !== undefined && place !== undefined; other = others[++next]) {
+      const otherPlace = placeIn(inOriginal, other);
+      if (otherPlace === undefined || otherPlace >= place) break;
+      merged.push(other);
+    }
+    merged.push(element);
+  }
+  return [...merged, ...others.slice(next)];
+}
+
+function positions(order: JsonArray, mergeKey: string): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const [place, element] of order.entries()) {
+    const id = identity(element, mergeKey);
+    if (!places.has(id)) places.set(id, place);
+  }
+  return places;
+}
+
+function identity(element: JsonValue, mergeKey: string): string {
+  const key = mergeKey !== "" && isJsonObject(element) ? getMember(element, mergeKey) : element;
+  return stringifyJson(key ?? null);
 }

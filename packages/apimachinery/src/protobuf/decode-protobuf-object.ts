@@ -1,11 +1,10 @@
-// Turns a protobuf request body into the JSON form of the object, for the kinds that Go clients send that way.
+// Decodes a protobuf request body into JSON, for the kinds that Go clients send in protobuf.
 
 import type { JsonObject } from "../json/json-value.ts";
-import { builtinMessages } from "./builtin-messages.ts";
+import { builtinMessages, reviewMessages } from "./builtin-messages.ts";
 import { clusterMessage } from "./cluster-messages.ts";
 import { decodeMessage, type MessageType, string, textOf } from "./message-type.ts";
 import { deleteOptions } from "./meta-messages.ts";
-import { reviewMessages } from "./review-messages.ts";
 import { ProtobufError, readFields } from "./wire-reader.ts";
 
 const MESSAGES = new Map(Object.entries({ ...reviewMessages, ...builtinMessages }));

@@ -1,7 +1,6 @@
-// Describes protobuf messages by tables, and turns their bytes into the JSON form of the same object.
+// Describes protobuf messages by tables, and decodes them into JSON.
 
-import type { JsonObject, JsonValue } from "../json/json-value.ts";
-import { type MutableJsonObject, setMember } from "../json/set-member.ts";
+import { type JsonObject, type JsonValue, type MutableJsonObject, setMember } from "../json/json-value.ts";
 import { ProtobufError, readFields, type WireField } from "./wire-reader.ts";
 
 /** Turns one field's wire value into JSON; `previous` is what the member already holds, for lists and maps. */
@@ -26,7 +25,7 @@ const integerOf = (value: WireField["value"]): bigint => {
 
 export const textOf = (value: WireField["value"]): string => utf8.decode(bytesOf(value));
 
-/** The object that a message stands for. Members that JSON would omit as empty are absent. */
+/** The JSON object of a message. Members that JSON omits as empty are absent. */
 export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject {
   const object: MutableJsonObject = {};
   for (const { number, value } of readFields(bytes)) {

@@ -24,7 +24,7 @@ import { ProtobufError, readFields } from "./wire-reader.ts";
 const MIN_SECONDS = -62_135_596_800n;
 const MAX_SECONDS = 253_402_300_799n;
 
-/** Milliseconds of a Time message; undefined for the empty one, which stands for no time. */
+/** Milliseconds of a Time message; undefined for the empty message, which means no time. */
 function readTime(bytes: Uint8Array): number | undefined {
   if (bytes.length === 0) return undefined;
   let seconds = 0n;

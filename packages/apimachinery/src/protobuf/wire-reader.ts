@@ -1,4 +1,4 @@
-// Splits a protobuf message into its fields. Every length is checked, so that no input makes it loop or read outside.
+// Splits a protobuf message into fields. Every length is checked, so that no input loops or reads out of bounds.
 // Source: https://protobuf.dev/programming-guides/encoding/
 
 /** Bytes that are not the protobuf message they should be. The message may be shown to the client. */
@@ -6,7 +6,7 @@ export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
 }
 
-/** A field as it lies on the wire: a number for varints and fixed sizes, bytes for all that has a length. */
+/** A field on the wire: a number for varints and fixed sizes, bytes for length-delimited values. */
 export type WireField = {
   readonly number: number;
   readonly value: bigint | Uint8Array;

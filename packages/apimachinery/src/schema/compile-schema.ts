@@ -64,7 +64,7 @@ function findFormat({ type, format = "" }: StructuralSchema): { name: string; ch
   return check === undefined ? { name: "" } : { name: format, check };
 }
 
-/** The whole request is refused: below `not`, a pattern that does not match is good news. */
+/** Rejects the whole request: below `not`, a pattern that does not match means valid. */
 function orRefuse(test: () => boolean): boolean {
   try {
     return test();

@@ -1,4 +1,4 @@
-// Finds the item of a stored list that a new item continues: only lists keyed by members can tell.
+// Finds the old item that corresponds to a new item of a list. Only lists with map keys have such items.
 // Source: k8s.io/apiserver/pkg/cel/common/equality.go (CorrelatedObject)
 
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";

@@ -1,4 +1,4 @@
-// Fills in the defaults that a schema declares and drops the nulls it does not allow.
+// Applies the defaults of a schema, and drops nulls that it does not allow.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/{algorithm,prunenulls}.go
 
 import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { coerceEmbeddedResources } from "./embedded-resources.ts";
+import { coerceEmbeddedResources, validateEmbeddedResources } from "./embedded-resources.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
-import { validateEmbeddedResources } from "./validate-embedded.ts";
 
 const EMBEDDED: StructuralSchema = {
   type: "object",

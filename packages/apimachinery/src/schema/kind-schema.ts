@@ -1,4 +1,4 @@
-// Completes the fields of a kind to the schema of its objects and of its lists.
+// Builds the schemas of objects and lists from the fields of a kind.
 
 import type { KubeObject } from "../meta/object-meta.ts";
 import { type Field, type Infer, s } from "./builder.ts";

@@ -1,4 +1,4 @@
-// Checks that sets hold each item once and that map lists hold each key once.
+// Checks that sets contain each item once, and map lists each key once.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go
 
 import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";

@@ -1,7 +1,6 @@
-// Edits an object by copying it once, however many members change.
+// Changes members of an object, copying it once.
 
-import type { JsonObject, JsonValue } from "../json/json-value.ts";
-import { type MutableJsonObject, setMember } from "../json/set-member.ts";
+import { type JsonObject, type JsonValue, type MutableJsonObject, setMember } from "../json/json-value.ts";
 
 /** New values by member name; `undefined` drops the member. */
 export type MemberChanges = Map<string, JsonValue | undefined>;

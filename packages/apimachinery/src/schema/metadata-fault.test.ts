@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../json/json-value.ts";
-import { findMetadataFault } from "./metadata-fault.ts";
+import { findMetadataFault } from "./coerce-metadata.ts";
 
 describe("metadata of a wrong type", () => {
   it.each<[JsonValue, string]>([

@@ -35,7 +35,7 @@ export function writeRoot(schema: StructuralSchema, options: OpenApiOptions, ref
   return { ...written, "x-kubernetes-group-version-kind": extension };
 }
 
-/** `referTo` gives what to write instead of a schema that stands elsewhere. */
+/** `referTo` returns a reference for a schema that is defined elsewhere. */
 function writeSchema(
   schema: StructuralSchema,
   referTo: (schema: StructuralSchema) => JsonObject | undefined,

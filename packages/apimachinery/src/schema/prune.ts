@@ -1,4 +1,4 @@
-// Drops the fields that a schema does not declare, and says which.
+// Drops fields that a schema does not declare, and reports them.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go
 
 import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";

@@ -1,5 +1,5 @@
-// Tells of most valid objects, in one walk, that nothing is to be done about them: pruning, defaults and validation walk an object six times to find
-// that out. In any doubt the answer is no, and those walks decide; what is wrong with an object is theirs to say.
+// Checks in one walk whether a valid object needs no changes: pruning, defaulting and validation would take six walks. If in doubt, the answer is no,
+// and those walks decide and report errors.
 
 import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import type { CompiledSchema } from "./compile-schema.ts";

@@ -1,4 +1,4 @@
-// The state of one validation, and the texts of its faults.
+// The state of one validation, and its error messages.
 // Source: k8s.io/kube-openapi/pkg/validation/errors/schema.go, apiextensions-apiserver/pkg/apiserver/validation/validation.go
 
 import type { JsonValue } from "../json/json-value.ts";
@@ -25,7 +25,7 @@ export type Walk = {
   readonly spend: SpendSteps;
 };
 
-/** An object can hold as many faults as values. More than this help nobody, and would only grow the answer. */
+/** An object can have as many errors as values. More than this number only makes the response larger. */
 export const MAX_ERRORS = 1000;
 
 export const startWalk = (path: ValuePath, spend: SpendSteps): Walk => ({ path, errors: [], matches: 0, spend });

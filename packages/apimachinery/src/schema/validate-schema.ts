@@ -40,7 +40,7 @@ export type SchemaValidator = {
 };
 
 export type CheckOptions = {
-  /** Where the value stands; default "", for a whole object. */
+  /** Path of the value; default "", for a whole object. */
   readonly path?: string;
   /**
    * How much may be looked at, in steps of a pattern, of which 40 take about a microsecond: patterns, and what schemas and values have, multiply.

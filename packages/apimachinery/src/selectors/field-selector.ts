@@ -96,7 +96,7 @@ export function unescapeFieldValue(escaped: string): string {
   return value;
 }
 
-/** Cuts at commas that no backslash stands before. */
+/** Splits at commas that are not escaped with a backslash. */
 function splitTerms(text: string): string[] {
   const terms: string[] = [];
   let start = 0;

@@ -10,7 +10,6 @@ import {
   notSupportedError,
 } from "../validation/field-error.ts";
 import { isQualifiedName, isValidLabelValue } from "../validation/string-validators.ts";
-import { parseInt64 } from "./parse-int64.ts";
 
 export type Labels = { readonly [key: string]: string };
 
@@ -224,3 +223,16 @@ class KeyTest {
 const boundOf = ([first = ""]: readonly string[]): bigint => parseInt64(first) ?? 0n;
 const greatest = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b > a ? b : a);
 const least = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b < a ? b : a);
+
+// Reads a decimal int64 as Go's strconv.ParseInt(text, 10, 64) does.
+
+const DECIMAL = /^[+-]?\d+$/;
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** The integer; undefined if the text is not one, or is out of range. */
+export function parseInt64(text: string): bigint | undefined {
+  // Label values are short; the bound keeps BigInt, which takes quadratic time, away from anything else.
+  if (text.length > 100 || !DECIMAL.test(text)) return undefined;
+  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
+  return value <= MAX_INT64 && value >= -MAX_INT64 - 1n ? value : undefined;
+}

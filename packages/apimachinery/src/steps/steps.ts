@@ -1,4 +1,4 @@
-// Work in steps: the caller may run other work after each.
+// Work in steps: the caller may run other work in between.
 
 /** Yields after each step, and returns what the work was for. A step takes linear time, and should be one walk over a value. */
 export type Steps<T> = Generator<undefined, T, undefined>;

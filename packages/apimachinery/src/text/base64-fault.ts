@@ -1,4 +1,4 @@
-// Where a text stops being base64, as Go's decoder tells it: line breaks do not count, and padding ends the text.
+// Finds where a text is not base64, as Go's decoder reports it: line breaks are ignored, and padding ends the text.
 // Source: encoding/base64 (decodeQuantum)
 
 /** All of it at once: a certificate or a Secret has megabytes. */

@@ -1,4 +1,4 @@
-// Takes credentials out of texts that quote what a client sent: a key in the wrong field must not appear in a log.
+// Removes credentials from texts that quote client input, such as a key in the wrong field.
 
 const REDACTED = "<redacted>";
 
@@ -19,7 +19,7 @@ const mayHoldCredential = (text: string): boolean =>
   text.includes("PRIVATE KEY") ||
   (text.includes("5f") && HANDLE_IN_HEXADECIMAL.test(text));
 
-/** The text with `<redacted>` in place of what is secret in access keys, tokens and private keys, known by their form. */
+/** Replaces the secret parts of access keys, tokens and private keys, known by their format, with `<redacted>`. */
 export function redactCredentials(text: string): string {
   if (!mayHoldCredential(text)) return text;
   return text

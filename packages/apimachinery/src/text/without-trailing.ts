@@ -1,4 +1,4 @@
-// Cuts the end of a text in linear time. `/x+$/` tries every x of the text as a start, which is quadratic.
+// Trims the end of a text in linear time. `/x+$/` is quadratic.
 
 /** The text without the characters at its end that are among `characters`. */
 export function withoutTrailing(text: string, characters: string): string {
@@ -7,7 +7,7 @@ export function withoutTrailing(text: string, characters: string): string {
   return text.slice(0, end);
 }
 
-/** What stands before the first `mark`; the whole text where there is none. */
+/** The text before the first `mark`; the whole text without one. */
 export function textBefore(text: string, mark: string): string {
   const at = text.indexOf(mark);
   return at === -1 ? text : text.slice(0, at);

@@ -1,7 +1,7 @@
 // The texts are those of Go's time package.
 
 import { expect, it } from "vitest";
-import { parseGoTime } from "./go-time.ts";
+import { parseGoTime } from "./timestamp.ts";
 
 const MICRO = "2006-01-02T15:04:05.000000Z07:00";
 

@@ -18,7 +18,7 @@ export const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
 
 /** Bytes of all label keys and values together. */
 export const TOTAL_LABEL_SIZE_LIMIT = 256 * 1024;
-/** Nobody reads more faults of one map, and each costs as much as many good entries. */
+/** Only the first errors of one map are read, and each costs as much as many valid entries. */
 const MAX_FAULTS = 100;
 
 type StringMap = { readonly [key: string]: string };
@@ -98,7 +98,7 @@ export function validateRequirement(
   ];
 }
 
-/** Faults of the operator of a requirement, and of the number of values beside it. */
+/** Errors of the operator of a requirement, and of the number of its values. */
 export function validateOperator(
   operator: string,
   values: readonly string[],

@@ -1,4 +1,4 @@
-// What a list or watch may ask for, and which combinations are refused.
+// The options of lists and watches, and which combinations are invalid.
 // Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation/validation.go
 
 import { type FieldError, forbiddenError, notSupportedError } from "./field-error.ts";

@@ -2,13 +2,13 @@
 // Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go, k8s.io/apiserver/pkg/registry/rest/update.go
 
 import type { JsonValue } from "../json/json-value.ts";
-import type { ObjectMeta } from "../meta/object-meta.ts";
+import { parseApiVersion } from "../meta/group-version.ts";
+import type { ObjectMeta, OwnerReference } from "../meta/object-meta.ts";
 import { childPath, type FieldError, forbiddenError, invalidError, requiredError } from "./field-error.ts";
-import { formatGoStrings, formatGoTime } from "./go-syntax.ts";
+import { formatGoOwnerReference, formatGoStrings, formatGoTime } from "./go-syntax.ts";
 import { validateAnnotations, validateLabels } from "./labels.ts";
 import { validateManagedFields } from "./managed-fields.ts";
 import { type NameValidator, nameIsDNSLabel } from "./object-name.ts";
-import { validateOwnerReferences } from "./owner-references.ts";
 import { isQualifiedName } from "./string-validators.ts";
 
 export const FINALIZER_ORPHAN_DEPENDENTS = "orphan";
@@ -120,7 +120,7 @@ export function validateObjectMetaUpdate(
   return errors;
 }
 
-/** A terminating object may lose finalizers but never gain one: nobody would wait for it. */
+/** A terminating object can lose finalizers, but not gain any. */
 export function validateNoNewFinalizers(
   newFinalizers: readonly string[] = [],
   oldFinalizers: readonly string[] = [],
@@ -166,3 +166,72 @@ export function restoreImmutableMeta(newMeta: ObjectMeta, oldMeta: ObjectMeta): 
 }
 
 const isSet = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined;
+
+// Checks metadata.ownerReferences: complete references, one controller at most, no owners that never live long.
+// Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go (texts of 1.32)
+
+/** What decoding lets through: every member may still be missing. */
+type ReceivedReference = Partial<OwnerReference>;
+
+const EVENT = "/v1, Kind=Event";
+
+function validateOwnerReferences(
+  references: readonly ReceivedReference[] | undefined,
+  path: string,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  let firstController: string | undefined;
+  for (const reference of references ?? []) {
+    errors.push(...validateOwnerReference(reference, path));
+    if (reference.controller !== true) continue;
+    const controller = `${reference.kind ?? ""}/${reference.name ?? ""}`;
+    if (firstController === undefined) {
+      firstController = controller;
+    } else {
+      errors.push(onlyOneController(references ?? [], path, firstController, controller));
+    }
+  }
+  return errors;
+}
+
+function validateOwnerReference(reference: ReceivedReference, path: string): readonly FieldError[] {
+  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  const errors: FieldError[] = [];
+  if (version === "") {
+    errors.push(invalidError(childPath(path, "apiVersion"), apiVersion, "version must not be empty"));
+  }
+  for (const [member, value] of [
+    ["kind", kind],
+    ["name", name],
+    ["uid", uid],
+  ] as const) {
+    if (value === "") errors.push(invalidError(childPath(path, member), value, `${member} must not be empty`));
+  }
+  const groupVersionKind = `${group}/${version}, Kind=${kind}`;
+  if (groupVersionKind === EVENT) {
+    errors.push(
+      invalidError(
+        path,
+        undefined,
+        `${groupVersionKind} is disallowed from being an owner`,
+        formatGoOwnerReference(reference),
+      ),
+    );
+  }
+  return errors;
+}
+
+function onlyOneController(
+  references: readonly ReceivedReference[],
+  path: string,
+  first: string,
+  second: string,
+): FieldError {
+  return invalidError(
+    path,
+    undefined,
+    `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`,
+    `[]v1.OwnerReference{${references.map(formatGoOwnerReference).join(", ")}}`,
+  );
+}

@@ -1,4 +1,4 @@
-// How the names of a kind may look. A kind picks one of these; generateName is checked by the same rule as a prefix.
+// Name validation. Each kind uses one of these rules, also for generateName as a prefix.
 // Source: k8s.io/apimachinery/pkg/api/validation/generic.go
 
 import {

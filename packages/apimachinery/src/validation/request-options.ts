@@ -1,11 +1,11 @@
-// What a write or a Table request may ask for beside its body, and which values are refused.
+// The options of writes and Table requests, and which values are invalid.
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go
 
 import { type FieldError, forbiddenError, invalidError, notSupportedError, requiredError } from "./field-error.ts";
 import { formatGoStrings } from "./go-syntax.ts";
 import { validateFieldManager } from "./managed-fields.ts";
 
-/** Options that every write takes. Values are as received; the validators say which are good. */
+/** Options of all writes, as received, before validation. */
 export type WriteOptions = {
   /** `["All"]`: run everything but store nothing. */
   readonly dryRun?: readonly string[];

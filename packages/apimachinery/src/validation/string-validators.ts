@@ -160,7 +160,7 @@ export const isRelaxedEnvVarName: StringValidator = (value) => {
   return ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
 };
 
-/** A name that stands alone as one segment of a URL path; the weakest rule any name has to meet. */
+/** A name as one segment of a URL path; the weakest rule for names. */
 export const isValidPathSegmentName: StringValidator = (name) =>
   name === "." || name === ".." ? [`may not be '${name}'`] : isValidPathSegmentPrefix(name);
 

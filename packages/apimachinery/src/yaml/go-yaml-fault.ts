@@ -1,4 +1,4 @@
-// Words a fault of a YAML text as Go's parser does, whose line numbers follow rules of their own.
+// Words syntax errors of YAML as Go's parser does, including its line numbers.
 // Source: sigs.k8s.io/yaml/goyaml.v2/{decode,parserc,scannerc,readerc}.go
 
 import type { YAMLError } from "yaml";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
-import { decodeYaml } from "./decode-yaml.ts";
-import { splitYaml } from "./split-yaml.ts";
+import { decodeYaml, splitYaml } from "./decode-yaml.ts";
 
 const valuesOf = (text: string) => splitYaml(text).map((document) => decodeYaml(document.text).value);
 

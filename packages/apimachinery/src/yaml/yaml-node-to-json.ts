@@ -2,8 +2,15 @@
 // Source: sigs.k8s.io/yaml/goyaml.v2/decode.go, sigs.k8s.io/yaml/yaml.go (convertToJSONableObject)
 
 import { isAlias, isMap, isScalar, isSeq, type ParsedNode, type Scalar, type YAMLMap, type YAMLSeq } from "yaml";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonPrimitive, type JsonValue } from "../json/json-value.ts";
-import { type MutableJsonObject, setMember } from "../json/set-member.ts";
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonPrimitive,
+  type JsonValue,
+  type MutableJsonObject,
+  setMember,
+} from "../json/json-value.ts";
 import { quoteGo } from "../text/go-quote.ts";
 import { formatGoValue } from "../validation/go-syntax.ts";
 import { MERGE_KEY, resolveYamlScalar } from "./resolve-yaml-scalar.ts";

@@ -4,13 +4,12 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission-plugin.ts";
-import { forbiddenByAdmission } from "./forbidden-by-admission.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, forbiddenByAdmission } from "../registry/admission-plugin.ts";
 
 export type NamespaceLookup = {
   /** From memory: may miss a namespace that has just been made. */
   cached(name: string): KubeObject | undefined;
-  /** From the store: what is not there does not exist. */
+  /** Reads from the store. */
   live(name: string, signal: AbortSignal): Promise<KubeObject | undefined>;
 };
 

@@ -7,9 +7,8 @@ import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
-import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission-plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, forbiddenByAdmission } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
-import { forbiddenByAdmission } from "./forbidden-by-admission.ts";
 
 export type OwnerReferencesDeps = {
   readonly authorizer: Authorizer;

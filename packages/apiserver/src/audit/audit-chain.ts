@@ -1,4 +1,4 @@
-// Writes audit events as lines that each carry the hash of the one before, so that one that is changed or missing is told.
+// Writes audit events as a hash chain, so that changed or missing lines are detected.
 
 import { createHmac, hash } from "node:crypto";
 import { CHAIN_START, PREVIOUS_LINE_ANNOTATION, sealedLine } from "@postern/apimachinery/audit/audit-chain";

@@ -12,7 +12,7 @@ export type AuditDecision = {
   readonly omitManagedFields?: boolean;
 };
 
-/** `user` is who authenticated, before any impersonation; undefined when nobody did. */
+/** `user` is the authenticated user before impersonation; undefined without authentication. */
 export type AuditPolicy = (user: UserInfo | undefined, info: RequestInfo) => AuditDecision;
 
 export type AuditResources = {

@@ -1,4 +1,4 @@
-// Gathers what is known about one request and writes its audit events, stage by stage.
+// Collects the audit data of one request, and writes its audit events stage by stage.
 // Source: k8s.io/apiserver/pkg/audit/{request,evaluator}.go, k8s.io/apiserver/pkg/endpoints/filters/audit.go
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -12,7 +12,6 @@ import type { RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import type { AuditContext } from "./audit-context.ts";
 import type { AuditEvent, AuditObjectReference, AuditStage, AuditUser } from "./audit-event.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
 import { type BodyRedaction, responseDocument, TRUNCATED_ANNOTATION, withoutManagedFields } from "./recorded-body.ts";
@@ -153,7 +152,7 @@ class RequestRecorder implements AuditRecorder {
     return this.#emit(this.#panicked ? "Panic" : "ResponseComplete", code);
   }
 
-  /** Only once it is known who asks, or that nobody does. */
+  /** Only after authentication, whether it succeeded or not. */
   #decide(): AuditDecision {
     this.#decision ??= this.#deps.policy(this.#user, this.#info);
     return this.#decision;
@@ -251,3 +250,26 @@ function makeAuditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   if (extra !== undefined && Object.keys(extra).length > 0) user.extra = extra;
   return user;
 }
+
+// What the stages of one request add to its audit event on the way.
+
+export type AuditContext = {
+  readonly auditId: string;
+  /** Annotation keys are qualified names, such as `authorization.k8s.io/decision`. A key is set once; later values are ignored. */
+  annotate(key: string, value: string): void;
+  setUser(user: UserInfo): void;
+  setImpersonatedUser(user: UserInfo): void;
+  /** Completes what the path alone does not tell, such as a generated name. */
+  setObjectRef(ref: AuditObjectReference): void;
+  /**
+   * What was sent, an object or a patch. Bodies are kept only when the policy's level asks for them, and without their secrets. A
+   * function is called only then; undefined from it keeps nothing. Of an object, who it is completes the reference of the event.
+   */
+  setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void;
+  /** What the response says where it is a Status, beside its code. */
+  setResponseStatus?(status: Partial<Status>): void;
+  /** Called once, as soon as it is known who asks. Rejects when the request must not go on unrecorded. */
+  requestReceived?(): Promise<void> | void;
+  /** The handler failed unexpectedly: the request ends in the stage Panic. */
+  setPanicked?(): void;
+};

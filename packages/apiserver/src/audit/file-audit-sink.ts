@@ -1,4 +1,4 @@
-// Writes audit events to a file, one JSON line each, each line chained to the one before it.
+// Writes audit events to a file as JSON lines in a hash chain.
 
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
@@ -28,7 +28,7 @@ export async function createFileAuditSink(options: FileAuditSinkOptions): Promis
   return new FileAuditSink(options, await renameAndOpen(options, file));
 }
 
-/** Without `resolve`, nobody waits for it. */
+/** Without `resolve`, no caller waits. */
 type Line = { readonly event: AuditEvent; readonly resolve?: () => void; readonly reject: (error: unknown) => void };
 
 /** How long lines are gathered that nobody waits for: a write costs as much as the lines of many requests. */

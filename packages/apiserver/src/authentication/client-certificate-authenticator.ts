@@ -1,4 +1,4 @@
-// X.509 client certificates: the common name is the user, the organizations are the groups.
+// Authenticates X.509 client certificates: the common name is the user, the organizations are the groups.
 // Source: k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 
 import { X509Certificate } from "node:crypto";

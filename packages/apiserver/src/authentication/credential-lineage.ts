@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 
-/** Only the {@link LineageVerifier} knows what is in it. It holds no secret. */
+/** Opaque to all but the {@link LineageVerifier}. It contains no secret. */
 export type CredentialLineage = JsonObject;
 
 /** A request, as far as it says what it came in with. */

@@ -1,4 +1,4 @@
-// How service accounts appear among users and groups.
+// User names and groups of ServiceAccounts.
 // Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go
 
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";

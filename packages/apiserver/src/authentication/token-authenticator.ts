@@ -1,7 +1,8 @@
 // The port that identifies the user of a bearer token; TokenReview asks it too.
 // Source: k8s.io/apiserver/pkg/authentication/authenticator/interfaces.go (Token)
 
-import type { Authentication } from "./authenticator.ts";
+import { presentedToken } from "../request/bearer-token.ts";
+import type { Authentication, Authenticator } from "./authenticator.ts";
 
 export type TokenAuthenticator = {
   /**
@@ -23,6 +24,22 @@ export function unionTokenAuthenticator(authenticators: readonly TokenAuthentica
         if (authentication !== undefined) return authentication;
       }
       return undefined;
+    },
+  };
+}
+
+// Takes the bearer token out of a request and asks whose it is.
+// Source: k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go
+
+/**
+ * Undefined for a request without a token, and for an unknown token: another authenticator may know it, and the handler chain refuses a token that
+ * none knows. Throws an ApiError 401 or 400 for what is not a token, or is given twice.
+ */
+export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Authenticator {
+  return {
+    authenticate(request) {
+      const token = presentedToken(request);
+      return token === undefined ? undefined : tokens.authenticateToken(token);
     },
   };
 }

@@ -1,4 +1,4 @@
-// Bearer tokens from a file, as kube-apiserver's --token-auth-file has them.
+// Authenticates bearer tokens from a file, as kube-apiserver's --token-auth-file.
 // Source: k8s.io/apiserver/pkg/authentication/token/tokenfile/tokenfile.go
 
 import { createHash } from "node:crypto";

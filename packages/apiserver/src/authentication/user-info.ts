@@ -1,4 +1,4 @@
-// Who makes a request.
+// The user of a request.
 // Source: k8s.io/apiserver/pkg/authentication/user/user.go
 
 export type UserInfo = {

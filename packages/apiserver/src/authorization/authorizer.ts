@@ -60,7 +60,7 @@ export type RuleResolver = {
   rulesFor(user: UserInfo, namespace: string, credential?: Credential): ResolvedRules | Promise<ResolvedRules>;
 };
 
-/** Who let a request pass on its way to a surface that lies behind another, as far as it narrows what is done there. */
+/** The authorizer of an outer surface that has already allowed the request, if it limits what is allowed here. */
 export type OuterAuthorizer = Authorizer & {
   /** What of the rules is open as well on the way in. Never more than requests would find open. */
   narrowRules(rules: ResolvedRules, namespace: string): ResolvedRules;

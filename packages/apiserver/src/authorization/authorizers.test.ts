@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { alwaysAllowPaths } from "./always-allow-paths.ts";
 import { type AuthorizationAttributes, unionAuthorizer, unionRuleResolver } from "./authorizer.ts";
-import { mastersAuthorizer } from "./masters-authorizer.ts";
+import { alwaysAllowPaths, mastersAuthorizer } from "./builtin-authorizers.ts";
 
 const request = (more: Partial<AuthorizationAttributes>): AuthorizationAttributes => ({
   user: { name: "alice", groups: [] },

@@ -1,5 +1,5 @@
-// Requests that last, each with the decisions that let it begin. Those are made again whenever what they follow from has changed, in
-// slices of a few milliseconds; a request ends once one of them says no.
+// Long-running requests with the decisions that allowed them. If their facts change, the decisions are made again, in slices of a few milliseconds; a
+// request ends once a decision denies it.
 
 import { type ApiError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";

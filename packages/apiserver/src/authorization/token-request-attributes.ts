@@ -1,4 +1,4 @@
-// What an authorizer is asked about the token of a ServiceAccount by those who give it away in another way than the request for it.
+// The attributes of a TokenRequest, for components that issue ServiceAccount tokens in another way.
 
 import type { AuthorizationAttributes } from "./authorizer.ts";
 

@@ -8,10 +8,12 @@ import { customResourceDefinitions as noCustomResourceDefinitions } from "./apie
 import { selfSubjectReviews } from "./authentication/self-subject-reviews.ts";
 import type { TokenRequestOptions } from "./authentication/token-requests.ts";
 import { tokenReviews } from "./authentication/token-reviews.ts";
-import { localSubjectAccessReviews } from "./authorization/local-subject-access-reviews.ts";
-import { selfSubjectAccessReviews } from "./authorization/self-subject-access-reviews.ts";
 import { selfSubjectRulesReviews } from "./authorization/self-subject-rules-reviews.ts";
-import { subjectAccessReviews } from "./authorization/subject-access-reviews.ts";
+import {
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  subjectAccessReviews,
+} from "./authorization/subject-access-reviews.ts";
 import { certificateSigningRequests } from "./certificates/certificate-signing-requests.ts";
 import { leases } from "./coordination/leases.ts";
 import { configMaps } from "./core/config-maps.ts";
@@ -21,11 +23,9 @@ import { secrets } from "./core/secrets.ts";
 import { serviceAccounts } from "./core/service-accounts.ts";
 import { services } from "./core/services.ts";
 import { newEvents } from "./events/new-events.ts";
-import { clusterRoleBindings } from "./rbac/cluster-role-bindings.ts";
-import { clusterRoles } from "./rbac/cluster-roles.ts";
 import { createEscalationCheck } from "./rbac/escalation-check.ts";
-import { roleBindings } from "./rbac/role-bindings.ts";
-import { roles } from "./rbac/roles.ts";
+import { clusterRoleBindings, roleBindings } from "./rbac/role-bindings.ts";
+import { clusterRoles, roles } from "./rbac/roles.ts";
 
 export type BuiltinDeps = {
   readonly authorizer: Authorizer;

@@ -1,9 +1,9 @@
-// A review as it goes back to who asked: the question with the answer in its status.
+// The response to a review: the request with a status.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 
-/** The time of creation is null, as upstream prints it for what is never stored. */
+/** creationTimestamp is null, as upstream prints it for objects that are not stored. */
 export const reviewResponse = (
   { apiVersion, kind, metadata, ...rest }: KubeObject,
   status: JsonObject,

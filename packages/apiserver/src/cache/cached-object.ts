@@ -1,4 +1,4 @@
-// An object as the server keeps it: its encoded bytes, ready to be sent, parsed only when somebody has to look inside.
+// An object as encoded bytes, ready to be sent, and parsed only on demand.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -31,7 +31,7 @@ const labelsOf = (metadata: JsonValue | undefined): Labels =>
 /** Looking for depth costs as much as parsing. */
 const TRUSTED = { maxDepth: Number.POSITIVE_INFINITY };
 
-/** The stored value of an object. `sealed` is kept beside it and never served. */
+/** The stored value of an object. `sealed` is stored beside it and never served. */
 export function encodeStoredValue(object: KubeObject, sealed?: JsonObject): Uint8Array {
   const { apiVersion, kind, metadata, ...rest } = object;
   const { resourceVersion: _, ...meta } = metadata;
@@ -49,11 +49,11 @@ export class CachedObject {
   #memory: Buffer;
   #start: number;
   #end: number;
-  /** What is sealed lies in the memory of this one, behind the newline that follows its JSON. */
+  /** The sealed part is in this buffer, after the newline that follows the JSON. */
   readonly #stored: CachedObject;
-  /** Where what is sealed ends, or else the JSON. */
+  /** End of the sealed part, or of the JSON. */
   #storedEnd: number;
-  /** How long what is before the first member of `metadata` is, once somebody has looked. */
+  /** Length of the part before the first member of `metadata`, computed on demand. */
   #head: number | undefined;
   #labels: Labels | undefined;
   /** What `decode` gives, where whoever made this had it at hand: of answers, never of what memory keeps. */
@@ -108,7 +108,7 @@ export class CachedObject {
     return new CachedObject(key, revision, memory, start, newline < 0 ? storedEnd : start + newline, storedEnd);
   }
 
-  /** In which what was stored lies, alone or with others. */
+  /** The buffer of the stored value, shared or its own. */
   get memory(): Buffer {
     return this.#memory;
   }
@@ -226,7 +226,7 @@ export class CachedObject {
     return undefined;
   }
 
-  /** Whether what is sealed has these bytes somewhere: for what few of very many objects have, without parsing any. */
+  /** Whether the sealed part contains these bytes, without parsing: for markers that few of very many objects have. */
   hasSealed(bytes: Buffer): boolean {
     const { start, end } = this.#sealed;
     return start < end && this.#stored.#memory.subarray(start, end).includes(bytes);

@@ -1,14 +1,13 @@
-// The watch cache: one watch on a whole store keeps every object in memory and feeds the views.
+// The watch cache: one watch of the whole store keeps every object in memory and feeds the views.
 // Source of the idea: k8s.io/apiserver/pkg/storage/cacher/cacher.go
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Scheduler } from "../runtime/clock.ts";
 import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/storage.ts";
-import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
+import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
-import { RevisionWaiters } from "./revision-waiters.ts";
 import { type ViewDeps, ViewState } from "./view-state.ts";
 import type { CacheView, WatchCache } from "./watch-cache.ts";
 
@@ -31,7 +30,7 @@ const ENTRIES_PER_TURN = 500;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 
-/** Begins to load at once; `ready()` tells when that is done. Closing the cache leaves the store open. */
+/** Starts to load immediately; `ready()` resolves when that is done. Closing the cache leaves the store open. */
 export function createWatchCache(options: WatchCacheOptions): WatchCache {
   const cache = new StoreWatchCache(options);
   void cache.run();
@@ -72,7 +71,7 @@ class StoreWatchCache implements WatchCache {
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
     });
-    // Closing before the first load is no unhandled rejection where nobody waits for it.
+    // Closing before the first load must not become an unhandled rejection.
     this.#ready.catch(() => {});
   }
 
@@ -133,7 +132,7 @@ class StoreWatchCache implements WatchCache {
     for (const view of this.#views.values()) view.fail(closedError());
   }
 
-  /** Loads what is not known, then watches; after a failure again, later. */
+  /** Loads the missing part, then watches; retries after failures. */
   async run(): Promise<void> {
     try {
       // Another history, such as that of a backup.
@@ -214,7 +213,7 @@ class StoreWatchCache implements WatchCache {
       const next = more
         ? this.#storage.list(this.#prefix, { limit: PAGE_SIZE, startAfter, revision, remaining: "any", signal })
         : undefined;
-      // Awaited below; until then a rejection is nobody's yet.
+      // Awaited below; until then a rejection must not be unhandled.
       next?.catch(() => {});
       for (let start = 0; start < page.entries.length; start += ENTRIES_PER_TURN) {
         this.#add(contents, page.entries.slice(start, start + ENTRIES_PER_TURN));
@@ -268,4 +267,48 @@ function viewPrefixOf(key: string): string | undefined {
 
 function closedError(): StorageUnavailableError {
   return new StorageUnavailableError("the watch cache is closed");
+}
+
+// Those who wait until the watch cache has come as far as some revision.
+
+type Waiter = { readonly revision: Revision; readonly settle: (error?: unknown) => void };
+
+class RevisionWaiters {
+  readonly #scheduler: Scheduler;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  /** Rejects with FutureRevisionError after `timeoutMs`; `current` tells where things stand then. */
+  wait(revision: Revision, timeoutMs: number, current: () => Revision, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const abort = () => waiter.settle(signal?.reason);
+      const timer = this.#scheduler.schedule(timeoutMs, () => {
+        waiter.settle(new FutureRevisionError(revision, current()));
+      });
+      const waiter: Waiter = {
+        revision,
+        settle: (error) => {
+          this.#waiters.delete(waiter);
+          timer[Symbol.dispose]();
+          signal?.removeEventListener("abort", abort);
+          if (error === undefined) resolve();
+          else reject(error);
+        },
+      };
+      this.#waiters.add(waiter);
+      signal?.addEventListener("abort", abort);
+    });
+  }
+
+  /** Everything up to `revision` is visible. */
+  reached(revision: Revision): void {
+    for (const waiter of this.#waiters) if (waiter.revision <= revision) waiter.settle();
+  }
+
+  failAll(error: Error): void {
+    for (const waiter of this.#waiters) waiter.settle(error);
+  }
 }

@@ -1,4 +1,4 @@
-// The recent events of one view, so many and so many bytes and no more: what is older comes from the store.
+// The recent events of one view, limited in number and bytes. Older ones come from the store.
 
 import type { Revision } from "../storage/storage.ts";
 import type { CacheEvent } from "./watch-cache.ts";

@@ -1,5 +1,5 @@
-// Tells for how long what the cache shows may be relied upon where others write to the same store: what they have changed, or
-// revoked, is unknown here from the moment that the store is out of reach.
+// For how long the cache can be trusted if other servers write to the same store: without a connection to the store, this server does not learn of
+// their changes and revocations.
 
 import type { HealthCheck } from "../health/health-check.ts";
 import type { Runtime } from "../runtime/clock.ts";
@@ -58,7 +58,7 @@ export type FollowedFreshness = Freshness &
     readonly confirmed: Promise<void>;
   };
 
-/** Asks the store once a second what is the newest, until it is disposed; not fresh before the first answer. */
+/** Asks the store for its revision once a second, until it is disposed; not fresh before the first answer. */
 export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
   const { cache, runtime, boundMs = FRESHNESS_BOUND_MS } = deps;
   const { clock, scheduler } = runtime;
@@ -73,7 +73,7 @@ export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
     settleConfirmed = resolve;
   });
 
-  // By the time that passes: a process that was stopped finds out before it believes anything, and nobody can set that clock.
+  // By elapsed time: a process that was suspended notices it first, and setting the clock has no effect.
   const isFresh = (): boolean => clock.elapsed() - confirmedAt <= boundMs;
 
   const tellWhenStale = (): void => {
@@ -94,7 +94,7 @@ export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
     tellWhenStale();
     settleConfirmed();
   };
-  // A question that nobody answers does not keep the next one from being asked.
+  // A question without an answer does not delay the next one.
   const ask = (): void => {
     // A store that is out of reach shows by what is not confirmed.
     confirm().catch(() => undefined);

@@ -1,4 +1,4 @@
-// Finds the objects of a view by the value of a label, so that a list by label does not look at all of them.
+// Finds the objects of a view by the value of a label, so that a list by label does not scan all objects.
 
 import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { CachedObject } from "./cached-object.ts";

@@ -1,4 +1,4 @@
-// Where the objects of one view lie: many share a piece of memory, and those that are left alone in a large one are moved together.
+// The memory of the objects of one view: many objects share a buffer, and the last objects in a large buffer are moved together.
 
 import type { StoredEntry } from "../storage/storage.ts";
 import { CachedObject } from "./cached-object.ts";
@@ -8,7 +8,7 @@ const MIN_PIECE_BYTES = 4 << 10;
 const MAX_PIECE_BYTES = 256 << 10;
 /** Pieces are so much smaller than all objects of the view together. */
 const PIECES = 8;
-/** Of a piece one object takes at most this share; what is larger lies by itself. */
+/** The largest share of a buffer for one object; larger objects have a buffer of their own. */
 const MAX_SHARE = 8;
 /** So many bytes may be held for nothing in any view. */
 const SPARE_BYTES = 64 << 10;
@@ -29,7 +29,7 @@ export class ObjectMemory {
   #presentBytes = 0;
   #heldBytes = 0;
 
-  /** Of all memory that any present object of the view lies in. */
+  /** All buffers that contain a present object of the view. */
   get heldBytes(): number {
     return this.#heldBytes;
   }

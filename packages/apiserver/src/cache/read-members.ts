@@ -1,4 +1,4 @@
-// Reads some members of a stored JSON object and steps over the others: for what is read of very many objects.
+// Reads selected members of a stored JSON object and skips the others, for reads of very many objects.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -191,7 +191,7 @@ function endOfScalar(text: string, start: number): number {
   return text.length;
 }
 
-/** Whether every byte is a character by itself, and stands for itself. */
+/** Whether every byte is an unescaped ASCII character. */
 function isPlainText(text: string, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const code = text.charCodeAt(at);

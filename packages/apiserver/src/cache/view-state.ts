@@ -1,4 +1,4 @@
-// One view of the watch cache: its objects in order, its recent events, its subscriptions.
+// One view of the watch cache: objects in order, recent events, and subscriptions.
 
 import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { Revision, Storage, StorageEvent } from "../storage/storage.ts";
@@ -8,8 +8,7 @@ import { CachedObject } from "./cached-object.ts";
 import { EventRing } from "./event-ring.ts";
 import { LabelIndex, type LabelledObjects } from "./label-index.ts";
 import { ObjectMemory } from "./object-memory.ts";
-import { Subscription } from "./subscription.ts";
-import { SubscriptionSet } from "./subscription-set.ts";
+import { Subscription, SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
 
 export type ViewDeps = {
@@ -30,7 +29,7 @@ export class ViewState implements CacheView {
   /** Created with the first request for a label: most views are small, or get none. */
   #labels: LabelIndex | undefined;
   readonly #memory = new ObjectMemory();
-  /** Up to this key what is present has been packed. */
+  /** Objects up to this key have been packed. */
   #packedTo = "";
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
@@ -88,7 +87,7 @@ export class ViewState implements CacheView {
     };
   }
 
-  /** Takes a change over. `dispatch` tells it, once the whole commit has been applied. */
+  /** Applies a change. `dispatch` reports it, after the whole commit has been applied. */
   apply(event: StorageEvent): void {
     const applied = event.type === "put" ? this.#put(event) : this.#delete(event);
     if (applied === undefined) return;
@@ -123,7 +122,7 @@ export class ViewState implements CacheView {
     this.#subscriptions.failAll(error);
   }
 
-  /** Ends a view that nobody needs: false where it holds something, or somebody follows it. */
+  /** Removes an unused view: false if it contains objects, or has subscriptions. */
   retire(): boolean {
     this.#isRetired ||= this.#objects.size === 0 && this.#subscriptions.isEmpty;
     return this.#isRetired;
@@ -149,7 +148,7 @@ export class ViewState implements CacheView {
     return previous && { type: "delete", object: previous.atRevision(revision), previous };
   }
 
-  /** A little with each change, so that nobody waits for it. */
+  /** A little with each change, so that no request waits for it. */
   #pack(): void {
     const next = this.#objects.list("", { startAfter: this.#packedTo, limit: PACKED_AT_ONCE });
     this.#memory.pack(next);

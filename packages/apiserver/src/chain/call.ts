@@ -1,7 +1,6 @@
-// One request on its way through the chain: made once, when it comes in. Filters write into it what they find out; handlers read it.
+// The state of one request in the handler chain. Filters write their results into it; handlers read them.
 
-import type { AuditContext } from "../audit/audit-context.ts";
-import type { AuditRecorder } from "../audit/audit-recorder.ts";
+import type { AuditContext, AuditRecorder } from "../audit/audit-recorder.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
 import type { LongRunningRequest } from "../authorization/long-running-requests.ts";

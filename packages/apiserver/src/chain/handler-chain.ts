@@ -1,4 +1,4 @@
-// What every request passes through, in one table.
+// The filters of every request, in one table.
 // Source: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain)
 
 import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
@@ -25,10 +25,9 @@ import { Call, type CallHandler, type Filter, type ServedInfo, through } from ".
 import { createAuditIds, withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
-import { withErrors } from "./with-errors.ts";
+import { withErrors, withPanicRecovery } from "./with-errors.ts";
 import { type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
-import { withPanicRecovery } from "./with-panic-recovery.ts";
 import { type RateLimits, withCredentialRateLimit, withSourceRateLimit } from "./with-rate-limit.ts";
 import { withRequestLog, withRequestMetrics } from "./with-request-metrics.ts";
 import { withLongRunning, withRequestDeadline } from "./with-time-limits.ts";
@@ -43,7 +42,7 @@ export type HandlerChainDeps = {
   readonly authorizer: Authorizer;
   /** What is asked about requests whose paths alone do not tell. Default: what they ask for, of `authorizer`. */
   readonly questionOf?: QuestionOf;
-  /** Gives refusals of authorization and of what is behind it another form, where clients need one. Default: none. */
+  /** Converts errors of authorization and of later handlers, where clients need another form. Default: none. */
   readonly withRefusals?: Filter;
   /** Runs before all others, and sees the response after them. Default: nothing does. */
   readonly outermost?: Filter;

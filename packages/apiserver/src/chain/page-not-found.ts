@@ -1,4 +1,4 @@
-// The answer to paths that nothing is behind.
+// The response for unknown paths.
 
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
 

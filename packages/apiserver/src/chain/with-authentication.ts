@@ -1,4 +1,4 @@
-// Finds out who makes the request.
+// Authenticates the request.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authentication.go
 
 import { isApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";

@@ -1,4 +1,4 @@
-// Lets through what the caller may do, and nothing else.
+// Authorizes the request.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go
 
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";

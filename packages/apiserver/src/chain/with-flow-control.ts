@@ -1,4 +1,4 @@
-// Lets requests be worked on as their callers' shares allow. Slow senders and readers do not hold a place meanwhile.
+// Limits concurrency by fair shares of users. Slow senders and readers do not hold a place.
 // Source: k8s.io/apiserver/pkg/server/filters/{maxinflight,priority-and-fairness}.go
 
 import { Readable } from "node:stream";

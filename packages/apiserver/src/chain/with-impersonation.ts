@@ -1,4 +1,4 @@
-// Impersonation, if the caller is allowed to.
+// Impersonates a user, if the caller is allowed to.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/impersonation.go
 
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
@@ -12,8 +12,8 @@ import {
   type UserInfo,
 } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, Authorizer } from "../authorization/authorizer.ts";
+import { isMaster } from "../authorization/builtin-authorizers.ts";
 import { authorizeWhileOpen, type LongRunningRequest } from "../authorization/long-running-requests.ts";
-import { isMaster } from "../authorization/masters-authorizer.ts";
 import { forbiddenErrorFor, type RequestContext } from "../context/request-context.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";

@@ -10,7 +10,7 @@ export type RateLimits = { readonly perSource?: RateLimiter; readonly perCredent
 /** A server under load must not be taken for one that is ill. */
 const HEALTH_PATH = /^\/(healthz|livez|readyz)(\/|$)/;
 
-/** Guesses cost their sender, never the owner of what is guessed: the peer's address counts, no header does. */
+/** Failed guesses count for their sender, never for the owner of the guessed key: by peer address, and not by a header. */
 export const withSourceRateLimit = ({ rateLimits: { perSource } }: { readonly rateLimits: RateLimits }): Filter =>
   perSource === undefined ? {} : limited(perSource, ({ request }) => sourceOf(request.remoteAddress));
 

@@ -1,4 +1,4 @@
-// Counts requests and how long they took.
+// Counts requests and measures their duration.
 // Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 
 import type { Logger } from "../logging/logger.ts";

@@ -1,5 +1,5 @@
-// How long a request may take: one that does not last has a deadline, and one that lasts ends when it must not go on, since its credential was
-// revoked, a right was lost, or the server stops.
+// Deadlines: requests that are not long-running have one. Long-running requests end if their credential is revoked, if they are no longer authorized,
+// or at shutdown.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go
 
 import {

@@ -1,4 +1,4 @@
-// Puts each request into a span, which belongs to the trace of its caller.
+// Starts a span for each request, in the trace of its caller.
 // Source of the names: https://opentelemetry.io/docs/specs/semconv/http/http-spans/
 
 import { textBefore } from "@postern/apimachinery/text/without-trailing";
@@ -49,7 +49,7 @@ function parentOf(request: ApiRequest, redact: Redact): TraceHeaders {
   return tracestate !== "" && isSafe(tracestate) ? { traceparent, tracestate } : { traceparent };
 }
 
-/** Without the query, which may contain secrets, and without the user, who is in the audit log. */
+/** Without the query, which may contain secrets, and without the user: the audit log has it. */
 const attributesOf = ({ request, audit }: Call, redact: Redact): SpanAttributes => ({
   "http.request.method": request.method,
   "url.scheme": "https",

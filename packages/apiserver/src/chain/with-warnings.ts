@@ -1,4 +1,4 @@
-// Sends what was recorded as noteworthy about a request, with successes and refusals alike, within the bounds of Kubernetes.
+// Adds the warnings of a request to its response, within the limits of Kubernetes.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, k8s.io/apimachinery/pkg/util/net/http.go (NewWarningHeader)
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";

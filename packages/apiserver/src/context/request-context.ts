@@ -1,9 +1,9 @@
-// What the handlers behind the chain of filters get to know of a request, and what they answer with.
+// The request as handlers see it, and the type of handlers.
 
 import { type ApiError, forbiddenPathError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import type { AuditContext } from "../audit/audit-context.ts";
+import type { AuditContext } from "../audit/audit-recorder.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, OuterAuthorizer } from "../authorization/authorizer.ts";
@@ -46,7 +46,7 @@ export type ContextParts = {
 export class RequestContext {
   readonly request: ApiRequest;
   readonly info: RequestInfo;
-  /** Anonymous until authentication has run. After impersonation this is who is impersonated. */
+  /** Anonymous until authentication. After impersonation, the impersonated user. */
   readonly user: UserInfo;
   /** The authenticated user, regardless of impersonation. */
   readonly caller: UserInfo;

@@ -1,4 +1,4 @@
-// The context of work that the server does on its own account: controllers, first start, and what follows from a request.
+// The request context of the server's own work: controllers, first start, and side effects of requests.
 
 import { Readable } from "node:stream";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "../authentication/user-info.ts";

@@ -1,4 +1,4 @@
-// What controllers do with single objects, on the server's own account. All of these reject with ApiErrors.
+// Reads and writes of single objects by controllers. All of these reject with ApiErrors.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -1,4 +1,4 @@
-// What controllers need of the server they run in.
+// The dependencies of controllers.
 
 import type { RequestContext } from "../context/request-context.ts";
 import { createSystemContext } from "../context/system-context.ts";

@@ -1,4 +1,4 @@
-// Deletes Events some time after they were last written: they tell what is going on, and are no history.
+// Deletes Events after a TTL since their last update.
 // Source: k8s.io/kubernetes/pkg/registry/core/event/storage/storage.go (TTLFunc), kube-apiserver --event-ttl
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

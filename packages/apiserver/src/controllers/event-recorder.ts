@@ -1,5 +1,4 @@
-// Writes what happens to objects as v1 Events, without ever making anybody wait for it or fail, and without ever filling the store: of what
-// happens very often, one Event says how often. See docs/adr/0051.
+// Records v1 Events without blocking, failing or filling the store: repeated events are counted in one object. See docs/adr/0051.
 // Source: k8s.io/client-go/tools/record/event.go, events_cache.go
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -32,7 +31,7 @@ export type EventRecorderDeps = {
   readonly runtime: Pick<Runtime, "clock" | "random" | "scheduler">;
   /** The installed `events`; undefined where there are none. */
   readonly events: () => ControlledResource | undefined;
-  /** Who tells of it, such as `postern`. */
+  /** The reporting component, such as `postern`. */
   readonly component: string;
   readonly onError: ControllerPort["onError"];
   /** Nothing more is written once it is aborted. */
@@ -47,7 +46,7 @@ const MAX_WAITING = 1_000;
 /** Of one sort (kind, namespace, type, reason) so many objects have an Event each, and one more after each REFILL_MS: 200 in an hour. */
 export const SINGLE_EVENTS = 100;
 const REFILL_MS = 36_000;
-/** How often the Event that stands for all others of its sort is written. */
+/** How often the Event that represents all similar ones is written. */
 export const COMBINED_EVERY_MS = 10_000;
 /** Sorts that are remembered before those with nothing to remember are forgotten. */
 const MAX_SORTS = 1_000;
@@ -86,7 +85,7 @@ class EventSort {
   #refilledAt: number;
   /** Not written yet. */
   #pending = 0;
-  /** What stands for all that had no Event of their own. */
+  /** The Event that represents all those without an object of their own. */
   #combined: { readonly object: KubeObject; count: number } | undefined;
   #isPlanned = false;
 
@@ -146,7 +145,7 @@ class EventSort {
       try {
         return await updateControlled(this.#deps, resource, known.object, { transform }, signal);
       } catch (error) {
-        // Its time was over, or somebody has deleted it.
+        // It has expired, or has been deleted.
         if (!isApiError(error, "NotFound")) throw error;
       }
     }

@@ -1,15 +1,13 @@
-// Says of every Job of a cluster without nodes that it is complete, where its owner wants that: charts wait for the Jobs of their hooks.
-// What a Job would have done is not done, which its condition says.
+// Marks Jobs of a cluster without nodes as complete, if the owner of the cluster wants that: charts wait for the Jobs of their hooks. The condition
+// says that the Job did not run.
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Job } from "../builtin/workloads/batch.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import { ignoringConflicts, updateControlled } from "./controlled-objects.ts";
 import type { Controller, ControllerPort } from "./controller-port.ts";
-import { followKeys } from "./follow-keys.ts";
-import { createQueueController } from "./queue-controller.ts";
+import { createQueueController, followKeys } from "./queue-controller.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 const MESSAGE = "no pod has run: this virtual cluster has no nodes, and completes Jobs immediately";

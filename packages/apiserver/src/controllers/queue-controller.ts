@@ -1,6 +1,8 @@
-// A controller that is a queue of work and what brings keys to it.
+// A controller made of a work queue and of the sources of its keys.
 
-import type { Controller } from "./controller-port.ts";
+import { followView } from "../cache/follow-view.ts";
+import type { Scheduler } from "../runtime/clock.ts";
+import type { ControlledResource, Controller } from "./controller-port.ts";
 import type { WorkQueue } from "./work-queue.ts";
 
 /** Idle when the queue is. Disposing ends what feeds it first, in this order, and then the queue. */
@@ -14,3 +16,21 @@ export const createQueueController = (
     queue[Symbol.dispose]();
   },
 });
+
+// Reports the keys of a resource's objects to a controller.
+
+/** Calls back with the key of every object that is there, comes, changes or goes, until it is disposed. */
+export function followKeys(
+  { view, keys }: Pick<ControlledResource, "view" | "keys">,
+  scheduler: Scheduler,
+  onKey: (key: string) => void,
+): Disposable {
+  const tell = ({ key }: { readonly key: string }): void => onKey(key);
+  return followView({ view, prefix: keys.prefix }, scheduler, {
+    replace(objects) {
+      for (const object of objects) tell(object);
+    },
+    put: tell,
+    delete: tell,
+  });
+}

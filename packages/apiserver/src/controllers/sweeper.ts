@@ -1,4 +1,4 @@
-// A controller that looks through all there is from time to time, and deletes what is over.
+// A controller that periodically checks all objects and deletes expired ones.
 
 import { inSlices } from "../runtime/in-slices.ts";
 import { ignoringConflicts } from "./controlled-objects.ts";

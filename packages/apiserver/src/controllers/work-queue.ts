@@ -1,4 +1,4 @@
-// Keys to be worked on: each once at a time, and again after a growing delay when the work failed.
+// A work queue: each key is processed once at a time, and retried with backoff after errors.
 // Source: k8s.io/client-go/util/workqueue/{queue,default_rate_limiters}.go
 
 import type { QueueMetrics, WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
@@ -26,7 +26,7 @@ export type WorkQueueOptions = {
   readonly maxDelayMs?: number;
 };
 
-/** Writers that undo each other's work would take turns for ever: so often in a second a key is worked on, and not more. */
+/** The maximum rate for one key: controllers that undo each other's writes would otherwise loop at full speed. */
 const RUNS_PER_SECOND = 100;
 /** For so long a queue works before everything else has its turn. */
 const TURN_MS = 20;

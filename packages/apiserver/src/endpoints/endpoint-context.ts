@@ -1,4 +1,4 @@
-// What the endpoint handlers share, and the shape of a handler of one verb.
+// Dependencies of the endpoint handlers, and the type of a verb handler.
 
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { RequestContext } from "../context/request-context.ts";

@@ -1,10 +1,9 @@
-// Routes the paths that every server has outside its API: health, version and metrics.
+// Serves health, version and metrics.
 
 import type { RequestContext } from "../context/request-context.ts";
 import { createHealthHandler, type HealthChecks } from "../health/health-handler.ts";
 import type { Logger } from "../logging/logger.ts";
-import { createMetricsHandler } from "../metrics/metrics-handler.ts";
-import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import { createMetricsHandler, type ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import { createVersionHandler, type VersionInfo } from "../version/version-info.ts";

@@ -1,4 +1,4 @@
-// Finds the resource that a request names and the handler of its verb.
+// Finds the resource of a request, and the handler of its verb.
 // Source: k8s.io/apiserver/pkg/endpoints/installer.go
 
 import {

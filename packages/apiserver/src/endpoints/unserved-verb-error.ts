@@ -1,4 +1,4 @@
-// What is answered where a resource, or one of its subresources, does not serve a verb.
+// The error for verbs that a resource or subresource does not serve.
 // Source: k8s.io/apiserver/pkg/endpoints/installer.go, k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
 
 import { type ApiError, methodNotAllowedError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";

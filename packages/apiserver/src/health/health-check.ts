@@ -1,4 +1,4 @@
-// One named question about the server's health.
+// A named health check.
 // Source: k8s.io/apiserver/pkg/server/healthz/healthz.go
 
 export type HealthCheck = {

@@ -1,4 +1,4 @@
-// Answers `/healthz`, `/livez` and `/readyz`, and their single checks.
+// Serves `/healthz`, `/livez` and `/readyz`, and single checks.
 // Source: k8s.io/apiserver/pkg/server/healthz/healthz.go
 
 import { quoteGo } from "@postern/apimachinery/text/go-quote";

@@ -1,6 +1,5 @@
-// Who gets how much of the server at once. Every request in progress holds a place. Places are shared fairly between users, and revocations and
-// administrators have reserved places. Source: the idea of k8s.io/apiserver/pkg/util/flowcontrol (priority levels, fair queues), with max-min shares
-// instead of shuffle sharding
+// Fair sharing of concurrency. Every request in progress holds a place. Places are shared fairly between users, and revocations and administrators
+// have reserved places.
 
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { createTurn, type Turn } from "./turn.ts";
@@ -14,7 +13,7 @@ export const LANES: readonly Lane[] = ["readOnly", "mutating", "urgent"];
 
 /** Whose place it is. */
 export type Claimant = {
-  /** The user who proved to be there, not one who is impersonated; for requests without a credential their source. */
+  /** The authenticated user, and not the impersonated one; for requests without a credential their source address. */
   readonly user: string;
   readonly key: string;
   /** Without a credential. Strangers have every second place that becomes free between them, from however many addresses they come. */

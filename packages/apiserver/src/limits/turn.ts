@@ -1,5 +1,4 @@
-// How long the event loop has been at work on requests in this turn. Everything that begins or goes on with requests looks at the same turn:
-// with one for each of them, what one has waited for is late again for the next.
+// How long the event loop has worked on requests in this turn. All parts of the server share one turn, so that waiting is not counted twice.
 
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { Awaitable } from "../runtime/awaitable.ts";

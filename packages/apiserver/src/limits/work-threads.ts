@@ -1,5 +1,4 @@
-// Work that takes long in one piece, and needs nothing but what it is given, is done in threads beside the one that serves everybody: one thing
-// at a time in each, those of each client after the other.
+// Worker threads for long computations on their own inputs: one task at a time in each thread, and the tasks of one client one after another.
 
 import { Worker } from "node:worker_threads";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";

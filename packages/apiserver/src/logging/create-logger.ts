@@ -1,4 +1,4 @@
-// Writes the log as JSON lines, and of each line only the fields that are known to hold no secret.
+// Writes the log as JSON lines, with an allowlist of fields that contain no secrets.
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { type DestinationStream, pino, stdTimeFunctions } from "pino";

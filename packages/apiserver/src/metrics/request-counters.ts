@@ -1,8 +1,8 @@
-// Counts requests. Finished ones are looked up by one text key, since this runs for every request.
+// Request counters. Finished requests are looked up by one string key, because this runs for every request.
 
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { RefusalReason } from "../limits/fair-shares.ts";
-import { queryBoolean } from "../request/query-value.ts";
+import { queryBoolean } from "../request/query-options.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import { type HistogramSeries, SeriesHistogram } from "./series.ts";

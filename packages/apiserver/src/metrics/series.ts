@@ -1,4 +1,4 @@
-// A histogram whose series are looked up once and then only count: prom-client hashes every label at each observation.
+// Histograms and counters whose series are looked up once: prom-client hashes all labels at each observation.
 
 import { Counter, type CounterConfiguration, Histogram, type HistogramConfiguration } from "prom-client";
 
@@ -76,7 +76,7 @@ class Series implements HistogramSeries {
   }
 }
 
-// A counter that counts in plain numbers and tells prom-client when somebody reads: it hashes every label at each step.
+// A counter of plain numbers that prom-client reads on a scrape: it hashes every label at each increment.
 
 export type CounterSeries = { inc(count?: number): void };
 

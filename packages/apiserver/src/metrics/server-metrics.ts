@@ -1,9 +1,10 @@
-// What the server counts about itself, under kube-apiserver's names, in a registry of its own.
+// The metrics of the server, with the names of kube-apiserver, in a registry of its own.
 // Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, k8s.io/apiserver/pkg/audit/metrics.go
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { type FairShares, LANES } from "../limits/fair-shares.ts";
+import { type ApiResponse, textResponse } from "../transport/api-response.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { type CounterSeries, createSeriesCounter, SeriesHistogram } from "./series.ts";
 import { createStallWatch, type StallWatch } from "./stall-watch.ts";
@@ -241,3 +242,8 @@ function perLabel<L extends string, T>(make: (label: L) => T): (label: L) => T {
     return value;
   };
 }
+
+// Answers `/metrics`.
+
+export const createMetricsHandler = (registry: Registry) => async (): Promise<ApiResponse> =>
+  textResponse(200, await registry.metrics(), { "content-type": registry.contentType });

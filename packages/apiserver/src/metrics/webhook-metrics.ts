@@ -1,5 +1,5 @@
-// What is counted of the calls of admission webhooks, under the names of kube-apiserver. Without the label `name`: tenants choose the names of their
-// webhooks, and as many as they like.
+// Metrics of admission webhook calls, with the names of kube-apiserver, but without the label `name`: tenants choose the names and number of their
+// webhooks.
 // Source: k8s.io/apiserver/pkg/admission/metrics/metrics.go
 
 import { Counter, Histogram, type Registry } from "prom-client";

@@ -1,4 +1,4 @@
-// What work queues count about themselves, under the names that they have in Kubernetes.
+// Metrics of work queues, with the names of Kubernetes.
 // Source: k8s.io/component-base/metrics/prometheus/workqueue/metrics.go, k8s.io/client-go/util/workqueue/metrics.go
 
 import { Counter, Gauge, type Registry } from "prom-client";
@@ -22,7 +22,7 @@ export type QueueMetrics = Disposable & {
 };
 
 export type WorkQueueMetrics = {
-  /** `state` is asked whenever somebody reads, until what is returned is disposed. Queues of one name are counted together. */
+  /** `state` is called on each scrape, until the result is disposed. Queues with the same name are counted together. */
   follow(name: string, state: () => WorkQueueState): QueueMetrics;
 };
 

@@ -1,4 +1,4 @@
-// The expressions of a policy, compiled, and what is wrong with them.
+// The compiled expressions of a policy, and their compile errors.
 // Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/admission/plugin/cel/compile.go
 
 import type { Steps } from "@postern/apimachinery/steps/steps";

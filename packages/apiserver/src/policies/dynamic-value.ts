@@ -1,4 +1,4 @@
-// Values of objects whose schema an expression does not know.
+// CEL values of objects whose schema an expression does not know.
 // Source: github.com/google/cel-go/common/types (NativeToValue)
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

@@ -1,5 +1,4 @@
-// Evaluates the expressions of policies and webhooks for one request: those of one tenant, on the thread that serves everybody, for as long as
-// nobody notices, and beside it from then on.
+// Evaluates expressions of policies and webhooks for one request: on the main thread within a small budget, and in a worker thread beyond it.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -1,4 +1,4 @@
-// Evaluates an expression in a thread that serves nobody else meanwhile, from the texts that the thread is given.
+// Evaluates an expression in a worker thread, from the texts that the thread receives.
 
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { CelLimitError, createCelMeter } from "@postern/cel/cel-budget";

@@ -1,4 +1,4 @@
-// What the expressions of policies, and the match conditions of webhooks, see of a request.
+// The variables of expressions in policies and match conditions.
 // Source: k8s.io/apiserver/pkg/admission/plugin/cel/{activation,condition}.go
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";

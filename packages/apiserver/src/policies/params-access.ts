@@ -1,4 +1,4 @@
-// Who writes a policy or a binding must be able to read its parameters: otherwise the texts of refusals would read them out.
+// The writer of a policy or binding must be able to read its parameters: otherwise error messages would reveal them.
 // Source: k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy{,binding}/authz.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

@@ -1,4 +1,4 @@
-// Holds requests to the ValidatingAdmissionPolicies that are bound.
+// Enforces ValidatingAdmissionPolicies that have bindings.
 // Source: k8s.io/apiserver/pkg/admission/plugin/policy/validating/{dispatcher,validator}.go
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
@@ -7,16 +7,14 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
-import { forbiddenByAdmission } from "../admission/forbidden-by-admission.ts";
 import type { NamespaceLookup } from "../admission/namespace-lifecycle.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { systemUser } from "../context/system-context.ts";
-import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission-plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, forbiddenByAdmission } from "../registry/admission-plugin.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
-import { type SeenRequest, seenIn, versionMeant } from "./equivalent-versions.ts";
 import {
   COST_PER_REQUEST,
   createEvaluate,
@@ -25,6 +23,7 @@ import {
   type SourcedExpression,
 } from "./evaluate-expression.ts";
 import { createAccessAnswers } from "./expression-scope.ts";
+import { type SeenRequest, seenIn, versionMeant } from "./match-resources.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
 export type PolicyAdmissionDeps = {

@@ -1,7 +1,8 @@
-// The port for checks and changes that cut across resources, before a write is stored.
+// The port for admission: checks and changes before a write is stored.
 // Source: k8s.io/apiserver/pkg/admission/interfaces.go
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "../context/request-context.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -44,4 +45,13 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): Required<Ad
       for (const plugin of plugins) await plugin.validate?.(attributes);
     },
   };
+}
+
+// The 403 with which an admission plugin refuses.
+// Source: k8s.io/apiserver/pkg/admission/errors.go
+
+/** Named by the object, or by its prefix where the name is generated later. */
+export function forbiddenByAdmission({ resource, name, object }: AdmissionAttributes, why: string): ApiError {
+  const named = name !== "" ? name : (object?.metadata.name ?? object?.metadata.generateName ?? "Unknown!");
+  return forbiddenRequestError({ group: resource.group, resource: resource.plural }, named, why);
 }

@@ -1,5 +1,5 @@
-// Remembers who owned which fields after a write of the same shape: that follows from which fields there are, which of them changed, and who owned
-// them before, but not from their values. The field manager decides about every other write.
+// Caches the field ownership that results from a write, by the shape of the write: it depends on which fields exist, which have changed and who owned
+// them, and not on their values. The field manager handles all other writes.
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";

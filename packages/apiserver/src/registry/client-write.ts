@@ -1,4 +1,4 @@
-// A write of a client that is in the store, and is not answered yet.
+// A committed write of a client, before the response.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../cache/cached-object.ts";

@@ -1,4 +1,4 @@
-// What follows from a resource's schema alone, compiled once per process: API surfaces that serve the same kinds share it.
+// Everything that is derived from a resource's schema, compiled once per process and shared by API surfaces.
 
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";

@@ -1,4 +1,4 @@
-// One definition from which a resource's routes, discovery, OpenAPI, Table, patches, apply and watches follow.
+// The definition of a resource. Routes, discovery, OpenAPI, Table, patches, apply and watches are derived from it.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { GroupResource, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
@@ -34,7 +34,7 @@ export type PrinterColumn = {
 /** An action or a view below an object, such as `virtualclusterinstances/{name}/kubeconfig`. */
 export type Subresource = {
   readonly name: string;
-  /** The kind of what is sent and answered. */
+  /** The kind of request and response. */
   readonly kind: GroupVersionKind;
   readonly schema?: StructuralSchema;
   readonly description?: string;
@@ -77,7 +77,7 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly scale?: ScaleSubresource;
   readonly subresources?: readonly Subresource[];
   readonly columns?: readonly PrinterColumn[];
-  /** True when the name is among `columns`; else it stands in front of them. */
+  /** True if `columns` contain the name; otherwise it is added in front of them. */
   readonly hasOwnNameColumn?: boolean;
   /** Field selectors beside metadata.name and metadata.namespace, as simple JSONPaths (`.spec.user`). */
   readonly selectableFields?: readonly string[];

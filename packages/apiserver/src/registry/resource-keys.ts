@@ -1,4 +1,4 @@
-// Where the objects of one resource live in the store.
+// The storage keys of one resource.
 
 /** The core group has an empty name, which would make an empty path segment. */
 const CORE = "core";

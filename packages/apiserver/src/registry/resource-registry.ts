@@ -1,4 +1,4 @@
-// The resources that one API surface serves. They can be added and removed while it runs.
+// The resources of one API surface. They can be added and removed at runtime.
 
 import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";

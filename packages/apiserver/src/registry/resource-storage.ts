@@ -1,4 +1,4 @@
-// What the endpoint handlers need of a resource, regardless of its store.
+// What the endpoint handlers need from a resource, independent of its store.
 // Source: k8s.io/apiserver/pkg/registry/rest/rest.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -63,7 +63,7 @@ export type UpdateRequest = {
   readonly uid?: string;
   /** The object to store, computed from the current one; called again after a conflict. */
   transform(current: KubeObject): KubeObject | Promise<KubeObject>;
-  /** When the object is absent: makes the one to create (server-side apply, create-on-update). */
+  /** Creates the object if it does not exist (server-side apply, create-on-update). */
   createWhenAbsent?(): KubeObject | Promise<KubeObject>;
   /** True when an object that is too large with its managed fields is refused rather than stored without them. */
   readonly keepsManagedFields?: boolean;

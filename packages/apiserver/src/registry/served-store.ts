@@ -15,16 +15,14 @@ import type { ClientWrite } from "./client-write.ts";
 import { groupResourceOf } from "./resource-definition.ts";
 import type { ListPage, ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
 import { createObject } from "./store/create-object.ts";
-import { deleteCollection } from "./store/delete-collection.ts";
-import { deleteObject } from "./store/delete-object.ts";
+import { deleteCollection, deleteObject } from "./store/delete-object.ts";
 import { getObject } from "./store/get-object.ts";
 import { listObjects } from "./store/list-objects.ts";
 import { passedChange, passedNew } from "./store/only-valid.ts";
+import { uidPreconditionError } from "./store/preconditions.ts";
 import type { StoreContext } from "./store/store-context.ts";
-import { uidPreconditionError } from "./store/uid-precondition-error.ts";
 import { updateObject } from "./store/update-object.ts";
-import { watchObjects } from "./store/watch-objects.ts";
-import { narrowed, watchVisible } from "./store/watch-visible.ts";
+import { narrowed, watchObjects, watchVisible } from "./store/watch-objects.ts";
 
 export function createServedStore(generic: Required<ResourceStorage>, store: StoreContext): Required<ResourceStorage> {
   const { definition } = store;

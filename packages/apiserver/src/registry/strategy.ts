@@ -1,4 +1,4 @@
-// What a resource does of its own on the way into the store. Everything else is the generic registry's.
+// The hooks of a resource before an object is stored.
 // Source: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

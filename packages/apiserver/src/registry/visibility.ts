@@ -1,4 +1,4 @@
-// What each caller gets to see and touch of a resource, beyond what authorization says of its kind.
+// Which objects of a resource each caller sees, in addition to authorization.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../cache/cached-object.ts";

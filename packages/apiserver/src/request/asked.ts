@@ -6,8 +6,7 @@ import { parseFieldSelector } from "@postern/apimachinery/selectors/field-select
 import { SelectorError } from "@postern/apimachinery/selectors/label-requirement";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { ApiRequest } from "../transport/api-request.ts";
-import { listOptionsOf } from "./query-options.ts";
-import { queryBoolean } from "./query-value.ts";
+import { listOptionsOf, queryBoolean } from "./query-options.ts";
 import type { RequestInfo, Verb } from "./request-info.ts";
 
 export type Asked = {
@@ -23,7 +22,7 @@ export type Asked = {
 export type Behind = {
   /** Undefined where its path cannot be read. */
   readonly info: RequestInfo | undefined;
-  /** Added to what is recorded of the request. */
+  /** Added to the audit event of the request. */
   readonly annotations: { readonly [key: string]: string };
 };
 

@@ -1,7 +1,13 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
-import { createOptionsOf, deleteOptionsOf, listOptionsOf, patchOptionsOf } from "./query-options.ts";
-import { optionalQueryInteger, queryBoolean } from "./query-value.ts";
+import {
+  createOptionsOf,
+  deleteOptionsOf,
+  listOptionsOf,
+  optionalQueryInteger,
+  patchOptionsOf,
+  queryBoolean,
+} from "./query-options.ts";
 
 const query = (text: string) => new URLSearchParams(text);
 

@@ -1,5 +1,5 @@
-// Takes credentials out of the texts of a request before they reach the log, the audit log, the store or an answer: the one that the
-// request came in with, those that are known by their form, and those that a client once chose, which have none.
+// Redacts credentials in texts of a request before they reach the log, the audit log, the store or a response: the credential of the request, values
+// in a known format, and values that clients have chosen for keys.
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { ApiRequest } from "../transport/api-request.ts";

@@ -1,4 +1,4 @@
-// What a request asks for, parsed once from its path; router, authorizer, proxy and audit all read this value, never the raw URL.
+// The RequestInfo, parsed once from method and path. Router, authorizer, proxy and audit use it and never the raw URL.
 // Source: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go
 
 /** Verbs as Kubernetes names them. Requests outside the resource tree carry the lower-case HTTP method. */

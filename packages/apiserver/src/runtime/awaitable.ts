@@ -1,4 +1,4 @@
-// Values that are there at once where nothing has to be waited for, so that a read from memory goes the whole way without a promise.
+// Values that may be available without waiting, so that reads from memory need no promise.
 
 export type Awaitable<T> = T | Promise<T>;
 

@@ -1,4 +1,4 @@
-// Who wants to know of a change.
+// A set of change listeners.
 
 /** Functions to call after a change, with what it concerns. */
 export class ChangeListeners<Change extends readonly unknown[] = []> {

@@ -1,4 +1,4 @@
-// The ports through which the server reads time, makes randomness and plans work, so that a whole server can run in a seeded simulation.
+// Ports for clock, randomness and timers, so that a whole server can run in a seeded simulation.
 
 export type Clock = {
   /** The time of day, in milliseconds since the Unix epoch. Administrators and time servers set it, forwards and backwards. */

@@ -1,4 +1,4 @@
-// Goes through very many items without keeping requests waiting.
+// Iterates over many items without blocking requests.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "@postern/apimachinery/steps/steps";
@@ -27,7 +27,7 @@ export async function inSlices<Item>(
   }
 }
 
-/** Undefined where what is worked on may go on; otherwise it goes on when everything else has had its turn. */
+/** Undefined to continue immediately; otherwise after all other work of this turn. */
 export function createTurns(clock: Pick<Clock, "elapsed">): () => Promise<void> | undefined {
   let began = clock.elapsed();
   return () =>

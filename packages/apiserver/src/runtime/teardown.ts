@@ -1,4 +1,4 @@
-// Takes down what was put up, the last first. Node 20 has no AsyncDisposableStack yet.
+// Disposes resources in reverse order. Node 20 has no AsyncDisposableStack yet.
 
 export type Teardown = {
   /** Disposes `resource` when its turn comes, and gives it back. */

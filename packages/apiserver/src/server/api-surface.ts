@@ -1,5 +1,4 @@
-// One API surface: a set of resources under a storage prefix, with discovery, OpenAPI and a route for every request.
-// A process may have many of them; nothing here is shared between two.
+// One API surface: a set of resources under a storage prefix, with discovery, OpenAPI and routes. A process may have many; they share no state.
 
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";

@@ -1,7 +1,6 @@
-// A whole API server: a store, resources and credentials in, an HTTPS address out.
+// A complete API server, from a store, resources and credentials.
 
-import { createBearerTokenAuthenticator } from "../authentication/bearer-token-authenticator.ts";
-import type { TokenAuthenticator } from "../authentication/token-authenticator.ts";
+import { createBearerTokenAuthenticator, type TokenAuthenticator } from "../authentication/token-authenticator.ts";
 import { createWatchCache } from "../cache/create-watch-cache.ts";
 import { createHandlerChain } from "../chain/handler-chain.ts";
 import { createNonResourceHandler, nonResourcePaths } from "../endpoints/non-resource-handler.ts";

@@ -1,4 +1,4 @@
-// An API surface as a bare Kubernetes cluster has it: the built-in kinds, RBAC, namespaces and the controllers that keep them.
+// An API surface of a bare Kubernetes cluster: built-in kinds, RBAC, namespaces, and their controllers.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -7,7 +7,7 @@ import { createOwnerReferencesAdmission } from "../admission/owner-references.ts
 import type { LineageVerifier } from "../authentication/credential-lineage.ts";
 import { type TokenAuthenticator, unionTokenAuthenticator } from "../authentication/token-authenticator.ts";
 import { type Authorizer, type RuleResolver, unionAuthorizer, unionRuleResolver } from "../authorization/authorizer.ts";
-import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
+import { mastersAuthorizer } from "../authorization/builtin-authorizers.ts";
 import { createCachedRbacSource, type RbacViews } from "../authorization/rbac/cached-rbac-source.ts";
 import { RBAC_GROUP } from "../authorization/rbac/policy-rule.ts";
 import { createRbacAuthorizer } from "../authorization/rbac/rbac-authorizer.ts";
@@ -34,12 +34,10 @@ import { createJobCompletion } from "../controllers/job-completion.ts";
 import { createNamespaceController } from "../controllers/namespace-controller/namespace-controller.ts";
 import {
   createNamespaceObjectController,
-  type NamespaceObject,
-} from "../controllers/namespace-objects/namespace-object-controller.ts";
-import {
   DEFAULT_SERVICE_ACCOUNT,
+  type NamespaceObject,
   rootCertificateAuthority,
-} from "../controllers/namespace-objects/standard-namespace-objects.ts";
+} from "../controllers/namespace-objects/namespace-object-controller.ts";
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
@@ -63,7 +61,7 @@ import { createResourceKeys } from "../registry/resource-keys.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { newUid } from "../registry/store/object-meta.ts";
 import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
-import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
+import type { ServiceAccountKey } from "../service-accounts/json-web-token.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
 import { type ApiSurface, type ApiSurfaceDeps, createApiSurface } from "./api-surface.ts";

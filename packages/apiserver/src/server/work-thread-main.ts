@@ -1,4 +1,4 @@
-// A thread for long work: does one thing after the other, as it is given them.
+// The entry point of a worker thread: runs one task after another.
 
 import { parentPort } from "node:worker_threads";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// Tokens with an end that are bound to a ServiceAccount, and maybe to a Secret: what is written into them, and read back.
+// Expiring tokens that are bound to a ServiceAccount, and optionally to a Secret: claims, written and read.
 // Source: k8s.io/kubernetes/pkg/serviceaccount/claims.go
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

@@ -1,12 +1,11 @@
-// How others find the key that verifies a cluster's ServiceAccount tokens: the discovery document of its issuer, and its key set.
+// OIDC discovery for ServiceAccount tokens: the discovery document of the issuer, and its key set.
 // Source: k8s.io/kubernetes/pkg/serviceaccount/openidmetadata.go
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { NonResourceHandler } from "../endpoints/non-resource-handler.ts";
 import { type ApiResponse, jsonResponse } from "../transport/api-response.ts";
 import { SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
-import { TOKEN_ALGORITHM } from "./json-web-token.ts";
-import type { ServiceAccountKey } from "./service-account-key.ts";
+import { type ServiceAccountKey, TOKEN_ALGORITHM } from "./json-web-token.ts";
 
 const CONFIGURATION_PATH = "/.well-known/openid-configuration";
 const KEYS_PATH = "/openid/v1/jwks";

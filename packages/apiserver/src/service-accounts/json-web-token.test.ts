@@ -1,7 +1,6 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { openToken, signToken } from "./json-web-token.ts";
-import { createServiceAccountKeyPem, serviceAccountKeyFromPem } from "./service-account-key.ts";
+import { createServiceAccountKeyPem, openToken, serviceAccountKeyFromPem, signToken } from "./json-web-token.ts";
 
 const key = serviceAccountKeyFromPem(createServiceAccountKeyPem());
 const other = serviceAccountKeyFromPem(createServiceAccountKeyPem());

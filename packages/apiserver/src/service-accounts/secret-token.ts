@@ -1,4 +1,4 @@
-// Tokens that lie in Secrets of type kubernetes.io/service-account-token: without an end, and good for as long as their Secret holds them.
+// Tokens in Secrets of type kubernetes.io/service-account-token: they never expire, and are valid while the Secret contains them.
 // Source: k8s.io/kubernetes/pkg/serviceaccount/legacy.go
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

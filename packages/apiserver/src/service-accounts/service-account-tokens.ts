@@ -1,4 +1,4 @@
-// Tokens of ServiceAccounts: issuing them, whom they make their bearer, and when that ends.
+// ServiceAccount tokens: issuing, authentication, and revocation.
 // Source: k8s.io/kubernetes/pkg/serviceaccount/jwt.go
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
@@ -13,9 +13,8 @@ import type { UserInfo } from "../authentication/user-info.ts";
 import { newUid } from "../registry/store/object-meta.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
-import { decodeSegment, openToken, signToken } from "./json-web-token.ts";
+import { decodeSegment, openToken, type ServiceAccountKey, signToken } from "./json-web-token.ts";
 import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
-import type { ServiceAccountKey } from "./service-account-key.ts";
 import { findSubject, isThere, type ObjectIdentity, type TokenSubjects, untilChanged } from "./token-subjects.ts";
 
 export type ServiceAccountTokenRequest = Pick<
@@ -30,7 +29,7 @@ export type IssuedToken = { readonly token: string; readonly expiresAt: number }
 
 export type ServiceAccountTokens = TokenAuthenticator & {
   issue(request: ServiceAccountTokenRequest): IssuedToken;
-  /** A token without an end of its own. It is good once the Secret holds it. */
+  /** A token that never expires. It is valid once the Secret contains it. */
   issueForSecret(token: SecretToken): string;
 };
 
@@ -134,7 +133,7 @@ type Descent = {
   readonly watches: readonly RevocationWatch[];
 };
 
-/** Throws ApiError 401 for a token that goes back to a credential that is good no more. */
+/** Throws ApiError 401 for a token whose ancestor credential is no longer valid. */
 function judge(
   lineage: CredentialLineage | undefined,
   credentialId: string,
@@ -155,7 +154,7 @@ const refusedError = (...refusal: ConstructorParameters<typeof CredentialRefused
   return new ApiError({ code, reason, message, cause: new CredentialRefusedError(...refusal) });
 };
 
-/** The Secret that makes a token good; undefined where it does not any more. */
+/** The Secret that contains the token; undefined if it no longer does. */
 function holderOf(
   token: string,
   { namespace, secretName, account }: SecretToken,
@@ -165,7 +164,7 @@ function holderOf(
   return tokenIn(secret) === token && isThere(accounts, namespace, account) ? secret : undefined;
 }
 
-/** Cheap, and no proof: tells tokens of this kind from those of others before the key that they name is at hand. */
+/** A cheap check without proof: whether a token is of this kind, before its key is looked up. */
 export function looksLikeServiceAccountToken(token: string): boolean {
   const [, payload = "", signature] = token.split(".", 3);
   return signature !== undefined && ISSUERS.includes(decodeSegment(payload)?.["iss"] ?? "");

@@ -1,4 +1,4 @@
-// The objects that tokens are bound to, in memory: whether they are there still, and when that may have changed.
+// The objects that tokens are bound to: whether they exist, and notifications of their deletion.
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type RevocationWatch, watchRevocation } from "../authentication/revocation-watch.ts";

@@ -1,4 +1,4 @@
-// Decides when a store forgets its history: once it is so old, or once there is so much of it.
+// Decides when a store compacts its history, by age and by size.
 // Source of the idea: k8s.io/apiserver/pkg/storage/etcd3/compact.go
 
 import type { Scheduler } from "../runtime/clock.ts";

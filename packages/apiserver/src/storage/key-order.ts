@@ -1,4 +1,4 @@
-// The order of keys: that of their UTF-8 bytes, which JavaScript's own order of UTF-16 units is not.
+// The order of keys: by UTF-8 bytes, and not by UTF-16 units as JavaScript compares strings.
 
 /** Negative, zero or positive, as `a` sorts before, with or after `b` by UTF-8 bytes. */
 export function compareKeys(a: string, b: string): number {

@@ -1,4 +1,4 @@
-// The port by which one of several servers that share a store is chosen to do what must be done once, such as running controllers.
+// The port for leader election between servers that share a store.
 
 /** Held from the moment it is won until it is resigned or lost. */
 export type Leadership = AsyncDisposable & {
@@ -25,7 +25,7 @@ export interface LeaderElection {
   leader(name: string): Promise<string | undefined>;
 }
 
-/** For a store that one process owns: whoever campaigns is the leader. */
+/** For a store that one process owns: every candidate is the leader. */
 export function createSoleLeaderElection(): LeaderElection {
   const leaders = new Map<string, string>();
   return {

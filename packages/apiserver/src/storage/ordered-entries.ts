@@ -1,4 +1,4 @@
-// Entries kept in the byte order of their keys, where finding, adding and removing one stays cheap at a million of them.
+// Entries in byte order of their keys, with fast lookup, insertion and removal at a million entries.
 
 import { compareKeys, prefixEnd } from "./key-order.ts";
 

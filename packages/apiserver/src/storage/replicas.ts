@@ -1,4 +1,4 @@
-// The port to the other servers on the same store: who of them is there, and when all of them know what was written here.
+// The port to other servers on the same store: which are running, and when all of them have seen a write.
 
 export type Replicas = AsyncDisposable & {
   /** Whether the others know of this server, and wait for it: only then may it let anybody in. */
@@ -19,6 +19,6 @@ export type ReplicasDeps = {
   readonly waitFor: (revision: number) => Promise<void>;
   /** Resolves once this server shows everything that had been written when it was called. */
   readonly refresh: () => Promise<unknown>;
-  /** In milliseconds: a server that has not seen a write for so long lets nobody in. */
+  /** In milliseconds: a server that has not seen a write for so long refuses all credentials. */
   readonly boundMs: number;
 };

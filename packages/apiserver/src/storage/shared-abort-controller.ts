@@ -1,4 +1,4 @@
-// A signal that many wait for at the same time, such as the end of a store.
+// An AbortController whose signal many listeners share.
 
 import { setMaxListeners } from "node:events";
 

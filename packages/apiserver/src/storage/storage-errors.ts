@@ -1,4 +1,4 @@
-// What a store can refuse, in the store's own words; the registry turns these into Kubernetes errors.
+// Errors of stores. The registry converts them into Kubernetes errors.
 
 import type { Revision, StoredEntry } from "./storage.ts";
 

@@ -1,5 +1,4 @@
-// The storage port: ordered keys, opaque values, one revision sequence, compare-and-swap, and a watch.
-// Drivers speak this language only; what an object is belongs to the registry.
+// The storage port: ordered keys, opaque values, one revision sequence, compare-and-swap, and watches. Stores know nothing of objects.
 
 /**
  * A point in the history of one store. An empty store is at 1; goes up with every write of any key, never repeats.
@@ -50,7 +49,7 @@ export type WatchObserver = {
    * must not throw.
    */
   events(events: readonly StorageEvent[], revision: Revision): void;
-  /** The watch is over: compacted away, the store is gone, or it closed. No call follows. */
+  /** The watch has ended: compacted, store unavailable, or closed. No call follows. */
   error(error: Error): void;
 };
 

@@ -1,4 +1,4 @@
-// The watches of one store: who gets which events, each exactly once and in order, also when an observer writes to the store.
+// The watches of one store: each receives its events once and in order, also when an observer writes to the store.
 
 import type { Revision, StorageEvent, WatchObserver } from "./storage.ts";
 

@@ -1,5 +1,4 @@
-// The port through which the server tells what it does for a request, as spans of a trace. Where nobody collects traces there is none, and
-// nothing is put around anything.
+// The port for traces. Without a collector it is absent, and no code is wrapped.
 
 export type SpanAttributes = { readonly [name: string]: string | number | readonly string[] | undefined };
 
@@ -7,7 +6,7 @@ export type SpanStart = {
   /** Of few different ones. */
   readonly name: string;
   readonly kind: "server" | "client" | "internal";
-  /** By OpenTelemetry's semantic conventions. Whoever fills them in answers for it that no credential is in them. */
+  /** As in OpenTelemetry's semantic conventions. Callers ensure that they contain no credentials. */
   readonly attributes?: SpanAttributes;
   /** The W3C headers of the request that the span belongs to. Absent: the span that is active. */
   readonly parent?: TraceHeaders;
@@ -27,7 +26,7 @@ export type Span = {
 
 export type Tracing = {
   start(options: SpanStart): Span;
-  /** Whether a span is active: work that nobody asked for is not traced. */
+  /** Whether a span is active: background work is not traced. */
   isActive(): boolean;
   /** What tells the next server of the span that is active. */
   headers(): TraceHeaders;

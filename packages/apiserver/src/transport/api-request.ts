@@ -1,4 +1,4 @@
-// A request: on the wire, where HTTP/1.1 and HTTP/2 offer alike what they have, and as every later stage sees it, whatever the protocol was.
+// A request: on the wire, where HTTP/1.1 and HTTP/2 have a common interface, and for all later stages, independent of the protocol.
 
 import type { X509Certificate } from "node:crypto";
 import type { Duplex, Readable, Writable } from "node:stream";
@@ -33,7 +33,7 @@ export abstract class ApiRequest {
   abstract readonly connection?: object;
   /** Counts what waits for the watches of the connection. */
   abstract readonly backlog?: ConnectionBacklog;
-  /** Tells the connection that somebody has shown a valid credential on it. */
+  /** Marks the connection: a valid credential has been used on it. */
   abstract know?(this: Pick<ApiRequest, "know">, user: string): void;
   /** The client's certificate, not verified: authenticators check the chain against the CA they trust. */
   abstract peerCertificate(this: Pick<ApiRequest, "peerCertificate">): X509Certificate | undefined;
@@ -107,7 +107,7 @@ export type Exchange = {
   begin(status: number, headers: ResponseHeaders): Writable;
   /** Ends the response so that the client can tell it is not whole. */
   cut(): void;
-  /** Calls back once when the exchange is over; `complete` when the whole response went out. */
+  /** Calls back once at the end of the exchange; `complete` if the whole response was sent. */
   onClose(listener: (complete: boolean) => void): void;
 };
 

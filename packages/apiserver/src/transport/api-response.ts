@@ -1,4 +1,4 @@
-// A response as a value: filters can look at it and change it before a byte is on the wire.
+// A response as a value: filters can read and change it before the first byte is sent.
 
 /** Where a streaming body writes. */
 export type ByteSink = {
@@ -89,7 +89,7 @@ export const withHeaders = (response: ApiResponse, headers: ResponseHeaders): Ap
 
 // Learns when the whole of a response has been written, which for a stream is long after it was made.
 
-/** Calls `done` once: at once for bytes, else when the stream or the upgraded connection is over. */
+/** Calls `done` once: immediately for bytes, else at the end of the stream or upgraded connection. */
 export function afterResponse(response: ApiResponse, done: () => void): ApiResponse {
   const { body } = response;
   if (body.type === "bytes") {

@@ -1,4 +1,4 @@
-// Why a request is abandoned when nobody is left to answer.
+// The reason for aborting a request whose client has disconnected.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 

@@ -1,5 +1,5 @@
-// Who may keep a connection when there are too many: those who showed a valid credential before those who did not, and of each kind
-// whoever has most gives way first; among many who have few it is the oldest.
+// Which connections to close when there are too many: those without a valid credential first, then those of the users with the most connections, then
+// the oldest.
 
 import type { Http2SecureServer } from "node:http2";
 import type { Socket } from "node:net";

@@ -1,4 +1,4 @@
-// What is known about the connection that a request came on.
+// Facts about the connection of a request.
 
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
@@ -34,7 +34,7 @@ function peerCertificateOf(socket: TLSSocket): X509Certificate | undefined {
   try {
     return socket.getPeerX509Certificate();
   } catch {
-    // A certificate that cannot be read identifies nobody.
+    // An unreadable certificate identifies no user.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-// Ends a response that nobody will read, so that whoever made it can let go of what it holds.
+// Discards a response that nobody will read, and releases its resources.
 
 import type { ByteSink, ResponseBody } from "./api-response.ts";
 

@@ -1,4 +1,4 @@
-// Ends an HTTP/2 connection so that the client learns why, and which of its requests were not looked at.
+// Closes an HTTP/2 session gracefully: the client learns the reason, and which requests were not processed.
 
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";

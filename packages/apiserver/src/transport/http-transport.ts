@@ -1,4 +1,4 @@
-// Serves one TLS listener: accepts connections, turns what comes on them into ApiRequests, and writes the ApiResponses.
+// A TLS listener: accepts connections, reads ApiRequests and writes ApiResponses.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
@@ -26,12 +26,11 @@ import { type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
-import { refuseMalformedRequest } from "./malformed-request.ts";
+import { refuseMalformedRequest, unknownMethodRequest } from "./malformed-request.ts";
 import { createReadTurns, type ReadConnection } from "./read-turns.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
-import { unknownMethodRequest } from "./unknown-method-request.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
 
 export type HttpTransportOptions = {
@@ -380,7 +379,7 @@ const ignore = (): void => undefined;
 const peerOf = ({ remoteAddress = "", remotePort = 0 }: Pick<Socket, "remoteAddress" | "remotePort">): string =>
   `${remoteAddress} ${remotePort}`;
 
-/** What a client is told of the end of its connection. */
+/** The reason that a client receives for the end of its connection. */
 const REASONS: Readonly<Record<DropReason, string>> = {
   handshake: "",
   stranger: "too many connections without a valid credential",

@@ -1,4 +1,4 @@
-// An exchange over one HTTP/2 stream, through the stream API, which costs half of the compatibility API.
+// An exchange on one HTTP/2 stream, through the stream API, which costs half as much as the compatibility API.
 
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { type Exchange, isBodiless, type RequestHeaders, withRepeatedHeaders } from "./api-request.ts";

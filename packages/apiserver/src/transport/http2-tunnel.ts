@@ -1,4 +1,4 @@
-// A WebSocket on one HTTP/2 stream (RFC 8441): to the rest of the server a request to leave HTTP/1.1 like any other.
+// A WebSocket on one HTTP/2 stream (RFC 8441). The rest of the server sees an upgrade like any other.
 
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Duplex } from "node:stream";

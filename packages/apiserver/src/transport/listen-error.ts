@@ -1,4 +1,4 @@
-// Why a listener could not be opened, in words for the operator.
+// Describes why a listener could not be opened, for the operator.
 
 export class ListenError extends Error {
   override readonly name = "ListenError";

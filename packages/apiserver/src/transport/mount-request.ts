@@ -1,4 +1,4 @@
-// The same request as a server sees it that answers below a path prefix.
+// A request as seen by a server below a path prefix.
 
 import type { ApiRequest } from "./api-request.ts";
 

@@ -1,4 +1,4 @@
-// Reads a request body into memory, with a bound on its size and on the client's pauses.
+// Reads a request body into memory, with limits on its size and on pauses.
 
 import type { Readable } from "node:stream";
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";

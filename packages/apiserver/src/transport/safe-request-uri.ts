@@ -1,4 +1,4 @@
-// The request URI as logs, traces and audit events may hold it.
+// The request URI for logs, traces and audit events.
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 

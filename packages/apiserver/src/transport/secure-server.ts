@@ -1,4 +1,4 @@
-// The TLS server that speaks HTTP/1.1 and HTTP/2 on one port, with the settings that Node hides in several places.
+// The TLS server for HTTP/1.1 and HTTP/2 on one port, with all settings in one place.
 
 import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
 import type { TransportLimits } from "./transport-limits.ts";

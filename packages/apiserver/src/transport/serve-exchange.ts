@@ -1,4 +1,4 @@
-// Takes one exchange from its request to the end of its response. Nothing that goes wrong in it leaves this file.
+// Serves one exchange, from the request to the end of its response. All errors are handled here.
 
 import type { X509Certificate } from "node:crypto";
 import { Readable, type Writable } from "node:stream";

@@ -1,11 +1,11 @@
-// What one listener takes before it refuses, so that no client can use up the server.
+// The limits of one listener, so that no client can exhaust the server.
 
 import type { BacklogLimits } from "./watch-backlog.ts";
 
 export type TransportLimits = {
-  /** Connections on which somebody showed a valid credential. */
+  /** Connections with a valid credential. */
   readonly maxConnections: number;
-  /** Connections behind their handshake on which nobody has done so yet. */
+  /** Connections after their handshake without one. */
   readonly maxStrangers: number;
   /** Connections before the end of their TLS handshake: each costs more than a hundred requests. */
   readonly maxHandshakes: number;

@@ -1,5 +1,4 @@
-// What waits for the clients of watches to be read, counted for each watch, each connection and the whole server. Where it is too much,
-// the watch with the most ends, and nothing else does.
+// Counts unsent data of watches, per watch, connection and server. If there is too much, the watch with the most is closed.
 
 export type BacklogLimits = {
   readonly perWatch: number;

@@ -1,4 +1,4 @@
-// Answers `/version`, from which clients learn what they talk to.
+// Serves `/version`.
 // Source: k8s.io/apimachinery/pkg/version/types.go
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";

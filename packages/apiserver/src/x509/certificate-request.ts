@@ -1,4 +1,4 @@
-// Reads the structure of a PKCS #10 certificate request. What its subject may be, and whether its signature is good, is for others to check.
+// Reads the structure of a PKCS #10 certificate request. Callers check subject and signature.
 // Source: RFC 2986, section 4; k8s.io/kubernetes/pkg/apis/certificates/helpers.go (ParseCSR)
 
 import {

@@ -1,4 +1,4 @@
-// What a certificate says about its subject, read from its DER and never from a printed form.
+// Reads the subject of a certificate from its DER, and not from a printed form.
 // Source: RFC 5280, section 4.1; Go's crypto/x509/pkix/pkix.go (FillFromRDNSequence)
 
 import {

@@ -1,5 +1,5 @@
-// DER: the one reader and the one writer of what certificates, requests and keys are made of. Reading is strict: definite minimal lengths, low
-// tag numbers, nothing left over.
+// DER: the one reader and the one writer for certificates, requests and keys. Reading is strict: definite minimal lengths, low tag numbers, no
+// trailing data.
 // Source: ITU-T X.690, sections 8 and 10
 
 export class DerError extends Error {

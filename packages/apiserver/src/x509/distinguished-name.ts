@@ -1,4 +1,4 @@
-// The subject of a certificate: a common name and organizations, which Kubernetes reads as user and groups.
+// The subject of a certificate: common name and organizations, which Kubernetes reads as user and groups.
 // Source: RFC 5280 section 4.1.2.4; k8s.io/apiserver/pkg/authentication/request/x509/x509.go (CommonNameUserConversion)
 
 import {

@@ -1,4 +1,4 @@
-// The object identifiers that our certificates name, in dotted form.
+// Object identifiers of our certificates, in dotted form.
 
 export const OID = {
   commonName: "2.5.4.3",

@@ -13,7 +13,7 @@ import {
 import { EXTENSION_TYPES } from "../cel-type.ts";
 import { CelExtension, CelOptional, failCel, listOf, NO_VALUE } from "../cel-value.ts";
 import { type CelOverload, celFunction, celMethod } from "./overload.ts";
-import { urlFault } from "./url.ts";
+import { urlFault } from "./url-functions.ts";
 
 class NamedFormat extends CelExtension {
   readonly typeName = EXTENSION_TYPES.format;

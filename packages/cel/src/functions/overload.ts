@@ -1,4 +1,4 @@
-// How the functions of expressions are declared: a signature, and what is done with values that fit it.
+// Declares functions of expressions: a signature and an implementation.
 
 import { type CelType, readCelType } from "../cel-type.ts";
 import type {

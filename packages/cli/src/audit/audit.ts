@@ -1,13 +1,23 @@
-// `postern audit`: looks at the audit log of a server.
+// `postern audit`: searches and verifies audit logs.
 
 import { createHash, createHmac } from "node:crypto";
+import { EventEmitter, once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { CHAIN_START, createChainReader } from "@postern/apimachinery/audit/audit-chain";
-import { linesOf } from "@postern/platform/audit/log-files";
-import { Command } from "commander";
-import type { CommandContext } from "../command-context.ts";
+import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { linesOf, withRotated } from "@postern/platform/audit/log-files";
+import {
+  type AuditQuery,
+  type AuditSummary,
+  searchAuditLog,
+  summarize,
+} from "@postern/platform/audit/search-audit-log";
+import { Command, InvalidArgumentError } from "commander";
+import type { CommandContext, Output } from "../command-context.ts";
+import { parseDurationSeconds } from "../duration-seconds.ts";
+import { type OutputFlags, withOutputOption } from "../output-option.ts";
+import { cellText, printRows } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
-import { createAuditSearchCommand } from "./search.ts";
 
 const FAULTS = {
   "not-json": "is not complete: the server was stopped while writing it, or it was truncated",
@@ -66,4 +76,115 @@ async function readHmac(path: string): Promise<(text: string) => string> {
   if (!/^[0-9a-f]{64}\n?$/.test(text)) throw new UsageError(`${path} does not contain 64 hexadecimal digits`);
   const key = Buffer.from(text.trim(), "hex");
   return (line) => createHmac("sha256", key).update(line, "utf8").digest("hex");
+}
+
+// `postern audit search`: who used which access key on which cluster.
+
+type SearchFlags = OutputFlags & AuditQuery & { readonly requests?: boolean };
+
+const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Command =>
+  withOutputOption(
+    new Command("search")
+      .description("show who used which access key on which cluster")
+      .argument("<file...>", "the log; rotated logs (audit.log.1 and so on) are read as well")
+      .option("--key <name>", "requests with this access key, by name or ID, or with credentials created with it")
+      .option("--user <name>", "requests of this user, or as this user")
+      .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
+      .option("--object <name>", "requests for this object, such as ci or ownedaccesskeys/ci")
+      .option("--verb <verb>", "requests with this verb of the API, such as list")
+      .option("--since <time>", "since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z", parseTime)
+      .option("--until <time>", "before then", parseTime)
+      .option("--refused", "only requests that were refused: 401 and 403")
+      .option("--requests", "print each request, instead of counts"),
+    ["text", "json"],
+  ).action(async (files: readonly string[], { output, requests, ...query }: SearchFlags) => {
+    const logs = await allFiles(files);
+    const records = searchAuditLog(logs, query);
+    if (requests === true) {
+      await (output === "json" ? writeJsonList(records, stdout) : writeRequests(records, stdout, stderr));
+      return;
+    }
+    const rows = await summarize(records);
+    if (output === "json") await writeJsonList(rows.map(plain), stdout);
+    else if (rows.length === 0) stderr.write("no such requests\n");
+    else stdout.write(printSummary(rows));
+  });
+
+/** Each file once, with what it was before it was renamed. */
+export async function allFiles(files: readonly string[]): Promise<readonly string[]> {
+  const groups = await Promise.all(files.map(withRotated));
+  return [...new Set(groups.flat())];
+}
+
+export const printSummary = (rows: readonly AuditSummary[]): string =>
+  printRows(
+    ["Key", "User", "Cluster", "Requests", "Refused", "Verbs", "From", "First", "Last"],
+    rows.map(({ key, user, cluster, requests, refused, verbs, sourceIPs, first, last }) =>
+      [
+        key === "" ? "<none>" : key,
+        user === "" ? "<none>" : user,
+        cluster === "" ? "<platform>" : cluster,
+        String(requests),
+        String(refused),
+        [...verbs].sort().join(","),
+        someOf(sourceIPs),
+        first,
+        last,
+      ].map(cellText),
+    ),
+  );
+
+const MAX_ADDRESSES = 3;
+
+function someOf(addresses: ReadonlySet<string>): string {
+  const some = [...addresses].slice(0, MAX_ADDRESSES).join(",");
+  return addresses.size > MAX_ADDRESSES ? `${some} and ${addresses.size - MAX_ADDRESSES} more` : some;
+}
+
+const plain = (row: AuditSummary) => ({ ...row, verbs: [...row.verbs].sort(), sourceIPs: [...row.sourceIPs] });
+
+/** So many at a time have columns of one width, since the whole may not fit into memory. */
+const PAGE = 1_000;
+
+async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output, stderr: Output): Promise<void> {
+  let page: (readonly string[])[] = [];
+  let isFirst = true;
+  const flush = async (): Promise<void> => {
+    const text = printRows(["Time", "Key", "User", "Cluster", "Verb", "Object", "Code", "From"], page);
+    if (text === "") return;
+    await written(stdout, isFirst ? text : text.slice(text.indexOf("\n") + 1));
+    isFirst = false;
+    page = [];
+  };
+  for await (const { time, key, keyID, user, cluster, verb, object, code, sourceIP } of records) {
+    page.push([time, key || keyID, user, cluster || "<platform>", verb, object, String(code), sourceIP].map(cellText));
+    if (page.length === PAGE) await flush();
+  }
+  await flush();
+  if (isFirst) stderr.write("no such requests\n");
+}
+
+async function writeJsonList(items: Iterable<object> | AsyncIterable<object>, stdout: Output): Promise<void> {
+  let before = "[";
+  for await (const item of items) {
+    await written(stdout, `${before}\n  ${JSON.stringify(item)}`);
+    before = ",";
+  }
+  stdout.write(before === "[" ? "[]\n" : "\n]\n");
+}
+
+/** Resolves when more may be written: whatever reads the other end of a pipe may be slower than the search. */
+async function written(stdout: Output, text: string): Promise<void> {
+  const isFull = stdout.write(text) === false;
+  if (isFull && stdout instanceof EventEmitter) await once(stdout, "drain");
+}
+
+/** Milliseconds since the epoch. */
+export function parseTime(text: string): number {
+  if (/^\d{4}-\d\d-\d\d/.test(text)) {
+    const time = Date.parse(text);
+    if (!Number.isNaN(time)) return time;
+    throw new InvalidArgumentError("Write a time such as 2026-01-31T08:00:00Z, or a duration such as 24h.");
+  }
+  return Date.now() - parseDurationSeconds(text) * 1000;
 }

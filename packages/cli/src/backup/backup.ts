@@ -1,4 +1,4 @@
-// `postern backup`: writes an encrypted copy of a store, through its server or from the store itself.
+// `postern backup`: writes an encrypted backup of a store, through its server or directly.
 
 import { resolve } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// `postern restore`: brings a backup into a new store.
+// `postern restore`: restores a backup into a new store.
 
 import { resolve } from "node:path";
 import type { KeyChoice } from "@postern/platform/operations/commands";

@@ -1,4 +1,4 @@
-// The flags that choose a store on this machine, as `postern serve` has them, and the configuration they stand for.
+// Flags that select a store on this machine, as in `postern serve`, and the resulting configuration.
 
 import type { Configuration } from "@postern/platform/config/configuration";
 import type { Command } from "commander";
@@ -12,7 +12,7 @@ const STORE_FLAGS = /^(data-dir|store|server-key-|previous-server-key-file|etcd-
 export type StoreFlags = {
   /** Whether the command line names a store here. */
   isGiven(): boolean;
-  /** Throws ConfigurationError or UsageError. `store` stands in place of --store. */
+  /** Throws ConfigurationError or UsageError. `store` replaces --store. */
   load(store?: NamedStore): Promise<Configuration>;
 };
 

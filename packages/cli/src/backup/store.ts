@@ -1,4 +1,4 @@
-// `postern store`: moves a store to another place.
+// `postern store`: copies a store to another location.
 
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";

@@ -1,4 +1,4 @@
-// `postern ci login`: an access key for a CI job, in exchange for the token by which it proves who it is.
+// `postern ci login`: exchanges the identity token of a CI job for an access key.
 
 import { appendFile, chmod, writeFile } from "node:fs/promises";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";

@@ -1,4 +1,4 @@
-// Finds the token by which a CI job proves who it is: where GitHub, GitLab, Buildkite and Kubernetes put it.
+// Finds the identity token of a CI job, where GitHub, GitLab, Buildkite and Kubernetes put it.
 
 import { readFile } from "node:fs/promises";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
@@ -83,7 +83,7 @@ async function askGitHub(address: string, bearer: string, audience: string): Pro
   return value;
 }
 
-/** Undefined for what is no JSON, or too long. */
+/** Undefined if the text is not JSON, or too long. */
 export async function readAnswer({ body }: TransportResponse): Promise<ReturnType<typeof parseJson> | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -1,7 +1,13 @@
 // The completion script for zsh.
 
-import { commandBranches, subcommandBranches, valueBranches } from "./case-branches.ts";
-import { allDescriptions, type CommandDescription, type FlagDescription } from "./command-tree.ts";
+import {
+  allDescriptions,
+  type CommandDescription,
+  commandBranches,
+  type FlagDescription,
+  subcommandBranches,
+  valueBranches,
+} from "./command-tree.ts";
 
 export function renderZshCompletion(program: CommandDescription): string {
   const commands = allDescriptions(program);

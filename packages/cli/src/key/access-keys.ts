@@ -1,4 +1,4 @@
-// The caller's access keys as commands reach them.
+// The caller's access keys, for commands.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { type AuditQuery, searchAuditLog, summarize } from "@postern/platform/audit/search-audit-log";
 import { Command } from "commander";
-import { allFiles, parseTime, printSummary } from "../audit/search.ts";
+import { allFiles, parseTime, printSummary } from "../audit/audit.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { objectAt } from "../json-members.ts";
@@ -44,7 +44,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
         stderr.write(
           `access key ${name} has a new value; keep it now, it is not shown again; ${status["revokedCredentials"] ?? 0} access keys and certificates that were created with the old one are revoked\n`,
         );
-        // Who asked with the old value is nobody from now on.
+        // The old value of the key no longer authenticates.
         const key = await keys.get(name).catch(unlessRefused);
         if (key?.spec?.disabled === true) {
           const report = Object.keys(key.metadata.annotations ?? {}).find((key) => LEAK_REPORTED_AT.test(key));

@@ -1,4 +1,4 @@
-// `postern key create`: makes an access key and prints it.
+// `postern key create`: creates an access key and prints it.
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

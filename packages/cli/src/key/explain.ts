@@ -1,4 +1,4 @@
-// `postern key explain`: tells whether an access key may do something, and what it was used for.
+// `postern key explain`: whether an access key may do something, and what it was used for.
 
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { Command } from "commander";
@@ -6,7 +6,7 @@ import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { listAt, objectAt } from "../json-members.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { printFields } from "../print-fields.ts";
+import { printFields } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 import { accessKeysOf } from "./access-keys.ts";
 

@@ -1,4 +1,4 @@
-// `postern key`: the caller's access keys from their making to their end.
+// `postern key`: manages the caller's access keys.
 
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";

@@ -1,4 +1,4 @@
-// `postern key list` and `postern key get`: what access keys there are, and all that one of them is.
+// `postern key list` and `postern key get`: print access keys.
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -8,8 +8,7 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { printFields } from "../print-fields.ts";
-import { printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
+import { printFields, printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
 import { accessKeysAddress, accessKeysOf, type OwnedAccessKey } from "./access-keys.ts";
 
 export const createKeyListCommand = (context: CommandContext): Command =>

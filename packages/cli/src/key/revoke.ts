@@ -1,4 +1,4 @@
-// `postern key disable`, `enable` and `revoke`: stop access keys for a while, let them work again, or end them.
+// `postern key disable`, `enable` and `revoke`: disable, enable or delete access keys.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { Command } from "commander";

@@ -1,4 +1,4 @@
-// `postern key rotate`: gives an access key a new value and prints it.
+// `postern key rotate`: replaces the value of an access key and prints the new one.
 
 import { randomUUID } from "node:crypto";
 import { Command } from "commander";

@@ -1,5 +1,5 @@
-// `postern credential`: the credential plugin that kubeconfigs of `postern kubeconfig --exec` name. kubectl runs it, and no secret lies in
-// the kubeconfig. Credentials are kept until shortly before they expire, so that most calls ask nobody.
+// `postern credential`: the credential plugin in kubeconfigs of `postern kubeconfig --exec`. kubectl runs it, so that the kubeconfig contains no
+// secret. Credentials are cached until shortly before they expire, so that most calls send no request.
 // Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
 
 import { createHash } from "node:crypto";

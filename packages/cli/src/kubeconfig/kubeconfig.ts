@@ -1,4 +1,4 @@
-// `postern kubeconfig`: kubeconfigs for virtual clusters, printed, written to a file of their own, or put into the one that kubectl uses.
+// `postern kubeconfig`: prints a kubeconfig for a virtual cluster, writes it to a file, or merges it into the one that kubectl uses.
 
 import { resolve } from "node:path";
 import type { ApiClient } from "@postern/client/api-client";
@@ -19,8 +19,12 @@ import { type ConnectionFlags, type FoundConnection, findConnection } from "../l
 import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
-import type { VirtualClusterPlace } from "./explain-not-found.ts";
-import { describeKubeconfig, type IssuedKubeconfig, issueKubeconfig } from "./issue-kubeconfig.ts";
+import {
+  describeKubeconfig,
+  type IssuedKubeconfig,
+  issueKubeconfig,
+  type VirtualClusterPlace,
+} from "./issue-kubeconfig.ts";
 
 type KubeconfigFlags = ConnectionFlags & {
   readonly project?: string;
@@ -118,7 +122,7 @@ async function placesOf(
 
 type Issued = { readonly issued: readonly IssuedKubeconfig[]; readonly failures: readonly string[] };
 
-/** One cluster that cannot be reached keeps nobody from the others. The failure of a single one is thrown. */
+/** An unreachable cluster does not prevent the others. The error of a single one is thrown. */
 async function issueAll(
   client: ApiClient,
   places: readonly VirtualClusterPlace[],

@@ -1,4 +1,4 @@
-// `postern login`, `logout`, `whoami` and `status`: which platform the other commands talk to, and as whom.
+// `postern login`, `logout`, `whoami` and `status`: the platform and the user of all other commands.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -10,8 +10,7 @@ import { listAt, objectAt, textAt } from "../json-members.ts";
 import { accessKeysOf } from "../key/access-keys.ts";
 import { forgetCredentials } from "../kubeconfig/credential.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { printFields } from "../print-fields.ts";
-import { printRows } from "../print-table.ts";
+import { printFields, printRows } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 import { askWhoAmI } from "../whoami.ts";
 import {

@@ -1,4 +1,4 @@
-// The platforms that the user is signed in to: a kubeconfig file with mode 0600 and one context per platform, which kubectl reads, too.
+// The platforms that the user is signed in to: a kubeconfig file with mode 0600 and one context per platform, which kubectl can read.
 
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -37,7 +37,7 @@ export function platformsFile(environment: Environment): string {
   return join(base, "postern", "platforms.yaml");
 }
 
-/** In the order of the file; none when nobody has signed in. */
+/** In the order of the file; empty before the first sign-in. */
 export async function listPlatforms(environment: Environment): Promise<readonly Platform[]> {
   const path = platformsFile(environment);
   const text = await readIfThere(path);
@@ -50,7 +50,7 @@ export async function listPlatforms(environment: Environment): Promise<readonly 
   }));
 }
 
-/** Keeps the credential, and makes the platform the current one. */
+/** Stores the credential, and makes the platform the current one. */
 export async function savePlatform(
   environment: Environment,
   {

@@ -1,4 +1,4 @@
-// Gets an access key for a person: with a browser on this machine, or with a code on another device.
+// Signs a user in and gets an access key: with a browser on this machine, or with a code on another device.
 // Source: RFC 8252 (native apps), RFC 7636 (PKCE), RFC 8628 (device grant), RFC 9207 (iss)
 
 import { spawn } from "node:child_process";
@@ -154,7 +154,7 @@ async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
   };
 }
 
-/** Undefined for what is no answer to this sign-in. */
+/** Undefined if this is not a response to this sign-in. */
 function readReturn(
   { method, url = "" }: IncomingMessage,
   state: string,

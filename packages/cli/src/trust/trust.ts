@@ -1,4 +1,4 @@
-// `postern trust test`: which conditions of a trust rule hold for a token, without getting anything for it.
+// `postern trust test`: shows which conditions of a trust rule a token meets.
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";

@@ -1,4 +1,4 @@
-// Sends requests through `fetch`, which leaves trust and certificates to the browser.
+// Sends requests with `fetch`: the browser handles trust and certificates.
 
 import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { Transport } from "./transport.ts";

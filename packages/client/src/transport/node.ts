@@ -1,4 +1,4 @@
-// Sends requests over Node's own HTTPS and HTTP, where trust and client certificates are ours to set.
+// Sends requests with Node's HTTPS and HTTP, with configurable trust and client certificates.
 
 import http from "node:http";
 import https from "node:https";

@@ -1,4 +1,4 @@
-// The port through which requests leave: one implementation on Node's sockets, one on the browser's fetch.
+// The port for sending requests, implemented with Node's sockets and with the browser's fetch.
 
 export type TransportRequest = {
   readonly method: string;

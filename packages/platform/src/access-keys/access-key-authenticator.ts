@@ -173,7 +173,7 @@ const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.
 
 type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
 
-/** Who a key makes its bearer. Whether the key is good is not asked here. */
+/** The identity of a key's bearer. Does not check whether the key is valid. */
 function accessKeyIdentity(key: AccessKeyState, { directory, names }: IdentityDeps): UserInfo {
   const { owner } = key;
   const extra = { [accessKeyIdExtra(names)]: [key.id] };

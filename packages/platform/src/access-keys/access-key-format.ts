@@ -1,4 +1,4 @@
-// What an access key looks like: `<prefix>_<id>_<secret><crc>`, so that scanners recognise a key, and the server rejects noise without a lookup.
+// The format of access keys, `<prefix>_<id>_<secret><crc>`: scanners recognise keys, and the server rejects other strings without a lookup.
 
 import { crc32 } from "node:zlib";
 import type { Random } from "@postern/apiserver/runtime/clock";
@@ -19,7 +19,7 @@ export type AccessKeyFormat = {
   generate(random: Random): { readonly id: string; readonly value: string };
   /** The handle in a key of this format; undefined for anything else, also where the checksum is wrong. */
   idOf(value: string): string | undefined;
-  /** Whether a key of this format stands somewhere in a text. */
+  /** Whether a text contains a key of this format. */
   find(text: string): boolean;
   /** All of them, in their order. */
   all(text: string): readonly string[];

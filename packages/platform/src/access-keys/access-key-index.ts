@@ -1,4 +1,4 @@
-// The port through which the server finds access keys: by the secret that a request carries, or by handle, owner and parent.
+// The port for lookup of access keys: by the secret of a request, or by id, owner and parent.
 
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";

@@ -44,7 +44,7 @@ export function ownerUid(owner: AccessKeyOwner, directory: Directory): string | 
 
 export type OwnerDirectory = Pick<Directory, "user" | "userBySubject" | "team">;
 
-/** Undefined for an owner who is there. `uid` is the one that it had when it became the owner; absent: any is good. */
+/** Undefined for an owner that exists. `uid` is the owner's uid when it became the owner; absent: any uid matches. */
 export function refusalOfOwner(
   owner: AccessKeyOwner,
   uid: string | undefined,

@@ -1,8 +1,10 @@
-// A stored access key in the index: its visible state, and what determines its expiration.
+// A stored access key in the index, and how it is read: the fields that decide about it, and its expiration.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader, type MemberSelection } from "@postern/apiserver/cache/read-members";
 import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
 import { ownerOf } from "./access-key-owner.ts";
@@ -11,8 +13,7 @@ import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import { READY_REASONS } from "./key-refusal.ts";
-import { acceptedUntil, type RetiredValue } from "./sealed-access-key.ts";
-import type { StoredAccessKey } from "./stored-access-key.ts";
+import { acceptedUntil, type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
 
 /** Computes the expiration of a record from what only the index knows: usage that is not written yet, ancestors and settings. */
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
@@ -151,7 +152,7 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   );
 }
 
-/** Whether both let their bearers do the same, for as long as they are good. */
+/** Whether both allow their bearers the same, while they are valid. */
 export function sameRights(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   // All of it is plain JSON by its types.
   const rights = ({ owner, ownerUid, groups, restrictions }: AccessKeyRecord) =>
@@ -174,3 +175,100 @@ const timeOf = (value: JsonValue | undefined): number | undefined =>
 
 const textsOf = (value: JsonValue | undefined): readonly string[] =>
   isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;
+
+// Makes records of stored access keys.
+
+/** A key, and once more for each value that a rotation replaced. */
+export type ReadAccessKey = { readonly record: AccessKeyRecord; readonly retired: readonly AccessKeyRecord[] };
+
+/** `known` is what there was under the name before; `learned` is when a key that was not known was learned. */
+export type AccessKeyReader = (object: CachedObject, learned: ClockEpoch, known?: ReadAccessKey) => ReadAccessKey;
+
+/** For the records under `prefix`. */
+export function createAccessKeyReader(prefix: string, names: RestrictionNames, endOf: Expiry): AccessKeyReader {
+  const readStored = createStoredAccessKeyReader(prefix);
+  const shared = sharingOrigins();
+  return (object, learned, known) => {
+    const read = readStored(object);
+    const stored = { ...read, sealed: { ...read.sealed, origins: shared(read.sealed.origins) } };
+    const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
+      new AccessKeyRecord(stored, names, endOf, previous?.epoch ?? learned, known?.record, value);
+    const isSame = known !== undefined && stored.metadata.uid === known.record.uid;
+    const record = make(isSame ? known.record : undefined);
+    const previousOf = ({ id }: RetiredValue) => known?.retired.find((before) => before.id === id);
+    const retired = record.hasRetiredValues ? record.retired.map((value) => make(previousOf(value), value)) : NO_VALUES;
+    return { record, retired };
+  };
+}
+
+/** Most keys go back to one of few others: their list is kept once. */
+function sharingOrigins(): (origins: readonly KeyOrigin[]) => readonly KeyOrigin[] {
+  const known = new Map<string, readonly KeyOrigin[]>();
+  return (origins) => {
+    const [first, ...others] = origins;
+    if (first === undefined || others.length > 0) return origins;
+    const key = `${first.uid}/${first.serial}`;
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    if (known.size >= MAX_SHARED) known.clear();
+    known.set(key, origins);
+    return origins;
+  };
+}
+
+const MAX_SHARED = 1_000;
+
+const NO_VALUES: readonly AccessKeyRecord[] = [];
+
+// A stored access key taken apart, as far as the index wants it: a start reads every key there is, and most of one is of no use here.
+
+/** What an AccessKeyRecord is made of. Nothing else of the object is there. */
+const RECORD_MEMBERS = {
+  metadata: { uid: true, creationTimestamp: true, deletionTimestamp: true },
+  spec: {
+    user: true,
+    team: true,
+    subject: true,
+    groups: true,
+    type: true,
+    disabled: true,
+    ttl: true,
+    ttlAfterLastActivity: true,
+    scope: true,
+    rules: true,
+    allowPlatformCli: true,
+  },
+  status: { lastActivity: true, conditions: true },
+} as const satisfies MemberSelection;
+
+type Members<Name extends string> = { readonly [name in Name]?: JsonValue };
+
+export type StoredAccessKey = {
+  readonly revision: number;
+  readonly name: string;
+  readonly metadata: Members<keyof typeof RECORD_MEMBERS.metadata>;
+  readonly spec: Members<keyof typeof RECORD_MEMBERS.spec>;
+  readonly status: Members<keyof typeof RECORD_MEMBERS.status>;
+  readonly sealed: SealedAccessKey;
+};
+
+/** For one index of the records under `prefix`: texts that key after key repeats are kept once. */
+export function createStoredAccessKeyReader(prefix: string): (cached: CachedObject) => StoredAccessKey {
+  const read = createMemberReader(RECORD_MEMBERS);
+  // What is sealed is short: parsing all of it takes less than stepping through it.
+  return (cached) => toStoredAccessKey(cached, prefix, cached.read(read));
+}
+
+/** `object` is what the key shows, as far as the record wants it. */
+export function toStoredAccessKey(cached: CachedObject, prefix: string, object: JsonObject): StoredAccessKey {
+  return {
+    revision: cached.revision,
+    name: cached.key.slice(prefix.length),
+    metadata: objectOf(object["metadata"]),
+    spec: objectOf(object["spec"]),
+    status: objectOf(object["status"]),
+    sealed: readSealedAccessKey(cached.decodeSealed()),
+  };
+}
+
+const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});

@@ -1,9 +1,10 @@
-// Everything that is done to the secret values of access keys, in one place that knows the key ring.
+// All operations on secret values of access keys, in one place that uses the key ring. The store contains only keyed hashes, useless without the
+// server key, which is not in the store.
 
+import { hash, timingSafeEqual } from "node:crypto";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import { createSealedValues, type SealedValues } from "../encryption/sealed-value.ts";
-import { accessKeyDigest, sameDigest } from "./access-key-digest.ts";
 import { type AccessKeyFormat, createAccessKeyFormat, newAccessKeyId } from "./access-key-format.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
@@ -100,7 +101,7 @@ export function createAccessKeySecrets({ platformName, keyRing, random }: Access
 // Puts the digest of an access key under the primary key of the ring when the key is used: only then its value is known.
 
 export type DigestRenewal = {
-  /** The value was presented, is that of the key, and is good. Costs nothing where there is nothing to renew. */
+  /** The value was presented, belongs to the key, and is valid. Costs nothing if there is nothing to renew. */
   used(key: AccessKeyState, value: string): void;
 };
 
@@ -144,3 +145,40 @@ export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalD
 }
 
 const restOf = ({ ringKey: _, ...rest }: RetiredValue): Omit<RetiredValue, "ringKey"> => rest;
+
+// The only form in which a key is kept: a keyed hash, useless without the server key, which is not in the store.
+
+/** Of SHA-256, in bytes. */
+const BLOCK_LENGTH = 64;
+
+type Pads = { readonly inner: Uint8Array; readonly outer: Uint8Array };
+
+const padsByKey = new WeakMap<Uint8Array, Pads>();
+
+/**
+ * HMAC-SHA-256 of a key under the server key, which has 64 bytes at most. Put together from two hashes, since it is made for every request,
+ * and each `Hmac` of Node is an object that outlives the request. Source: RFC 2104.
+ */
+export function accessKeyDigest(serverKey: Uint8Array, value: string): Uint8Array {
+  const { inner, outer } = padsOf(serverKey);
+  return sha256(outer, sha256(inner, Buffer.from(value)));
+}
+
+function padsOf(serverKey: Uint8Array): Pads {
+  const known = padsByKey.get(serverKey);
+  if (known !== undefined) return known;
+  if (serverKey.length > BLOCK_LENGTH) throw new RangeError(`a server key has ${BLOCK_LENGTH} bytes at most`);
+  const pads = { inner: padded(serverKey, 0x36), outer: padded(serverKey, 0x5c) };
+  padsByKey.set(serverKey, pads);
+  return pads;
+}
+
+const padded = (key: Uint8Array, filler: number): Uint8Array =>
+  Uint8Array.from({ length: BLOCK_LENGTH }, (_, at) => (key[at] ?? 0) ^ filler);
+
+/** Node hands hexadecimal out quicker than bytes. */
+const sha256 = (head: Uint8Array, tail: Uint8Array): Buffer =>
+  Buffer.from(hash("sha256", Buffer.concat([head, tail]), "hex"), "hex");
+
+/** Takes the same time wherever the two differ. */
+const sameDigest = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b);

@@ -1,4 +1,4 @@
-// What the server knows of a live access key in memory: all that authentication and authorization need, and no secret.
+// An access key in memory: everything for authentication and authorization, and no secret.
 
 import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";

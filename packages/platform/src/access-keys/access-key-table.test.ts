@@ -4,9 +4,8 @@ import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
-import { AccessKeyRecord } from "./access-key-record.ts";
+import { AccessKeyRecord, createStoredAccessKeyReader } from "./access-key-record.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
-import { createStoredAccessKeyReader } from "./stored-access-key.ts";
 
 const read = createStoredAccessKeyReader("/keys/");
 const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();

@@ -1,4 +1,4 @@
-// The maps of the access key index: one entry per key in each, all of them pointing at the same record.
+// The maps of the access key index. All of them refer to the same records.
 
 import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";

@@ -28,7 +28,7 @@ const LIMITS: { readonly [comparison in Comparison]: { readonly own: RateLimit; 
   // Descriptions and annotations of whole folders of manifests.
   text: { own: { qps: 50, burst: 20_000 }, address: { qps: 250, burst: 100_000 } },
   asked: { own: { qps: 10, burst: 300 }, address: { qps: 50, burst: 1_500 } },
-  // By nobody. Scanners report in batches.
+  // Anonymous: scanners report in batches.
   reported: { own: { qps: 10, burst: 1_000 }, address: { qps: 10, burst: 1_000 } },
 };
 const MAX_KNOWN = 10_000;

@@ -1,4 +1,4 @@
-// The access keys in memory: found by what a request carries in constant time, and watched for the moment they stop being good.
+// The access keys in memory, with constant-time lookup and notifications when a key becomes invalid.
 
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
@@ -7,8 +7,7 @@ import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { createAccessKeyReader } from "./access-key-reader.ts";
-import type { AccessKeyRecord } from "./access-key-record.ts";
+import { type AccessKeyRecord, createAccessKeyReader } from "./access-key-record.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { createKeyExpirations, type KeyExpirations, MAX_ANCESTORS } from "./key-expiration.ts";
@@ -27,7 +26,7 @@ export type AccessKeyIndexDeps = {
   readonly restrictionNames: RestrictionNames;
   readonly activity: LastActivity;
   readonly epochs: ClockEpochs;
-  /** Default: nothing is known of rotations but what is written. */
+  /** Default: only stored rotations are known. */
   readonly rotationMarks?: RotationMarks;
   /** Default: there are no trust rules. */
   readonly grants?: KeyGrants;
@@ -40,7 +39,7 @@ export type AccessKeyIndexDeps = {
 export type LiveAccessKeyIndex = AccessKeyIndex &
   Pick<KeyExpirations, "ownExpiration" | "hasEnded"> &
   Disposable & {
-    /** Every record, whether or not it is good; safe while records come and go. Reads those at once that have not been read yet. */
+    /** Every record, whether valid or not; safe while records are added and removed. Reads those immediately that have not been read yet. */
     all(): IterableIterator<AccessKeyRecord>;
     /** As byName, with what only the parts that look after keys need. */
     recordOf(name: string): AccessKeyRecord | undefined;
@@ -54,7 +53,7 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
   const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds, clock, scheduler } =
     deps;
   const { rotationMarks = createRotationMarks(), grants = NO_GRANTS } = deps;
-  /** Until the view is followed again nothing is known to be good, so everything is refused. */
+  /** Until the view is followed again, no key counts as valid, and all are refused. */
   let isCurrent = false;
 
   const ends = createKeyExpirations({ byUid: (uid) => keys.byUid(uid), activity, epochs, maxTTLSeconds });

@@ -1,4 +1,4 @@
-// How much chance there is in a value that a client chose, at most: what repeats or follows from what stands before it adds nothing.
+// Estimates an upper bound for the entropy of a value that a client has chosen: repetitions and predictable characters add nothing.
 
 /** Below it a value could be guessed. */
 export const MIN_ENTROPY_BITS = 128;

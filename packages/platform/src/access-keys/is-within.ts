@@ -1,4 +1,4 @@
-// Whether everything that one key may do, another may too: what a key made with a narrowed key has to be.
+// Checks that everything one key may do is allowed to another key: required for keys that a restricted key creates.
 
 import {
   type AccessKeyRestrictions,

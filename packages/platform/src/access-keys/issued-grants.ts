@@ -1,4 +1,4 @@
-// Which writes make keys that a trust rule, an identity provider or another key gives. The server says so beside the write: no client can.
+// Marks writes that create keys issued by a trust rule, an identity provider or another key. Only the server can set the mark.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { KeyGrant } from "./key-grant.ts";

@@ -1,5 +1,5 @@
-// Events about access keys. There is none for their creation: the audit log records that, and an Event would be a second
-// durable write for each key. Nothing in them has a secret in it. See docs/adr/0040.
+// Events about access keys. Creations have none: the audit log records them, and an Event would be a second durable write per key. Events contain no
+// secrets. See docs/adr/0040.
 
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -1,4 +1,4 @@
-// Reads from a text what may be an access key in it: a value that a client chose has no form by which it could be found.
+// Finds possible access keys in a text: values that clients have chosen have no format to search for.
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";

@@ -1,4 +1,4 @@
-// What a trust rule, or a sign-in, issued a key by. The server records it with the key, and asks at every use whether that still gives as much.
+// The trust rule or sign-in that a key was issued by. The server records it with the key, and checks at every use that it still grants as much.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
@@ -54,7 +54,7 @@ export function readKeyGrant(value: JsonValue | undefined): KeyGrant | undefined
     rule: text(rule),
     ruleUid: text(ruleUid),
     terms: text(terms),
-    // What does not say until when is over.
+    // Without an end it has expired.
     until: typeof until === "number" ? until : 0,
     ...(isJsonObject(login) ? { login: readLogin(login) } : {}),
   };

@@ -1,5 +1,5 @@
-// With which keys, and with which values of them, a credential was made: the server records it with the write, out of the credential that
-// the request came in with. A client cannot write it, and deleting a key in between does not hide it.
+// The keys, and the values of them, that a credential was created with. The server records them with the write, from the credential of the request.
+// Clients cannot change them, and deleting a key in between does not hide it.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";

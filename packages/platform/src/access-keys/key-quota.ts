@@ -1,4 +1,4 @@
-// How many access keys one owner may have. The keys of an owner are written one after another, so that each is counted before the next.
+// The maximum number of access keys per owner. Keys of one owner are written one after another, so that each is counted before the next.
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
@@ -35,7 +35,7 @@ export const createKeyQuota = ({ keys, maxPerOwner }: KeyQuotaDeps): KeyQuota =>
       name: `access keys of ${JSON.stringify([kind, name])}`,
       async check() {
         await keys.whenRead();
-        // What is over for good and only still shown takes no place.
+        // Keys that have ended for good and are only still shown do not count.
         const count = keys.ownedBy(owner).filter((key) => !OVER.has(keys.stateOf(key)?.reason ?? "")).length;
         if (count < maxPerOwner) return;
         throw refuse(

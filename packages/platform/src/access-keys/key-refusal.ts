@@ -1,4 +1,4 @@
-// Why an access key is refused: by its own state, by its owner, or by a key it was made with.
+// Why an access key is refused: because of its own state, its owner, or a parent.
 
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
@@ -12,7 +12,7 @@ import { isVoid } from "./key-origins.ts";
 /** Why a key is refused, in one word for machines and in some for people, which hold no secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
 
-/** What the condition Ready of a key gives as its reason; the first is that of a key which is good. */
+/** The reasons of the condition Ready; the first is that of a valid key. */
 export const READY_REASONS = [
   "Accepted",
   "Deleting",
@@ -61,7 +61,7 @@ export type KeyRefusalDeps = {
   readonly grants?: Pick<KeyGrants, "refusalOf">;
 };
 
-/** Undefined for a key that is good. */
+/** Undefined for a valid key. */
 export function createKeyRefusal(
   deps: KeyRefusalDeps,
 ): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {

@@ -5,8 +5,7 @@ import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
-import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
-import type { AccessKeyRecord } from "./access-key-record.ts";
+import { type AccessKeyRecord, createAccessKeyReader, type ReadAccessKey } from "./access-key-record.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 

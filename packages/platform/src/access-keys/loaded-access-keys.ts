@@ -1,10 +1,9 @@
-// All access keys that there are. After a start they are loaded one by one, when they are needed or between requests. Callers see no difference.
+// All access keys. After a start, keys are read on demand and between requests, without a difference for callers.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
-import type { AccessKeyReader, ReadAccessKey } from "./access-key-reader.ts";
-import type { AccessKeyRecord } from "./access-key-record.ts";
+import type { AccessKeyReader, AccessKeyRecord, ReadAccessKey } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
 

@@ -1,4 +1,4 @@
-// The ports through which kubeconfigs and control planes get keys of their own.
+// The ports for creating access keys of kubeconfigs and control planes.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ScopeRole } from "../api/access-key-restrictions.ts";

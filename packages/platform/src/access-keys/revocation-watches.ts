@@ -1,4 +1,4 @@
-// Who wants to know when a key stops being good: one entry and at most one timer per key that is in use by a lasting request.
+// Notifies long-running requests when their key becomes invalid: one entry and at most one timer per key in use.
 
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { type AccessKeyRecord, sameRights } from "./access-key-record.ts";

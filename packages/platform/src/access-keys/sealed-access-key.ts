@@ -1,6 +1,7 @@
-// What is kept beside the record of an access key and never served.
+// The sealed part of an access key, which is stored with it and never served.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { SealedValues } from "../encryption/sealed-value.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import { type KeyGrant, readKeyGrant, writeKeyGrant } from "./key-grant.ts";
@@ -64,7 +65,7 @@ export const endedValue = (value: RetiredValue, now: number): RetiredValue => ({
   isOver: true,
 });
 
-/** Milliseconds since the epoch until which it is accepted; 0 where it is over by any clock. */
+/** Accepted until this time, in milliseconds since the epoch; 0 if it has ended by any clock. */
 export const acceptedUntil = ({ until, isOver }: RetiredValue): number => (isOver === true ? 0 : until);
 
 export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAccessKey {
@@ -151,3 +152,29 @@ function readOwner({ kind, name, uid }: JsonObject): SealedAccessKey["owner"] {
   if (kind !== "user" && kind !== "team" && kind !== "subject") return undefined;
   return { kind, name: text(name), uid: typeof uid === "string" ? uid : undefined };
 }
+
+// The envelopes in the record of an access key: each is bound to its field and record, and cannot be decrypted elsewhere.
+
+/** `place` is such as `spec.identity.connectorData`, `uid` that of the access key. */
+export const sealSecret = (values: SealedValues, place: string, uid: string, secret: string): string =>
+  values.seal(secret, purposeOf(place, uid));
+
+export const openSecret = (values: SealedValues, place: string, uid: string, envelope: string): string | undefined =>
+  // Envelopes from before they were bound to the record are for the place alone.
+  values.open(envelope, purposeOf(place, uid)) ?? values.open(envelope, place);
+
+/** The envelopes under the primary key; undefined where all of them are. One that cannot be decrypted stays as it is. */
+export function renewSecrets(
+  values: SealedValues,
+  { secrets }: SealedAccessKey,
+  uid: string,
+): SealedAccessKey["secrets"] | undefined {
+  const old = Object.entries(secrets).filter(([, envelope]) => !values.isUnderPrimary(envelope));
+  const renewed = old.flatMap(([place, envelope]) => {
+    const secret = openSecret(values, place, uid, envelope);
+    return secret === undefined ? [] : [[place, sealSecret(values, place, uid, secret)]];
+  });
+  return renewed.length === 0 ? undefined : { ...secrets, ...Object.fromEntries(renewed) };
+}
+
+const purposeOf = (place: string, uid: string): string => `${place} of ${uid}`;

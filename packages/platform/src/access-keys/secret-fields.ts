@@ -1,4 +1,4 @@
-// The fields of an access key that are taken in but never given out: the key itself, and what logins left.
+// The write-only fields of an access key: its value, and the refresh token of a login.
 
 import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -10,7 +10,7 @@ import { createKeyFinder, MIN_KEY_LENGTH, textsOf } from "./key-finder.ts";
 
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Paths below spec of what is kept in an envelope; each is base64. */
+/** Paths below spec of fields that are stored in an envelope; each is base64. */
 export const ENVELOPED_FIELDS: readonly (readonly [string, string])[] = [
   ["identity", "connectorData"],
   ["oidcLogin", "idToken"],
@@ -89,7 +89,7 @@ function withoutLastApplied(manifest: JsonObject): JsonObject {
   return stringifyJson(cut) === stringifyJson(metadata) ? manifest : { ...manifest, metadata: cut };
 }
 
-/** Where a key stands in what is served of an object, as field paths. */
+/** Field paths of a key in the served part of an object. */
 export function keyPlaces(object: KubeObject, key: string): readonly string[] {
   return placesOf(servedPart(object), (text) => text.includes(key));
 }

@@ -5,8 +5,12 @@ import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
-import { AccessKeyRecord } from "./access-key-record.ts";
-import { createStoredAccessKeyReader, type StoredAccessKey, toStoredAccessKey } from "./stored-access-key.ts";
+import {
+  AccessKeyRecord,
+  createStoredAccessKeyReader,
+  type StoredAccessKey,
+  toStoredAccessKey,
+} from "./access-key-record.ts";
 
 const text = fc.oneof(fc.constantFrom("", "admin", 'say "hi"', "a\\b", "jürgen", "\u{1f511}"), fc.string());
 const texts = fc.array(text, { maxLength: 3 });

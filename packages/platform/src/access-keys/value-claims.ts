@@ -1,5 +1,5 @@
-// Who has a value that a client chose for an access key, and who had it: a record beside the keys for each, under the keyed hash of the value.
-// The store makes a record once, whichever server asks: of two keys that want one value at the same moment, one gets it.
+// Uniqueness of values that clients have chosen for keys: one record per value, under its keyed hash. The store creates each record once, so that of
+// two concurrent keys with one value only one gets it, on any server.
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";

@@ -1,4 +1,4 @@
-// The conditions in a status: what is known about an object, point by point.
+// Status conditions.
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Condition)
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";

@@ -1,4 +1,4 @@
-// The fields of identity providers: who signs people in, and what of its claims counts for what.
+// The fields of identity providers: where users sign in, and how claims map to users and groups.
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";

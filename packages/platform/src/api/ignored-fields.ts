@@ -1,4 +1,4 @@
-// Fields of the original interface that are accepted and kept, and change nothing here: manifests written for it apply as they are.
+// Fields of the original interface that are stored but have no effect: manifests written for it apply unchanged.
 // docs/reference/limits-of-this-release.md lists them.
 
 import { s } from "@postern/apimachinery/schema/builder";
@@ -25,7 +25,7 @@ const secretRefFields = s.object({
   secretNamespace: s.string().describe("Namespace of the Secret."),
   key: s.string().describe("The key in the Secret's data."),
 });
-/** Where a Secret lies: never what is in it. */
+/** A reference to a Secret: never its content. */
 export const ignoredSecretRef = (what: string) => secretRefFields.describe(`${what} ${WITHOUT_EFFECT}`);
 
 const metadataFields = s.object({

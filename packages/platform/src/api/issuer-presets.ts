@@ -1,4 +1,4 @@
-// The issuers of CI identities that rules name by one word: where they are, and which of their claims stay the same for ever.
+// Presets for issuers of CI identities: their URLs, and the claims that never change.
 
 import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 

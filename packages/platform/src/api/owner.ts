@@ -1,4 +1,4 @@
-// Whom an object belongs to, and who else may use it: fields that several resources share.
+// The owner of an object, and other users with access: fields that several resources share.
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 

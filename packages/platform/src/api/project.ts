@@ -2,6 +2,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
+import { EMBEDDED_CLUSTER } from "./cluster.ts";
 import { conditionsField } from "./conditions.ts";
 import { ignoredMetadata, ignoredNames, ignoredObject, ignoredString } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
@@ -96,3 +97,34 @@ export const projectFields = s
 
 export type Project = KindOf<typeof projectFields>;
 export type ProjectStatus = Infer<typeof projectFields>["status"];
+
+// Which clusters the instances of a project may be placed in.
+
+const EVERY_CLUSTER = "*";
+
+/** Without a list it is the built-in cluster alone. A star counts only as the whole name. */
+export function allowsCluster({ spec }: Project, cluster: string): boolean {
+  const allowed = spec?.allowedClusters ?? [];
+  if (allowed.length === 0) return cluster === EMBEDDED_CLUSTER;
+  return allowed.some(({ name }) => name === EVERY_CLUSTER || name === cluster);
+}
+
+// The amounts in `spec.quotas.project` that are enforced.
+
+const UNITS: { readonly [suffix: string]: number } = {
+  "": 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+};
+
+/** Also as `count/<resource>`. Undefined where the project does not limit it, or not by a whole amount. */
+export function quotaOf({ spec }: Pick<Project, "spec">, resource: string): number | undefined {
+  const amounts = spec?.quotas?.project ?? {};
+  const text = amounts[resource] ?? amounts[`count/${resource}`];
+  const [, digits, unit = ""] = /^(\d{1,12})(k|M|G|Ki|Mi|Gi)?$/.exec(text ?? "") ?? [];
+  return digits === undefined ? undefined : Number(digits) * (UNITS[unit] ?? 1);
+}

@@ -1,4 +1,4 @@
-// What a virtual cluster is made of: the template of an instance, and the same once it has been rendered.
+// The template of a virtual cluster, as written and as rendered.
 
 import { s } from "@postern/apimachinery/schema/builder";
 import {

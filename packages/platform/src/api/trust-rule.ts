@@ -1,11 +1,11 @@
-// The fields of trust rules, cluster-scoped ones and those of projects, and of the question whether a token fits one.
+// The fields of trust rules, cluster-scoped and of projects, and of the test whether a token meets one.
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { accessKeyRule, accessKeyScope } from "./access-key-restrictions.ts";
 import { conditionsField } from "./conditions.ts";
 import { description, displayName } from "./display-fields.ts";
 import { ISSUER_PRESETS } from "./issuer-presets.ts";
-import { accessKeyRule, accessKeyScope } from "./scope-fields.ts";
 
 /** A key that is issued lives so long at most. */
 export const MAX_ISSUED_SECONDS = 3_600;

@@ -83,6 +83,6 @@ export const isRunByOthers = ({ spec }: Pick<VirtualClusterInstance, "spec">): b
 export const templateOf = ({ spec, status }: Pick<VirtualClusterInstance, "spec" | "status">) =>
   spec?.template ?? status?.virtualCluster;
 
-/** Whether clients may reach it by themselves, so that kubeconfigs are handed out. */
+/** Whether clients can reach it directly, so that kubeconfigs are issued. */
 export const hasIngressEndpoint = (instance: VirtualClusterInstance): boolean =>
   templateOf(instance)?.accessPoint?.ingress?.enabled === true;

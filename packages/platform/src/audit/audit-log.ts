@@ -1,4 +1,4 @@
-// Opens the audit log that the configuration asks for.
+// Opens the audit log as configured.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ export async function openAuditLog(
   onWritten: () => void = () => undefined,
 ): Promise<AuditLog> {
   const names = createPlatformNames(platform);
-  // Whoever wants nothing to happen unrecorded wants it recorded before it happens.
+  // Requests must be recorded before they are processed, if nothing may go unrecorded.
   const withoutFile = audit.mode === "blocking-strict" ? metadataOfArrivalsToo : metadataForAll;
   const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile, withoutFile), names);
   const key = await readKey(audit.keyFile);

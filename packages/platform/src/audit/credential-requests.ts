@@ -1,9 +1,8 @@
-// What the audit log always keeps, and what it never does, whatever the policy says: requests that hand out credentials.
+// Requests that issue credentials: always in the audit log, but never with their secrets, whatever the policy says.
 
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import { type AuditPolicy, metadataForAll, metadataOfArrivalsToo } from "@postern/apiserver/audit/audit-policy";
-import type { BodyRedaction } from "@postern/apiserver/audit/recorded-body";
-import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
+import { type BodyRedaction, redactSecrets } from "@postern/apiserver/audit/recorded-body";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 import type { PlatformNames } from "../platform-names.ts";

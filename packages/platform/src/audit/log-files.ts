@@ -1,4 +1,4 @@
-// Reads audit logs line by line, however large they are.
+// Reads audit logs of any size line by line.
 
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";

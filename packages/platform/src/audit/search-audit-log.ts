@@ -1,4 +1,4 @@
-// What is asked of an audit log, and what of its events answers it.
+// The query of an audit search, and the matching events.
 
 import {
   ACCESS_KEY_ANNOTATION,

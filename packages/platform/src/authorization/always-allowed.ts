@@ -1,4 +1,4 @@
-// What every live key opens, whatever it is narrowed to: who am I, what may I do, and what does this server speak.
+// What every valid key allows, whatever its restrictions: own identity, own permissions, and discovery.
 
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { PlatformNames } from "../platform-names.ts";
@@ -74,7 +74,7 @@ export function alwaysAllowedRules({ managementGroup }: Pick<PlatformNames, "man
 
 // Detects the reviews that a control plane sends to the platform about its own clients.
 
-/** The verb on `selves` that is asked of a caller who wants to know about another key than its own. */
+/** The verb on `selves` for callers that ask about a key other than their own. */
 export const INTROSPECT_VERB = "introspect";
 
 /** Token reviews, access reviews, and introspection of other keys. */

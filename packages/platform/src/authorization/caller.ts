@@ -16,7 +16,7 @@ export const isUser = ({ groups }: UserInfo, user: string, names: GroupNames): b
 export const isInTeam = ({ groups }: UserInfo, team: string, names: GroupNames): boolean =>
   team !== "" && groups.includes(names.teamGroup(team));
 
-/** A star that stands alone means every user, or every team. */
+/** A single star means every user, or every team. */
 export function isListed(user: UserInfo, { users, teams }: PeopleList, names: GroupNames): boolean {
   return (
     users.some((name) => (name === "*" ? isAnybody(user, names.userGroup("")) : isUser(user, name, names))) ||

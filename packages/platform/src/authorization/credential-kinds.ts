@@ -1,4 +1,6 @@
-// Every kind and subresource that yields a credential, on the management API and in embedded clusters, and what bounds that credential.
+// Every resource that yields a credential, on the management API and in embedded clusters, and the limits of that credential.
+
+import type { TargetedRequest } from "./platform-request.ts";
 
 export type CredentialKind = {
   readonly surface: "management" | "cluster";
@@ -161,3 +163,26 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     allowsAll: true,
   },
 ];
+
+// Detects requests that issue credentials of a cluster behind the proxy: the limits of the key do not apply to those.
+
+/** The token of a ServiceAccount, the word that lets a certificate be signed, and policies, whose expressions read what they match. */
+const HANDING_OUT = CREDENTIAL_KINDS.filter(({ surface, allowsAll }) => surface === "cluster" && allowsAll === true);
+const READS: readonly string[] = ["get", "list", "watch"];
+
+/** A question about all resources (`*`) is one about these too. */
+export function issuesCredential({
+  isResourceRequest,
+  verb,
+  apiGroup,
+  resource,
+  subresource,
+}: Pick<TargetedRequest, "isResourceRequest" | "verb" | "apiGroup" | "resource" | "subresource">): boolean {
+  if (!isResourceRequest || READS.includes(verb)) return false;
+  return HANDING_OUT.some((handing) => {
+    if (apiGroup !== handing.group && apiGroup !== "*") return false;
+    if (resource === "*" && subresource === "") return true;
+    const isAll = resource === "*" || resource === handing.resource;
+    return isAll && (subresource === handing.subresource || subresource === "*");
+  });
+}

@@ -1,9 +1,9 @@
-// What the one decision point is asked by, and what it answers.
+// Inputs and result of the decision point.
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AuthorizationDecision } from "@postern/apiserver/authorization/authorizer";
-import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
+import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
@@ -53,7 +53,7 @@ export type Explanation = { readonly decision: PlatformDecision; readonly steps:
 /** Keys, certificates and impersonation never give system:masters: such requests have a credential. */
 export const isServerItself = ({ user, credential }: Subject): boolean => credential === undefined && isMaster(user);
 
-/** How the access key of a request stands at this moment. */
+/** The current state of the access key of a request. */
 export type KeyStanding =
   | { readonly good: true; readonly key: AccessKeyState | undefined }
   | { readonly good: false; readonly cause: string };

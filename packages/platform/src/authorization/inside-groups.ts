@@ -3,10 +3,9 @@
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PlatformNames } from "../platform-names.ts";
-import { PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
+import { insideRoleOf, PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
 import { isListed, isOwner } from "./caller.ts";
 import type { InstanceFacts } from "./instance-facts.ts";
-import { insideRoleOf } from "./original-roles.ts";
 import { projectRolesOf } from "./owner-rights.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 

@@ -1,6 +1,6 @@
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { expect, test } from "vitest";
-import { intersectRules } from "./intersect-rules.ts";
+import { intersectRules } from "./effective-rules.ts";
 
 const onResources = (verbs: string, apiGroups: string, resources: string, names = ""): PolicyRule => ({
   verbs: words(verbs),

@@ -1,4 +1,4 @@
-// Writes what access keys were used for into the store: once a minute, what is new alone, into records that clients never see.
+// Stores the usage of access keys: once a minute, only changes, in records that clients never see.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
@@ -6,7 +6,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../access-keys/last-activity-writer.ts";
+import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../access-keys/last-activity.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import { coversUsage, decodeUsage, encodeUsage, mergeUsage } from "./key-usage-record.ts";
 

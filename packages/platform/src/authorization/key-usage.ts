@@ -1,5 +1,4 @@
-// What access keys have been used for, as far as it matters for how narrow their scope could be: noted in memory, bounded, and put
-// together with what is in the store.
+// What access keys have been used for, as far as a narrower scope needs it: bounded, in memory, merged with the store.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";

@@ -5,8 +5,7 @@ import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { EscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PlatformNames } from "../platform-names.ts";
-import { PROJECT_ADMIN } from "./built-in-roles.ts";
-import { projectRoleOf } from "./original-roles.ts";
+import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
 import { readProjectFact } from "./project-facts.ts";
 
 /** Throws 403 for a ClusterRole that the caller neither holds in the project nor may `bind`; `old` on an update. */

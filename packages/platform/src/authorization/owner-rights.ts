@@ -1,16 +1,14 @@
 // What the owner of a credential may do beyond roles and bindings: with itself, in its projects, and with its instances.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { type PolicyRule, ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
 import type { PlatformNames } from "../platform-names.ts";
 import { asksAboutOthers } from "./always-allowed.ts";
-import { PROJECT_ADMIN } from "./built-in-roles.ts";
+import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
 import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
 import type { ExtraAccessRule, InstanceAccess, InstanceFact, InstanceFacts } from "./instance-facts.ts";
-import { projectRoleOf } from "./original-roles.ts";
 import type { TargetedRequest } from "./platform-request.ts";
 import type { ProjectFact, ProjectFacts, ProjectMember } from "./project-facts.ts";
 

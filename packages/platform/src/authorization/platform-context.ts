@@ -1,4 +1,4 @@
-// What the parts of the platform are made with. The composition root builds it once; nothing here is global.
+// Dependencies of the parts of the platform, built once by the composition root.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";

@@ -1,4 +1,4 @@
-// What a request is aimed at: the management API itself, or through one of its proxies a cluster, a space or a virtual cluster.
+// The target of a request: the management API, or a cluster, space or virtual cluster behind a proxy.
 
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 
@@ -8,7 +8,7 @@ export type TargetedRequest = Pick<
   "isResourceRequest" | "verb" | "apiGroup" | "resource" | "subresource" | "namespace" | "name" | "path"
 >;
 
-/** `inner` is the request itself; on the way through a proxy, what is asked of the API behind it. */
+/** `inner` is the request itself; through a proxy, the request to the API behind it. */
 export type ManagementRequest = { readonly target: "Management"; readonly inner: TargetedRequest };
 export type ClusterRequest = { readonly target: "Cluster"; readonly cluster: string; readonly inner: TargetedRequest };
 export type SpaceRequest = {

@@ -1,4 +1,4 @@
-// The port through which decisions know who belongs to a project, and its implementation over the watch cache.
+// The port for members of projects, and its implementation over the watch cache.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

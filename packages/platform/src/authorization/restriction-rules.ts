@@ -4,8 +4,8 @@ import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-ru
 import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { alwaysAllowedRules } from "./always-allowed.ts";
+import { issuesCredential } from "./credential-kinds.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
-import { issuesCredential } from "./issues-credential.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { allowsAll, matchesName, ruleApplies } from "./rules.ts";
 import type { ScopeFacts } from "./scope.ts";

@@ -1,10 +1,10 @@
-// Whether the deprecated rules of an access key open a request, field by field as the interface describes them.
-// Their shape and reading are those of audit policies: k8s.io/apiserver/pkg/audit/policy/checker.go
+// The deprecated rules of an access key: which requests they allow, field by field as the interface describes. Shape and reading are those of audit
+// policies: k8s.io/apiserver/pkg/audit/policy/checker.go
 
 import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
-import { issuesCredential } from "./issues-credential.ts";
+import { issuesCredential } from "./credential-kinds.ts";
 import {
   type PlatformRequest,
   type RequestDestination,
@@ -103,7 +103,7 @@ const namesResource = ({ resources }: AccessKeyRule, request: TargetedRequest): 
 const pathMatches = (urls: readonly string[], path: string): boolean =>
   urls.some((url) => url === "*" || url === path || (url.endsWith("/*") && path.startsWith(url.slice(0, -1))));
 
-// How names in scopes, rules and access lists are compared: exactly, or all of them by a star that stands alone.
+// How names in scopes, rules and access lists are compared: exactly, or all names with a single star.
 
 /** `*` counts only as the whole value; within a longer one it is an ordinary character. */
 export const matchesName = (pattern: string, name: string): boolean =>

@@ -1,4 +1,4 @@
-// The narrowest entry of a scope that opens a request: what to grant for it, and what a used key needs.
+// The narrowest scope entry that allows a request: a suggestion for grants, and for the scope of a used key.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { PlatformNames } from "../platform-names.ts";

@@ -1,4 +1,4 @@
-// Whether what an access key is narrowed to opens a request: by an entry of its scope, and by its rules.
+// Whether the restrictions of an access key allow a request: by a scope entry, and by its rules.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
@@ -132,7 +132,7 @@ const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/k
 export const allowedByInstanceEntry = ({ verb, subresource }: Pick<TargetedRequest, "verb" | "subresource">): boolean =>
   INSTANCE_ACTIONS.has(`${verb}/${subresource}`);
 
-/** `use` goes with `get`, because it is what the proxy asks of the owner. */
+/** `use` is allowed together with `get`, because the proxy requires it of the owner. */
 function clusterOpens(cluster: string, request: PlatformRequest, names: PlatformNames): boolean {
   if (request.target === "Cluster") return matchesName(cluster, request.cluster);
   if (!isManagement(request)) return false;

@@ -3,6 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import { isFilteredList, isFilteredResource } from "./filtered-resources.ts";
+import { createUserRights, useRequest } from "./platform-authorizer.ts";
 import {
   inner,
   intoCluster,
@@ -14,7 +15,6 @@ import {
   userInfo,
   world,
 } from "./testing/memory-world.ts";
-import { createUserRights, useRequest } from "./user-rights.ts";
 
 const use = (resource: string, namespace: string, name: string) => ({
   isResourceRequest: true,

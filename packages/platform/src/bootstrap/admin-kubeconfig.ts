@@ -1,4 +1,4 @@
-// The kubeconfig of the first administrator: written on the first start, and kept pointing at the server afterwards.
+// The kubeconfig of the first administrator: created at the first start, and updated when the server address changes.
 
 import { join } from "node:path";
 import { buildKubeconfig } from "../kubeconfig/kubeconfig.ts";

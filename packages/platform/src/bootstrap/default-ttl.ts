@@ -1,4 +1,4 @@
-// How long access keys live that say nothing of it, where the configuration does not say so either: as the store began with.
+// The default TTL of access keys if the configuration does not set one: fixed when the store was created.
 
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Configuration } from "../config/configuration.ts";

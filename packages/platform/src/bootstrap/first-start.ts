@@ -1,10 +1,10 @@
-// What an empty store gets, once: an administrator, the default project, the built-in cluster and a virtual cluster to try. Whatever of
-// it is removed later stays removed.
+// Fills an empty store once: an administrator, the default project, the built-in cluster, and a demo virtual cluster. Objects that are deleted later
+// stay deleted.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
-import { untilPresent } from "@postern/apiserver/registry/wait-until-present";
+import { waitForObject } from "@postern/apiserver/registry/wait-for-object";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -13,7 +13,6 @@ import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorizatio
 import type { PlatformNames } from "../platform-names.ts";
 import { isFirstStart, markFirstStart } from "../store/first-start-mark.ts";
 import { NEW_STORE_TTL_SECONDS } from "./default-ttl.ts";
-import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
 
 export type FirstStartDeps = {
   readonly names: PlatformNames;
@@ -37,7 +36,7 @@ export async function firstStart(
     const resource = requiredResource(registry, version === undefined ? "" : group, object.kind);
     const { namespace = "" } = object.metadata;
     // A project's namespace is made by its controller.
-    if (namespace !== "") await untilPresent(requiredResource(registry, "", "Namespace"), namespace, signal);
+    if (namespace !== "") await waitForObject(requiredResource(registry, "", "Namespace"), namespace, signal);
     await createWhenAbsent(resource, object, clock, signal);
   }
   await prepareAdministrator();
@@ -91,3 +90,9 @@ function firstObjects(names: PlatformNames): readonly KubeObject[] {
     },
   ];
 }
+
+// The names of what the first start makes.
+
+export const FIRST_USER = "admin";
+const DEFAULT_PROJECT = "default";
+const DEMO_CLUSTER = "demo";

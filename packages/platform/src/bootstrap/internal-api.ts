@@ -1,4 +1,4 @@
-// Sends requests to an API of this process, through its whole chain of filters but without a socket.
+// Sends requests to an API of this process, through its whole handler chain but without a socket.
 
 import { Readable } from "node:stream";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// Writes the values of access keys that bootstrap manifests ask for into files for who runs the server.
+// Writes the values of access keys from bootstrap manifests into files for the operator.
 
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,11 +1,10 @@
-// Reads the manifests that a server brings into its store at every start: all of them, before any is applied.
+// Reads the bootstrap manifests: all of them before any is applied.
 
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
-import { splitYaml } from "@postern/apimachinery/yaml/split-yaml";
+import { decodeYaml, splitYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { systemErrorCode } from "../pki/private-file.ts";

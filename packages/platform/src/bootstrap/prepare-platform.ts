@@ -1,4 +1,4 @@
-// Brings the store into the state that the platform works on, at every start.
+// Prepares the store for the platform, at every start.
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
@@ -9,8 +9,7 @@ import { MANAGEMENT_BASE } from "../server/front-door.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
 import { type AdminKubeconfigDeps, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { type ApplyManifestsDeps, applyManifests } from "./apply-manifests.ts";
-import { FIRST_USER } from "./first-objects.ts";
-import { ensureRoles, firstStart } from "./first-start.ts";
+import { ensureRoles, FIRST_USER, firstStart } from "./first-start.ts";
 import { createKeyFiles } from "./key-files.ts";
 
 export type PreparePlatformDeps = {
@@ -44,13 +43,13 @@ export async function preparePlatform(deps: PreparePlatformDeps): Promise<void> 
     isLasting: deps.isLasting,
   };
 
-  // Of several servers that start on an empty store, one makes what is in it first.
+  // If several servers start on an empty store, one of them fills it first.
   await using _turn = await election.campaign("first-start", identity, signal);
   await ensureRoles({ names, registry, clock }, signal);
   const isFirst = await firstStart(
     { names, registry, storage, clock },
     async () => {
-      // A start that ended half-way may have left a key that nobody has.
+      // A start that was interrupted may have left a key whose value is lost.
       await mint.revoke(FIRST_USER, signal);
       const key = await mint.mint(
         {

@@ -1,27 +1,27 @@
-// Every client certificate that is still good somewhere: written down before anybody gets it, looked up at every use, revocable.
+// All valid client certificates: recorded before they are issued, checked at every use, revocable.
 
-import { followView } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { createCertificateRecords } from "./certificate-records.ts";
 import { createCertificateRefusal } from "./certificate-refusal.ts";
-import { decodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
+import { decodeCertificate, encodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateLedger = Disposable & {
-  /** Writes a certificate down, or what is now known of it beside its serial. It is known at once when this resolves. */
+  /** Records a certificate, or new facts about it. It is known as soon as this resolves. */
   record(certificate: IssuedCertificate): Promise<void>;
   find(serial: string): IssuedCertificate | undefined;
-  /** Every certificate that is written down, whether or not it is good. */
+  /** Every recorded certificate, whether valid or not. */
   all(): readonly IssuedCertificate[];
-  /** Why a certificate is refused; undefined when it is good. One that is not written down is not good. */
+  /** Why a certificate is refused; undefined if it is valid. Certificates without a record are refused. */
   refusalOf(serial: string, instanceUid: string): string | undefined;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
   onRevoked(serial: string, listener: () => void): Disposable;
@@ -227,4 +227,67 @@ class CertificateWatches {
   recheckAll(): void {
     for (const serial of [...this.#checks.keys()]) this.recheck(serial);
   }
+}
+
+// Writes records of certificates, and deletes expired ones, while other servers do the same.
+
+type CertificateRecords = {
+  /**
+   * Resolves when the cache shows what was written; with false where `change` gives undefined, so that nothing is to be written. It is called again
+   * after a conflict.
+   */
+  write(
+    serial: string,
+    change: (known: IssuedCertificate | undefined) => IssuedCertificate | undefined,
+  ): Promise<boolean>;
+  forget(certificates: readonly IssuedCertificate[]): Promise<void>;
+};
+
+type CertificateRecordsDeps = ViewPrefix & { readonly storage: Storage; readonly cache: WatchCache };
+
+/** `knownOf` gives what the cache shows of a certificate. */
+function createCertificateRecords(
+  { view, prefix, storage, cache }: CertificateRecordsDeps,
+  knownOf: (serial: string) => IssuedCertificate | undefined,
+): CertificateRecords {
+  const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;
+  return {
+    async write(serial, change) {
+      // What the cache does not show is new in all likelihood: whether it is, the store says when it is written.
+      let isNew = knownOf(serial) === undefined;
+      for (;;) {
+        const entry = isNew ? undefined : await storage.get(keyOf(serial));
+        if (entry !== undefined) await cache.waitFor(entry.revision);
+        const next = change(entry === undefined ? undefined : knownOf(serial));
+        if (next === undefined && isNew) {
+          isNew = false;
+          continue;
+        }
+        if (next === undefined) return false;
+        try {
+          const value = encodeCertificate(next);
+          const revision =
+            entry === undefined
+              ? await storage.create(keyOf(serial), value)
+              : await storage.update(keyOf(serial), value, entry.revision);
+          await cache.waitFor(revision);
+          return true;
+        } catch (error) {
+          if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
+          isNew = false;
+        }
+      }
+    },
+    async forget(certificates) {
+      for (const { serial } of certificates) {
+        const known = view.get(keyOf(serial));
+        // Another server may be doing the same.
+        if (known !== undefined) await storage.delete(known.key, known.revision).catch(ignoreConflict);
+      }
+    },
+  };
+}
+
+function ignoreConflict(error: unknown): void {
+  if (!(error instanceof RevisionConflictError)) throw error;
 }

@@ -15,7 +15,7 @@ export type CertificateRefusalDeps = {
   readonly names: Pick<PlatformNames, "projectNamespace">;
 };
 
-/** Undefined for a certificate that is good; otherwise words for the audit log. */
+/** Undefined for a valid certificate; otherwise a reason for the audit log. */
 export function createCertificateRefusal(
   deps: CertificateRefusalDeps,
 ): (certificate: IssuedCertificate) => string | undefined {

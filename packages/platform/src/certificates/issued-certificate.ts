@@ -1,4 +1,4 @@
-// A client certificate that was signed for a virtual cluster, as the server remembers it: enough to name it, to list it and to revoke it.
+// The record of a client certificate for a virtual cluster: identifies it, and allows listing and revocation.
 
 import { X509Certificate } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

@@ -2,7 +2,7 @@
 
 import type { SpaceInstance } from "../api/space-instance.ts";
 import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
-import { insideRoleOf } from "../authorization/original-roles.ts";
+import { insideRoleOf } from "../authorization/built-in-roles.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
 /** For owners and administrators, users and viewers of the project. */

@@ -1,4 +1,4 @@
-// The configuration of the server, put together from flags, environment, file and defaults, in this order of weight.
+// The configuration of the server, merged from flags, environment, file and defaults, in this order of precedence.
 
 import { resolve } from "node:path";
 import {
@@ -28,7 +28,7 @@ export type ConfigurationDeps = {
   readonly workingDirectory: string;
 };
 
-/** Throws ConfigurationError with one line that says what is wrong where, and how to mend it. */
+/** Throws ConfigurationError with one line that names the place, the error and the fix. */
 export async function loadConfiguration(deps: ConfigurationDeps): Promise<Configuration> {
   const { flags = new Map(), environment = {}, workingDirectory } = deps;
   const filePath = deps.configFile ?? (environment[CONFIG_ENVIRONMENT_NAME] || undefined);

@@ -1,4 +1,4 @@
-// Reads options from environment variables, and refuses those of our prefix that we do not know.
+// Reads options from environment variables, and rejects unknown ones with our prefix.
 
 import { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME, ENVIRONMENT_PREFIX } from "./catalogue.ts";
 import { ConfigurationError } from "./configuration-error.ts";

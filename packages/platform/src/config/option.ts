@@ -1,4 +1,4 @@
-// One option of the configuration: its names, type, default, meaning and rule.
+// An option of the configuration: names, type, default, description and rule.
 
 /** What a place gives for an option: text from flags and environment, several of them from a YAML list. */
 export type RawValue = string | readonly string[];

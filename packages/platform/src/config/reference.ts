@@ -1,4 +1,4 @@
-// Writes the reference page of the configuration from the catalogue.
+// Generates the reference of the configuration from the catalogue.
 
 import { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME } from "./catalogue.ts";
 

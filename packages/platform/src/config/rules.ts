@@ -1,4 +1,4 @@
-// Rules that values of options are held to.
+// Validation rules for option values.
 
 import { isIP } from "node:net";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";

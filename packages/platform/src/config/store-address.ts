@@ -1,4 +1,4 @@
-// Reads the setting that says where objects live.
+// Parses the option --store.
 
 import { parseHostAndPort } from "./rules.ts";
 

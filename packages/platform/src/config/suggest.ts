@@ -1,4 +1,4 @@
-// Finds the known name that a mistyped one was probably meant to be.
+// Suggests the known name closest to a mistyped one.
 
 /** ` (did you mean "x"?)`, or nothing when no candidate is near. */
 export function suggest(mistyped: string, candidates: Iterable<string>): string {

@@ -1,5 +1,4 @@
-// Writes into the status of access keys whether they are good, and why not. Requests are judged without it: this is for people, for
-// `kubectl wait` and for watches.
+// Updates the conditions of access keys, for users, `kubectl wait` and watches. Requests are authenticated without them.
 
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -31,7 +30,7 @@ export type AccessKeyConditionsDeps = {
 /** How keys that trust rules issue end for good. */
 const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdrawn"]);
 
-/** What nobody tells of, such as the end of a life, is seen by then. */
+/** Changes without a notification, such as an expiration, are noticed by then. */
 const INTERVAL_MS = 15_000;
 
 export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Controller {
@@ -109,7 +108,7 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
 function withReady(object: KubeObject, refusal: KeyRefusal | undefined, now: number): KubeObject {
   const status = isJsonObject(object["status"]) ? object["status"] : {};
   const before = status["conditions"];
-  // What stands in the status is the server's own.
+  // The status belongs to the server.
   const conditions = (isJsonArray(before) ? before : []) as unknown as readonly Condition[];
   return {
     ...object,

@@ -1,4 +1,4 @@
-// Collects the access keys of users and teams that are gone. They are refused already; this only tidies up.
+// Deletes access keys of deleted users and teams. They are already refused; this only cleans up.
 
 import { followView } from "@postern/apiserver/cache/follow-view";
 import { deleteControlled, ignoringConflicts, readControlled } from "@postern/apiserver/controllers/controlled-objects";

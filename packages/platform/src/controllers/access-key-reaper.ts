@@ -1,4 +1,4 @@
-// Deletes access keys after the end of their life. Until then they are refused already; this only tidies up.
+// Deletes expired access keys. They are already refused; this only cleans up.
 
 import { deleteControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";

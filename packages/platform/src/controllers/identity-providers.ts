@@ -1,11 +1,10 @@
-// Says in the status of every identity provider whether users can sign in, and what its client needs to know of this server.
+// Updates the status of identity providers: whether users can sign in, and the redirect URI for the client registration.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { type ConditionState, withCondition } from "../api/conditions.ts";
 import type { IdentityProvider } from "../api/identity-provider.ts";

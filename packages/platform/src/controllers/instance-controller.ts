@@ -1,13 +1,12 @@
-// What the controllers of virtual clusters and of spaces have in common: an instance that stays is brought up and its state told in
-// its status; one that goes keeps its finalizer until nothing of it is left.
+// The common part of the controllers for virtual clusters and spaces: brings instances up, updates their status, and keeps the finalizer until
+// everything is deleted.
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { hasFinalizer, withoutFinalizer } from "../api/finalizers.ts";

@@ -1,4 +1,4 @@
-// Keeps the sessions of people true: asks the provider again with the refresh token, writes what it says, and ends the session when it refuses.
+// Refreshes login sessions: asks the provider with the refresh token, stores the answer, and ends the session if the provider refuses.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -12,8 +12,7 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { KeyGrant } from "../access-keys/key-grant.ts";
-import { readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
-import { openSecret } from "../access-keys/sealed-secrets.ts";
+import { openSecret, readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
 import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
 import { identityFields } from "../sign-in/login-keys.ts";
@@ -31,7 +30,7 @@ export type LoginSessionDeps = {
   readonly users: Pick<SignInUsers, "keep">;
   readonly secrets: AccessKeySecrets;
   readonly isReserved: (name: string) => boolean;
-  /** Deletes the key of a session: what was made with it goes with it. */
+  /** Deletes the key of a session, and with it everything that was created with it. */
   readonly revoke: (name: string, signal: AbortSignal) => Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-// What a status says about whether something is reached.
+// The Ready condition of objects that must be reachable.
 
 import type { ConditionState } from "../api/conditions.ts";
 import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";

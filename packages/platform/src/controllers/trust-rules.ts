@@ -1,12 +1,11 @@
-// Says in the status of every trust rule whether its issuer's keys are known, and whether it takes tokens.
+// Updates the status of trust rules: whether the keys of the issuer are known, and whether tokens are accepted.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { type ConditionState, withCondition } from "../api/conditions.ts";
 import type { TrustRule } from "../api/trust-rule.ts";
@@ -23,7 +22,7 @@ export type TrustRuleControllerDeps = {
   readonly judge: Pick<TokenVerifier, "faultOf">;
 };
 
-/** Of a user that is locked, and of a key that ended, nobody tells. */
+/** Locked users and expired keys cause no notification. */
 const RECHECK_MS = 60_000;
 const MAX_KEY_IDS = 20;
 

@@ -1,5 +1,5 @@
-// Keeps what is remembered of the values that clients chose true: each value of a key has its claim, whichever release wrote it; the claim of a key
-// that is gone says since when, and ends after a while.
+// Maintains the claims of values that clients have chosen: each value of a key has a claim, whichever release wrote it. The claim of a deleted key
+// records the deletion, and expires after a while.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";

@@ -1,5 +1,4 @@
-// What the whole platform decides by: who there is, which keys they hold, and the one decision point. All of it is in memory and
-// follows the store.
+// The core that all surfaces share: users and teams, access keys, and the decision point. It is in memory and follows the store.
 
 import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
@@ -46,7 +45,7 @@ import { createIdentityProviders, type IdentityProviders, unionGrants } from "..
 import { IDENTITY_PROVIDERS } from "../sign-in/provider-state.ts";
 import type { ExpiringRecords } from "../store/expiring-records.ts";
 import type { RecordPrefixes } from "../store/record-prefixes.ts";
-import { fetchIssuerKeys } from "../trust/fetch-issuer-keys.ts";
+import { fetchIssuerKeys } from "../trust/fetch-key-set.ts";
 import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
 import { createTokenVerifier, type TokenVerifier } from "../trust/token-verifier.ts";
 import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
@@ -96,7 +95,7 @@ export type PlatformCore = Disposable & {
   readonly usageRecords: ViewPrefix;
   readonly activityRecords: ViewPrefix;
   readonly noticeRecords: ViewPrefix;
-  /** Writes what is kept hidden of access keys. */
+  /** Writes the sealed part of access keys. */
   readonly sealedRecords: SealedRecordWriter;
   readonly keyQuota: KeyQuota;
   readonly grants: IssuedGrants;
@@ -119,9 +118,9 @@ export type PlatformCoreDeps = {
   readonly keyRing: KeyRing;
   /** A retired value of a key was used, and the key is locked. */
   readonly onKeyLocked: (key: AccessKeyState) => void;
-  /** A retired value of a key was used, whether or not that locks the key. Default: nobody is told. */
+  /** A retired value of a key was used, whether or not that locks the key. Default: no notification. */
   readonly onRetiredUse?: () => void;
-  /** Told why an access key was refused. Default: nobody is told. */
+  /** Called with the reason when an access key is refused. Default: no notification. */
   readonly onKeyRefused?: (reason: string) => void;
   /** Takes faults of work that no request waits for. */
   readonly onError: (error: unknown) => void;

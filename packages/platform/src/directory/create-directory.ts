@@ -1,4 +1,4 @@
-// The directory in memory, from the records of users and teams.
+// The directory in memory, built from users and teams.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";

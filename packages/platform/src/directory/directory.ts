@@ -1,4 +1,4 @@
-// The port through which the server knows its people: users, teams, and who is in which.
+// The port for users, teams, and memberships.
 
 export type DirectoryUser = {
   readonly name: string;

@@ -1,4 +1,4 @@
-// The certificate that the server shows, its authority, and those that it shows to etcd.
+// Checks the serving certificate, its authority, and the client certificates for etcd.
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// What is in a store that no server has to itself: whether the server key opens it, and whether the connected clusters answer.
+// Checks a store that no server has open: whether the server key decrypts it, and whether connected clusters respond.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -1,4 +1,4 @@
-// The data directory: whose its files are, who else may read them, and how much room is left.
+// Checks the data directory: owner, permissions and free space.
 
 import type { Stats } from "node:fs";
 import { readdir, stat, statfs } from "node:fs/promises";

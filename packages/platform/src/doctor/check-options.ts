@@ -1,4 +1,4 @@
-// Options that contradict each other or have no effect, and the release of Node.
+// Checks for contradictory and ineffective options, and for the release of Node.
 
 import type { Configuration } from "../config/configuration.ts";
 import { parseHostAndPort } from "../config/rules.ts";

@@ -1,4 +1,4 @@
-// A server that runs on the data directory, asked with the kubeconfig of its first administrator.
+// Checks a server running on the data directory, with the administrator's kubeconfig.
 
 import { join } from "node:path";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// The store: whether it is there, whole, healthy, and of a version that this release knows.
+// Checks the store: existence, integrity, health and version.
 
 import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/examine-etcd";
 import type { UnreachableReason } from "@postern/stores/etcd/why-unreachable";

@@ -1,4 +1,4 @@
-// How far the clock of this machine may be from that of others.
+// Compares the clock of this machine with others.
 
 import { type Finding, fault, ok, warning } from "./finding.ts";
 

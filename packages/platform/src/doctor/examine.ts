@@ -1,4 +1,4 @@
-// Looks at an installation from the outside in, and changes nothing: options, files, certificates, store, what is in it, and what it reaches.
+// Runs all checks of the doctor, read-only: options, files, certificates, store, content and server.
 
 import type { Configuration } from "../config/configuration.ts";
 import { checkCertificates } from "./check-certificates.ts";

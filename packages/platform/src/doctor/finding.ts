@@ -1,11 +1,11 @@
-// What the doctor says of one thing that it looked at.
+// A finding of the doctor.
 
 export type Finding = {
   /** What was looked at, such as `certificate`. */
   readonly check: string;
   /** An error keeps the installation from working, or will; a warning should be looked at; skipped could not be known. */
   readonly status: "ok" | "warning" | "error" | "skipped";
-  /** A sentence without a period. No secret stands in it. */
+  /** A sentence without a period. It contains no secrets. */
   readonly message: string;
   /** What to do, as an order; absent where there is nothing to do. */
   readonly remedy?: string;

@@ -1,4 +1,4 @@
-// Authenticated encryption as everything here uses it: AES-256-GCM with a random nonce, which goes before the ciphertext.
+// Authenticated encryption: AES-256-GCM with a random nonce in front of the ciphertext.
 
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import type { Random } from "@postern/apiserver/runtime/clock";

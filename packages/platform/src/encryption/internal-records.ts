@@ -1,4 +1,4 @@
-// Records that the server keeps beside the objects of one composition. No resource has them, so nothing serves them.
+// Internal records of the server beside the objects of one API surface. No resource serves them.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";

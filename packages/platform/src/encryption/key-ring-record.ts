@@ -1,4 +1,4 @@
-// The key ring as it is in the store: sealed under a key of its own, which is sealed under the server key that stays outside.
+// The stored key ring: sealed under a key that is sealed under the server key, which is not in the store.
 
 import { createHash } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -7,7 +7,7 @@ import type { Random } from "@postern/apiserver/runtime/clock";
 import { openBytes, sealBytes } from "./aes-gcm.ts";
 import { deriveKey, type RingSecret } from "./key-ring.ts";
 
-/** Below the prefix of objects, so that whoever follows those learns of a new key before anything that is under it. */
+/** Below the prefix of objects, so that followers of those learn of a new key before any value under it. */
 export const KEY_RING_KEY = "/registry/management/internal/key-ring";
 
 export type KeyRingContent = {
@@ -35,7 +35,7 @@ const VERSION = 1;
 const KEY_BYTES = 32;
 const ID_LENGTH = 8;
 
-/** Names a server key, and tells nothing of it. */
+/** Identifies a server key without revealing it. */
 export const serverKeyId = (serverSecret: Uint8Array): string =>
   createHash("sha256").update(wrappingKey(serverSecret)).digest("hex").slice(0, ID_LENGTH);
 
@@ -65,7 +65,7 @@ export function encodeKeyRing({ secrets, rotatedAt, sealingKey, wraps }: OpenedK
   );
 }
 
-/** Throws KeyRingError where none of the server keys opens it, or it was changed by somebody else. */
+/** Throws KeyRingError if none of the server keys opens it, or if it was tampered with. */
 export function decodeKeyRing(value: Uint8Array, serverSecrets: readonly Uint8Array[]): OpenedKeyRing {
   const record = decodeRecord(value);
   if (record["version"] !== VERSION) {

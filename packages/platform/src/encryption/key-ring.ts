@@ -1,10 +1,10 @@
-// The keys that protect what is in the store: the newest one is used for everything that is written, all of them for reading.
+// The key ring: the newest key encrypts all writes, and all keys decrypt.
 
 import { createHash, hkdfSync } from "node:crypto";
 
 /** One secret of the ring, as the keys that are derived from it: each has one purpose. */
 export type RingKey = {
-  /** Says in the store what is under it, and nothing of the secret. */
+  /** Stored with each value to identify its key. Reveals nothing about the secret. */
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -22,7 +22,7 @@ export type KeyRing = {
   /** The newest first, which is the primary one. Another array whenever something has changed. */
   readonly keys: readonly [RingKey, ...RingKey[]];
   find(id: string): RingKey | undefined;
-  /** Looks for keys that came meanwhile: for whoever meets an id that is not on the ring. */
+  /** Looks for new keys, when an id is not on the ring. */
   refresh(): Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-// Envelopes for what has to come back out of the store but must never be served: AES-256-GCM under keys of the key ring.
+// Envelopes for values that the server decrypts but never serves: AES-256-GCM under keys of the key ring.
 
 import { createHash, hkdfSync } from "node:crypto";
 import type { Random } from "@postern/apiserver/runtime/clock";

@@ -1,4 +1,4 @@
-// The key ring of a running server: read from the store, followed while others change it, rotated and shortened.
+// The key ring of a running server: read from the store, watched for changes of other servers, rotated and pruned.
 
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
@@ -26,7 +26,7 @@ export type StoredKeyRing = KeyRing & {
   readonly fault: KeyRingError | undefined;
   /** Takes the record as somebody who follows the store was notified of it. */
   load(entry: StoredEntry): void;
-  /** Resolves when it is certain that nobody else has rotated the ring before CONFIRMED_MS ago. */
+  /** Resolves when it is certain that no other server rotated the ring more than CONFIRMED_MS ago. */
   confirm(): Promise<void>;
   /** Puts a new primary key on the ring, and leaves earlier server keys behind. Rejects with what the store says. */
   rotate(): Promise<RingKey>;
@@ -40,7 +40,7 @@ export type StoredKeyRingDeps = {
   readonly storage: Storage;
   /** The server key, and those before it, each of 32 bytes. */
   readonly serverSecrets: readonly [Uint8Array, ...Uint8Array[]];
-  /** False where nobody else has the store open. */
+  /** False if no other server has the store open. */
   readonly isShared: boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -74,7 +74,7 @@ export async function openKeyRing(deps: StoredKeyRingDeps): Promise<StoredKeyRin
   return ring;
 }
 
-/** As openKeyRing, for whoever only looks: nothing is written. */
+/** Like openKeyRing, but read-only. */
 export async function readKeyRing(deps: StoredKeyRingDeps): Promise<StoredKeyRing> {
   const { storage, serverSecrets, random } = deps;
   const entry = await storage.get(KEY_RING_KEY);
@@ -208,7 +208,7 @@ class LiveKeyRing implements StoredKeyRing {
     return this.#listeners.add(listener);
   }
 
-  /** Rejects with RevisionConflictError where somebody else has changed the ring. */
+  /** Rejects with RevisionConflictError if another server has changed the ring. */
   async write(next: OpenedKeyRing): Promise<void> {
     const { storage, random } = this.#deps;
     const value = encodeKeyRing(next, random);

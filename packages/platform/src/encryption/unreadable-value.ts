@@ -1,4 +1,4 @@
-// What people see in place of a Secret that cannot be opened: its name, and why. It can be replaced and deleted like any other.
+// The placeholder for a Secret that cannot be decrypted: its name, and the reason. It can be replaced and deleted.
 
 import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { normalizeServer, validateServer } from "./normalize-server.ts";
+import { normalizeServer, validateServer } from "./kubeconfig.ts";
 
 describe("the server of a kubeconfig", () => {
   it.each([

@@ -1,4 +1,4 @@
-// How one resource looks at the objects of others: in memory, as they are now.
+// Lookup of objects of other resources, in memory.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";

@@ -1,10 +1,9 @@
-// Gives notice before access keys end: an Event about the key, a number in the metrics, and a request to the webhook. That a notice is due is
-// decided by a write into the store, which one server alone gets through; what follows from it is done until it succeeds, also by the server
-// that leads next.
+// Notices before access keys expire: an Event, a metric and a webhook call. The write of a notice into the store succeeds on one server only; its
+// delivery is retried until it succeeds, also by the next leader.
 
 import { createHash } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { humanDuration } from "@postern/apimachinery/time/human-duration";
+import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
@@ -20,8 +19,17 @@ import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { dueLeadTime, NO_NOTICES, textOfLeadTime, withSentNotice } from "./notice-plan.ts";
-import { decodeEntry, decodeNotices, encodeNotices, type NoticeRecord, type PendingNotice } from "./notice-record.ts";
+import {
+  decodeEntry,
+  decodeNotices,
+  dueLeadTime,
+  encodeNotices,
+  NO_NOTICES,
+  type NoticeRecord,
+  type PendingNotice,
+  textOfLeadTime,
+  withSentNotice,
+} from "./notice-plan.ts";
 import type { NoticeWebhook } from "./notice-webhook.ts";
 
 export type NoticeMetrics = {
@@ -85,7 +93,7 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
     if (end === undefined || grant !== undefined) return undefined;
     const graceMs = record.countsFromActivity ? ACTIVITY_GRACE_MS : 0;
     const seconds = dueLeadTime({ end, lifeMs: lifeOf(record, end) }, leadSeconds, noticed, clock.now() - graceMs);
-    // Nobody misses a key that is refused already.
+    // A key that is already refused needs no notice.
     return seconds === undefined || keys.stateOf(record) !== undefined ? undefined : seconds;
   };
 
@@ -96,7 +104,7 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
     return known === undefined || dueNow(record, decodeNotices(known).noticed) !== undefined;
   };
 
-  /** Another server may be faster, which then tells of it. */
+  /** Another server may be faster, and send the notice. */
   async function decide(record: AccessKeyRecord): Promise<void> {
     const entry = await storage.get(placeOf(record.uid));
     const { noticed } = entry === undefined ? { noticed: NO_NOTICES } : decodeEntry(entry);

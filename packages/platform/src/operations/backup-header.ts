@@ -1,4 +1,4 @@
-// What stands at the front of a backup, for everybody to read and for nobody to change: it is bound into every chunk behind it.
+// The header of a backup: readable without a key, and authenticated by every chunk.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";

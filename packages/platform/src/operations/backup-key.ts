@@ -1,4 +1,4 @@
-// The key that a backup is encrypted under: that of the server it comes from, or one made of a passphrase.
+// The encryption key of a backup: the server's, or derived from a passphrase.
 
 import { createHmac, hkdfSync, type ScryptOptions, scrypt } from "node:crypto";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// What `postern backup`, `postern restore` and `postern store copy` do with stores and files of this machine.
+// Implements `postern backup`, `postern restore` and `postern store copy` on stores and files of this machine.
 
 import { readFile } from "node:fs/promises";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
@@ -13,15 +13,18 @@ import { CONTROLLERS } from "../store/while-leading.ts";
 import { type BackupKey, checkOf, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
 import { copyStore } from "./copy-store.ts";
 import type { ContentSummary } from "./entry-frames.ts";
-import { listValidKeys } from "./list-valid-keys.ts";
 import { entryCounter, type ReportProgress } from "./progress.ts";
 import { readBackupHeader, verifyBackup } from "./read-backup.ts";
 import { countEntries } from "./read-store.ts";
-import { assertListIsNewer, type RestoreReport, restoreBackup } from "./restore-backup.ts";
-import { fillNewStore } from "./restore-target.ts";
-import type { KeyPolicy } from "./restored-entry.ts";
+import {
+  assertListIsNewer,
+  fillNewStore,
+  type KeyPolicy,
+  type RestoreReport,
+  restoreBackup,
+} from "./restore-backup.ts";
 import { openStoppedServer, requireServerSecrets } from "./stopped-server.ts";
-import { decodeValidKeys, encodeValidKeys } from "./valid-keys.ts";
+import { decodeValidKeys, encodeValidKeys, listValidKeys } from "./valid-keys.ts";
 import { openBackup, SERVER_CHECK } from "./write-backup.ts";
 import { writeNewFile } from "./write-new-file.ts";
 

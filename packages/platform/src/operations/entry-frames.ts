@@ -1,4 +1,4 @@
-// Entries of a store as bytes: the lengths of key and value, then both.
+// Encodes entries of a store: lengths of key and value, then both.
 
 import { createHash } from "node:crypto";
 import type { StoredEntry } from "@postern/apiserver/storage/storage";

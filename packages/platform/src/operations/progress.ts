@@ -7,7 +7,7 @@ export type ProgressStep = {
   readonly phase: string;
   readonly unit: "entries" | "bytes";
   readonly done: number;
-  /** Undefined where nobody knows it. */
+  /** Undefined if unknown. */
   readonly total?: number | undefined;
 };
 

@@ -1,4 +1,4 @@
-// Reads a backup, and gives nothing of it that was not written so.
+// Reads a backup, and returns only authenticated data.
 
 import { createReadStream } from "node:fs";
 import { systemErrorCode } from "../pki/private-file.ts";

@@ -1,4 +1,4 @@
-// Everything in a store as of one revision, page by page, while others go on writing.
+// Reads a snapshot of a store page by page, during writes.
 
 import type { ListResult, Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";

@@ -1,5 +1,5 @@
-// Encrypts a stream in chunks that can be neither changed, nor left out, nor put in another order, nor cut off unnoticed.
-// The construction is STREAM (Hoang, Reyhanitabar, Rogaway and Vizár, 2015) over AES-256-GCM.
+// Encrypts a stream in chunks that cannot be changed, omitted, reordered or truncated unnoticed. The construction is STREAM (Hoang, Reyhanitabar,
+// Rogaway and Vizár, 2015) over AES-256-GCM.
 
 import { createCipheriv, createDecipheriv, createHash } from "node:crypto";
 
@@ -13,7 +13,7 @@ export type ChunkOpener = {
   open(sealed: Uint8Array, isLast: boolean): Uint8Array | undefined;
 };
 
-/** `key` must not be used for another stream. `head` is what stands before the chunks. */
+/** `key` must not be used for another stream. `head` is the data before the chunks. */
 export function createChunkSealer(key: Uint8Array, head: Uint8Array): ChunkSealer {
   const associated = digestOf(head);
   let index = 0;

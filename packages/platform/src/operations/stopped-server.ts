@@ -1,4 +1,4 @@
-// What a server decides by, over its store, while it does not run.
+// Makes the decisions of a server that is not running, over its store.
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";

@@ -1,4 +1,4 @@
-// Writes a backup: its head, then the entries of a store as of one revision in encrypted chunks, then what all of them add up to.
+// Writes a backup: a header, the entries of one revision in encrypted chunks, and a summary.
 
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";

@@ -1,4 +1,4 @@
-// Writes a file of any size as it comes, under its name only once it is whole and on disk.
+// Writes a file of any size, and gives it its name only once it is complete and on disk.
 
 import { randomUUID } from "node:crypto";
 import { open, rm } from "node:fs/promises";

@@ -1,4 +1,5 @@
-// A certificate authority: its key and certificate, and the DER that is the same in everything it signs.
+// A certificate authority: its key and certificate in two files, created at the first start, and the client certificates that it signs. Only the
+// public key comes from the requester.
 
 import {
   createHash,
@@ -8,14 +9,23 @@ import {
   type KeyObject,
   X509Certificate,
 } from "node:crypto";
+import { join } from "node:path";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import { readAuthorityFields } from "@postern/apiserver/x509/certificate";
 import { derImplicit, derOctetString, derSequence } from "@postern/apiserver/x509/der";
 import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
 import { OID } from "@postern/apiserver/x509/object-identifiers";
 import { encodePem } from "@postern/apiserver/x509/pem";
-import { AUTHORITY_CONSTRAINTS, buildCertificate, encodeExtension } from "./certificate-builder.ts";
-import { randomSerial } from "./serial-number.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import {
+  AUTHORITY_CONSTRAINTS,
+  buildCertificate,
+  CLIENT_CONSTRAINTS,
+  encodeExtension,
+  formatSerial,
+  randomSerial,
+} from "./certificate-builder.ts";
+import { createPrivateFile, ensurePrivateDirectory, readFileIfPresent } from "./private-file.ts";
 
 /** Room for the clocks of others: what we sign is valid from a little before now. Kubernetes' signer uses the same. */
 export const CLOCK_SKEW_MS = 5 * 60_000;
@@ -109,3 +119,138 @@ function parseOr<T>(fault: string, parse: () => T): T {
 
 /** RFC 5280 section 4.2.1.2, method 1 taken over the whole key info, which is as unique. */
 const keyIdentifier = (publicKeyInfo: Uint8Array): Uint8Array => createHash("sha1").update(publicKeyInfo).digest();
+
+// Signs client certificates: who the bearer is comes from us alone, only the public key from outside.
+
+export type ClientCertificateRequest = {
+  readonly authority: CertificateAuthority;
+  /** SubjectPublicKeyInfo as DER, of a key that `parseCertificateRequest` accepted or that we made. */
+  readonly publicKeyInfo: Uint8Array;
+  /** The user name. */
+  readonly commonName: string;
+  /** The groups. */
+  readonly organizations: readonly string[];
+  /** Milliseconds since the epoch; `Infinity` asks for as long as the authority lives. */
+  readonly notAfter: number;
+  /** 1 to 20 octets of a positive integer; absent means random. */
+  readonly serial?: Uint8Array;
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+export type SignedCertificate = {
+  readonly pem: string;
+  /** Upper-case hexadecimal. */
+  readonly serialNumber: string;
+  /** Milliseconds since the epoch, whole seconds. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+  /** True when the life asked for was longer than the authority's, and was cut to it. */
+  readonly clamped: boolean;
+};
+
+/**
+ * Signs a certificate that is good for client authentication only. Throws RangeError for an end that is no number or
+ * lies in the past, and for an empty name.
+ */
+export function signClientCertificate(request: ClientCertificateRequest): SignedCertificate {
+  const { authority, publicKeyInfo, commonName, organizations, clock, random } = request;
+  if (commonName === "") throw new RangeError("a client certificate needs a common name");
+  const now = clock.now();
+  const clamped = request.notAfter > authority.notAfter;
+  const notAfter = toWholeSeconds(clamped ? authority.notAfter : request.notAfter);
+  // Written so that NaN fails as well.
+  if (!(notAfter > now)) throw new RangeError("a client certificate must end after now");
+  const notBefore = toWholeSeconds(Math.max(now - CLOCK_SKEW_MS, authority.notBefore));
+  const serial = request.serial ?? randomSerial(random);
+  const der = buildCertificate(
+    {
+      serial,
+      issuer: authority.subject,
+      subject: encodeDistinguishedName({ commonName, organizations }),
+      publicKeyInfo,
+      notBefore,
+      notAfter,
+      extensions: [...CLIENT_CONSTRAINTS, ...authority.authorityKeyIdentifier],
+    },
+    authority.signingKey,
+  );
+  return { pem: encodePem("CERTIFICATE", der), serialNumber: formatSerial(serial), notBefore, notAfter, clamped };
+}
+
+const toWholeSeconds = (epochMs: number): number => Math.floor(epochMs / 1000) * 1000;
+
+// Keeps a certificate authority in two files of a directory, and makes it the first time.
+
+type AuthorityFileOptions = {
+  /** The common name of a new authority. */
+  readonly commonName: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** File names without their endings; `ca` gives `ca.crt` and `ca.key`. */
+  readonly fileName?: string;
+};
+
+/**
+ * The authority of a directory, made there when it has none. The key is written before the certificate: a start that
+ * was cut between the two goes on with that key. Nothing that exists is overwritten; files that are damaged, expired or
+ * do not belong together are refused with ConfigurationError.
+ */
+export async function loadOrCreateAuthority(
+  directory: string,
+  { commonName, clock, random, fileName = "ca" }: AuthorityFileOptions,
+): Promise<CertificateAuthority> {
+  await ensurePrivateDirectory(directory);
+  const certificatePath = join(directory, `${fileName}.crt`);
+  const keyPath = join(directory, `${fileName}.key`);
+  const certificatePem = await readFileIfPresent(certificatePath, "the certificate of the certificate authority");
+  const keyPem = await readFileIfPresent(keyPath, "the private key of the certificate authority");
+
+  if (certificatePem !== undefined && keyPem !== undefined) {
+    return loadAuthority(certificatePath, certificatePem, keyPem, clock);
+  }
+  if (certificatePem !== undefined) {
+    throw new ConfigurationError(
+      `${certificatePath} has no private key beside it: restore ${keyPath} from a backup, or move the certificate away, and the server creates a new CA (existing kubeconfigs then stop working)`,
+    );
+  }
+  const authority = createCertificateAuthority({
+    commonName,
+    clock,
+    random,
+    ...(keyPem === undefined ? {} : { privateKey: readAuthorityKey(keyPath, keyPem) }),
+  });
+  if (keyPem === undefined) await createPrivateFile(keyPath, authority.privateKeyPem);
+  await createPrivateFile(certificatePath, authority.certificatePem);
+  return authority;
+}
+
+function loadAuthority(path: string, certificatePem: string, keyPem: string, clock: Clock): CertificateAuthority {
+  let authority: CertificateAuthority;
+  try {
+    authority = authorityFromPem(certificatePem, keyPem);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(
+      `the certificate authority ${path} cannot be used (${why}): restore it and its key from a backup, or move both away, and the server creates a new one`,
+      { cause: error },
+    );
+  }
+  if (authority.notAfter <= clock.now()) {
+    throw new ConfigurationError(
+      `the certificate authority ${path} expired at ${new Date(authority.notAfter).toISOString()}: move it and its key away, and the server creates a new one; then issue new kubeconfigs`,
+    );
+  }
+  return authority;
+}
+
+function readAuthorityKey(path: string, pem: string) {
+  try {
+    return createPrivateKey(pem);
+  } catch (cause) {
+    throw new ConfigurationError(
+      `${path} is not a PEM private key: restore it from a backup, or move it away, and the server creates a new CA`,
+      { cause },
+    );
+  }
+}

@@ -1,4 +1,4 @@
-// Certificate signing requests: reads those of others without trusting them, and writes our own.
+// Certificate signing requests: parses those of others without trusting them, and creates our own.
 // Source: RFC 2986 section 4
 
 import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";

@@ -6,8 +6,11 @@ import * as x509 from "@peculiar/x509";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { createCertificateAuthority } from "./certificate-authority.ts";
-import { type ClientCertificateRequest, signClientCertificate } from "./client-certificate.ts";
+import {
+  type ClientCertificateRequest,
+  createCertificateAuthority,
+  signClientCertificate,
+} from "./certificate-authority.ts";
 import { signServingCertificate } from "./serving-certificate.ts";
 import { createWorkspace, openssl } from "./testing/openssl.ts";
 

@@ -6,8 +6,11 @@ import type { AddressInfo } from "node:net";
 import tls from "node:tls";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CertificateAuthority, createCertificateAuthority } from "./certificate-authority.ts";
-import { signClientCertificate } from "./client-certificate.ts";
+import {
+  type CertificateAuthority,
+  createCertificateAuthority,
+  signClientCertificate,
+} from "./certificate-authority.ts";
 import { signServingCertificate } from "./serving-certificate.ts";
 
 const { clock, random } = systemRuntime;

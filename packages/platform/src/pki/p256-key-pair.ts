@@ -1,5 +1,4 @@
-// Makes keys of the curve P-256 that are handed out and kept nowhere: as texts and DER from the start, since to make key objects of them and
-// to have those written by OpenSSL takes four times as long as the keys themselves.
+// Creates P-256 key pairs that are issued and not kept, directly as PEM and DER: key objects of OpenSSL would take four times as long.
 // Source: RFC 5915 section 3, RFC 5480 section 2, RFC 5208 section 5
 
 import { createECDH } from "node:crypto";

@@ -1,4 +1,4 @@
-// Files with secrets: readable by their owner alone, written whole or not at all.
+// Files with secrets: readable only by their owner, written atomically.
 
 import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, stat, unlink } from "node:fs/promises";

@@ -1,19 +1,19 @@
-// The server's own TLS certificate: signed by our authority for the names the server is reached by, renewed in time.
+// The serving certificate: signed by our authority for the names of the server and renewed in time, or provided by the operator and checked.
 
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { textBefore } from "@postern/apimachinery/text/without-trailing";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
+import { derImplicit, derSequence } from "@postern/apiserver/x509/der";
 import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
 import { OID } from "@postern/apiserver/x509/object-identifiers";
 import { encodePem } from "@postern/apiserver/x509/pem";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { type CertificateAuthority, CLOCK_SKEW_MS } from "./certificate-authority.ts";
-import { buildCertificate, encodeExtension, SERVER_CONSTRAINTS } from "./certificate-builder.ts";
+import { buildCertificate, encodeExtension, randomSerial, SERVER_CONSTRAINTS } from "./certificate-builder.ts";
 import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "./private-file.ts";
-import { randomSerial } from "./serial-number.ts";
-import { encodeSubjectAlternativeNames, ipAddressOctets } from "./subject-alternative-names.ts";
 
 const LIFETIME_MS = 365 * 86_400_000;
 /** A certificate is replaced once less than this part of its life is left. */
@@ -155,3 +155,78 @@ const machineAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((addresses) =>
     (addresses ?? []).filter(({ address }) => !address.startsWith("fe80:")).map(({ address }) => address),
   );
+
+// The names and addresses a serving certificate answers to.
+// Source: RFC 5280 section 4.2.1.6
+
+const DNS_NAME = 2;
+const IP_ADDRESS = 7;
+
+/** GeneralNames from host names and IP addresses in text form. */
+function encodeSubjectAlternativeNames(names: readonly string[]): Uint8Array {
+  return derSequence(
+    ...names.map((name) =>
+      isIP(name) === 0
+        ? derImplicit(DNS_NAME, Buffer.from(name, "latin1"))
+        : derImplicit(IP_ADDRESS, ipAddressOctets(name)),
+    ),
+  );
+}
+
+/** The 4 or 16 octets of an address that `isIP` accepts. A zone (`fe80::1%eth0`) is left out: it means nothing elsewhere. */
+export function ipAddressOctets(address: string): Uint8Array {
+  if (isIP(address) === 4) return Uint8Array.from(address.split(".").map(Number));
+  // The URL parser writes every spelling of an IPv6 address in hexadecimal groups, also those that end in dotted IPv4.
+  const canonical = new URL(`http://[${textBefore(address, "%")}]`).hostname.slice(1, -1);
+  const [head = "", tail] = canonical.split("::");
+  const groupsOf = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)));
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? "");
+  const groups = [...before, ...new Array<number>(8 - before.length - after.length).fill(0), ...after];
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+// The serving certificate that an operator brings along, checked before anything is served with it.
+
+type ConfiguredCertificate = { readonly certificatePem: string; readonly privateKeyPem: string };
+
+/**
+ * The contents of --tls-cert-file (which may go on with intermediates) and --tls-private-key-file. Throws
+ * ConfigurationError for files that are missing, unreadable, malformed, expired or no pair.
+ */
+export async function readConfiguredCertificate(
+  certificatePath: string,
+  keyPath: string,
+  clock: Clock,
+): Promise<ConfiguredCertificate> {
+  const certificatePem = await readRequired(certificatePath, "the certificate of --tls-cert-file");
+  const privateKeyPem = await readRequired(keyPath, "the key of --tls-private-key-file");
+  const certificate = parseOr(
+    `${certificatePath} is not a PEM certificate: correct --tls-cert-file`,
+    () => new X509Certificate(certificatePem),
+  );
+  const key = parseOr(`${keyPath} is not an unencrypted PEM private key: correct --tls-private-key-file`, () =>
+    createPrivateKey(privateKeyPem),
+  );
+  if (!certificate.checkPrivateKey(key)) {
+    throw new ConfigurationError(`${certificatePath} and ${keyPath} do not match: use the key of the certificate`);
+  }
+  if (Date.parse(certificate.validTo) <= clock.now()) {
+    throw new ConfigurationError(`${certificatePath} expired at ${certificate.validTo}: renew it`);
+  }
+  return { certificatePem, privateKeyPem };
+}
+
+async function readRequired(path: string, what: string): Promise<string> {
+  const text = await readFileIfPresent(path, what);
+  if (text === undefined) throw new ConfigurationError(`${path} is not there: ${what} is read from it`);
+  return text;
+}
+
+function parseOr<T>(message: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new ConfigurationError(message, { cause });
+  }
+}

@@ -1,17 +1,16 @@
-// Passes a request on that stays in HTTP.
+// Forwards a request over HTTP, and relays the response without buffering. The index of OpenAPI v3 is rewritten to the paths of the platform, which
+// `kubectl explain` requests.
 
-import type { IncomingMessage } from "node:http";
-import { textBefore } from "@postern/apimachinery/text/without-trailing";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { textBefore, withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { ApiResponse, ByteSink, ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
-import { isOpenApiIndex, relayOpenApiIndex } from "./relay-openapi-index.ts";
-import { relayResponse } from "./relay-response.ts";
-import { bodyOf, pipeBody } from "./request-body.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
 import type { UpstreamConnections } from "./upstream-connections.ts";
 import type { UpstreamRequest } from "./upstream-exchange.ts";
-import { credentialRefusedError, unaskedUpgradeError } from "./upstream-failure.ts";
+import { badGatewayError, credentialRefusedError, unaskedUpgradeError } from "./upstream-failure.ts";
 
 /** A request as the target is to get it. */
 export type ForwardedRequest = {
@@ -78,3 +77,157 @@ function refuseUnauthorized({ statusCode }: IncomingMessage, path: string): void
 }
 
 const withoutQuery = (path: string): string => textBefore(path, "?");
+
+// Hands the body of a request on as it arrives, no faster than the target takes it.
+
+/** Undefined when the request has no body. An HTTP/2 request need not say so in advance: its first bytes, or its end, are awaited. */
+async function bodyOf(request: ApiRequest): Promise<Readable | undefined> {
+  const length = request.headers["content-length"];
+  const isChunked = request.headers["transfer-encoding"] !== undefined;
+  if (length === "0" || (length === undefined && !isChunked && request.httpVersion === "1.1")) return undefined;
+  // Node's streams all are; the port names less.
+  const stream = request.bodyStream() as Readable;
+  return length === undefined && !isChunked && !(await hasContent(stream)) ? undefined : stream;
+}
+
+/** Ends `upstream` with the body. A body that breaks off breaks the request off: it never looks whole. */
+function pipeBody(body: Readable, upstream: ClientRequest): void {
+  const onClose = (): void => {
+    if (!body.readableEnded) upstream.destroy();
+  };
+  const onError = (): void => void upstream.destroy();
+  body.on("close", onClose).on("error", onError);
+  upstream.once("close", () => {
+    body.off("close", onClose);
+    body.unpipe(upstream);
+  });
+  body.pipe(upstream);
+}
+
+function hasContent(stream: Readable): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (content: boolean): void => {
+      stream.off("readable", onReadable).off("end", onEnd).off("close", onEnd).off("error", onEnd);
+      resolve(content);
+    };
+    const onEnd = (): void => settle(false);
+    const onReadable = (): void => {
+      const chunk: unknown = stream.read();
+      if (chunk === null) return;
+      stream.unshift(chunk);
+      settle(true);
+    };
+    if (stream.readableEnded || stream.destroyed) resolve(false);
+    else stream.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onEnd);
+  });
+}
+
+// Hands the response of a target on as it arrives, no faster than the caller takes it.
+
+const isBodiless = (status: number): boolean => status === 204 || status === 304;
+
+function relayResponse(response: IncomingMessage, headers: ResponseHeaders): ApiResponse {
+  const status = response.statusCode ?? 0;
+  if (isBodiless(status)) {
+    response.resume();
+    return { status, headers, body: { type: "bytes", bytes: "" } };
+  }
+  return { status, headers, body: { type: "stream", run: (sink, signal) => relay(response, sink, signal) } };
+}
+
+/** Rejects where the target breaks off or the signal aborts, so that the caller can tell that the response is not whole. */
+async function relay(response: IncomingMessage, sink: ByteSink, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return abandon(response);
+  const onAbort = (): void => void response.destroy(asError(signal.reason));
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for await (const chunk of response) {
+      // The stream has no encoding set: its chunks are Buffers.
+      const taken = sink.write(chunk as Buffer);
+      const isOpen = typeof taken === "boolean" ? taken : await unlessAborted(taken, signal);
+      // Leaving the loop closes the connection to the target.
+      if (!isOpen) return;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Nobody reads it. A connection on which nothing is left to read may be used again. */
+function abandon(response: IncomingMessage): void {
+  if (response.complete) response.resume();
+  else response.destroy();
+}
+
+/** Not a race with one promise for all chunks, which would collect reactions for as long as the stream lasts. */
+function unlessAborted(taken: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    taken.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+const asError = (reason: unknown): Error =>
+  reason instanceof Error ? reason : new Error("aborted", { cause: reason });
+
+// Hands on the index of OpenAPI v3 with the paths of its documents as they stand at the platform: `kubectl explain` asks for those that it names.
+// Source: k8s.io/kube-openapi/pkg/handler3/handler.go (serverRelativeURL)
+
+/** A target with thousands of groups has less. */
+const MAX_BYTES = 4 << 20;
+
+type Place = {
+  /** Base URL of the target. */
+  readonly server: string;
+  /** The base path of the target on the platform. */
+  readonly basePath: string;
+};
+
+/** `path` as it is at the target, without the query. */
+const isOpenApiIndex = (path: string): boolean => path === "/openapi/v3" || path === "/openapi/v3/";
+
+/** Read as a whole: it must not be compressed. Rejects with ApiError 502 where it is larger than any. */
+function relayOpenApiIndex(response: IncomingMessage, headers: ResponseHeaders, place: Place): ApiResponse {
+  const { "content-length": _, ...others } = headers;
+  const run: Extract<ApiResponse["body"], { readonly type: "stream" }>["run"] = async (sink, signal) => {
+    const onAbort = (): void => void response.destroy();
+    if (signal.aborted) return onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await sink.write(Buffer.from(placedHere(await readText(response), place)));
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  };
+  return { status: response.statusCode ?? 0, headers: others, body: { type: "stream", run } };
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) {
+      throw badGatewayError({ reason: "ResponseTooLarge", message: "its OpenAPI index is too large" });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** As it was where it is no such index. */
+function placedHere(text: string, { server, basePath }: Place): string {
+  const root = withoutTrailing(new URL(server).pathname, "/");
+  try {
+    const index: { paths?: { [name: string]: { serverRelativeURL?: unknown } } } = JSON.parse(text);
+    for (const entry of Object.values(index.paths ?? {})) {
+      const { serverRelativeURL: url } = entry;
+      if (typeof url !== "string" || !url.startsWith(`${root}/`)) continue;
+      entry.serverRelativeURL = `${basePath}/${url.slice(root.length).replace(/^\/+/, "")}`;
+    }
+    return JSON.stringify(index);
+  } catch {
+    return text;
+  }
+}

@@ -1,4 +1,4 @@
-// The headers that a target gets: what a caller may say about its request, and what we say about the caller.
+// The headers for a target: those of the request that are allowed, and the identity of the caller.
 
 import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";

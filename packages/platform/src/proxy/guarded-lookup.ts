@@ -1,5 +1,4 @@
-// Resolves the host of a target once for each connection, and hands on only addresses that may be dialled, so that a name cannot
-// point elsewhere between the check and the connection.
+// Resolves the host of a target once per connection, and returns only allowed addresses, so that a name cannot change between check and connection.
 
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";

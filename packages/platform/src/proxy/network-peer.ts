@@ -1,4 +1,4 @@
-// What is said about clusters that can only be reached by a connection of their own to the platform.
+// Warnings about clusters that are only reachable through a connection of their own to the platform.
 
 import type { UpstreamFault } from "./upstream-failure.ts";
 

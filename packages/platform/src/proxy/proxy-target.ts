@@ -1,4 +1,4 @@
-// Where proxied requests go, and what the platform proves itself with there. It comes out of the registry, never out of a request.
+// The target of proxied requests, and the platform's credential for it. It comes from the registry, never from a request.
 
 export type ProxyTarget = {
   /** Base URL, http or https. A path in it comes before the path of every request. */
@@ -7,7 +7,7 @@ export type ProxyTarget = {
   readonly certificateAuthorityPem?: string;
   /** The name that the server's certificate is checked against instead of the host of the URL. */
   readonly tlsServerName?: string;
-  /** Only where whoever registered the target asked for it. */
+  /** Only if the target was registered with it. */
   readonly insecureSkipTlsVerify?: boolean;
   readonly credential: ProxyCredential;
 };

@@ -1,4 +1,4 @@
-// The headers of a target's response that a caller gets.
+// The response headers of a target that a caller receives.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";

@@ -1,4 +1,4 @@
-// Passes requests on to one target as the users who made them, with the target's own credential.
+// Forwards requests to one target with the target's credential, impersonating the user.
 
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";

@@ -1,4 +1,4 @@
-// Names that a Kubernetes cluster gives to its own parts: nobody gets one inside a virtual cluster.
+// Names that Kubernetes reserves for its own components: nobody gets one inside a virtual cluster.
 
 const SYSTEM_PREFIX = "system:";
 

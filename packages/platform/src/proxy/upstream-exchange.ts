@@ -1,4 +1,4 @@
-// One request to a target and what comes of it: how long each part may take, what ends it, and how it failed.
+// One request to a target: timeouts, cancellation, and errors.
 
 import type { EventEmitter } from "node:events";
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
@@ -99,7 +99,7 @@ function onAbortWhileOpen(stream: EventEmitter, signal: AbortSignal, act: () => 
   stream.once("close", () => signal.removeEventListener("abort", act));
 }
 
-/** Destroys a request that does not get a connection in time. The result tells whether it has one. */
+/** Destroys a request that gets no connection in time. The result is whether it has one. */
 function watchConnect(request: ClientRequest, scheduler: Scheduler, timeoutMs: number): () => boolean {
   let connected = false;
   const timer = scheduler.schedule(timeoutMs, () => request.destroy(new ConnectTimeoutError()));

@@ -1,4 +1,4 @@
-// What a client is told when a target cannot be reached or breaks off. It learns what kind of fault it is, and no addresses.
+// Errors for clients when a target is unreachable or disconnects. They name the kind of error, and no addresses.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { AddressRefusedError } from "./guarded-lookup.ts";
@@ -94,7 +94,7 @@ const CONNECT_FAULTS: { readonly [code: string]: UpstreamFault } = {
 
 const UNTRUSTED = "its certificate was not issued by the authority it is registered with";
 
-/** OpenSSL's names of what is wrong with a certificate, as Node gives them. */
+/** OpenSSL's error codes for certificates, as Node reports them. */
 const TRUST_FAULTS: { readonly [code: string]: string } = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another name",
   CERT_HAS_EXPIRED: "its certificate has expired",

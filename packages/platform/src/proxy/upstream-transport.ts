@@ -1,4 +1,4 @@
-// Lets the API client speak to a target through the proxy's connections: the same addresses, limits and trust apply to both.
+// A transport for the API client over the proxy's connections, with the same addresses, limits and trust.
 
 import type { IncomingMessage } from "node:http";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";

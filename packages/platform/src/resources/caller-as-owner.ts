@@ -1,4 +1,4 @@
-// The owner of an object that names none: its creator.
+// The default owner of an object: its creator.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { ownerOfCaller } from "../access-keys/access-key-owner.ts";

@@ -1,4 +1,4 @@
-// Disables an access key on the server's own account, as its owner could.
+// Disables an access key on behalf of the server.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -1,4 +1,4 @@
-// `?extended=true` on a get or list of instances: says for each whether the caller may use and change it.
+// `?extended=true` on a get or list of instances: adds whether the caller may use and change each.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";

@@ -1,25 +1,25 @@
-// Every resource of the management API, in the order in which discovery lists them. A new resource is one line here.
+// All resources of the management API, in the order of discovery. A new resource is one line here.
 
 import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import { customResourceDefinitions } from "@postern/apiserver/builtin/apiextensions/custom-resource-definitions";
 import { selfSubjectReviews } from "@postern/apiserver/builtin/authentication/self-subject-reviews";
 import { type TokenReviewDeps, tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
-import { localSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/local-subject-access-reviews";
-import { selfSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/self-subject-access-reviews";
 import { selfSubjectRulesReviews } from "@postern/apiserver/builtin/authorization/self-subject-rules-reviews";
-import { subjectAccessReviews } from "@postern/apiserver/builtin/authorization/subject-access-reviews";
+import {
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  subjectAccessReviews,
+} from "@postern/apiserver/builtin/authorization/subject-access-reviews";
 import { leases } from "@postern/apiserver/builtin/coordination/leases";
 import { events } from "@postern/apiserver/builtin/core/events";
 import { namespaces } from "@postern/apiserver/builtin/core/namespaces";
 import { secrets } from "@postern/apiserver/builtin/core/secrets";
 import { services } from "@postern/apiserver/builtin/core/services";
 import { newEvents } from "@postern/apiserver/builtin/events/new-events";
-import { clusterRoleBindings } from "@postern/apiserver/builtin/rbac/cluster-role-bindings";
-import { clusterRoles } from "@postern/apiserver/builtin/rbac/cluster-roles";
 import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
-import { roleBindings } from "@postern/apiserver/builtin/rbac/role-bindings";
-import { roles } from "@postern/apiserver/builtin/rbac/roles";
+import { clusterRoleBindings, roleBindings } from "@postern/apiserver/builtin/rbac/role-bindings";
+import { clusterRoles, roles } from "@postern/apiserver/builtin/rbac/roles";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
@@ -42,8 +42,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import { accessKeys } from "./access-keys/index.ts";
 import { clusterTrustRules } from "./cluster-trust-rules/index.ts";
 import { clusters } from "./clusters/index.ts";
-import { credentialsOfInstance } from "./credentials-of.ts";
-import { type CredentialsDeps, credentialsSubresource } from "./credentials-subresource.ts";
+import { type CredentialsDeps, credentialsOfInstance, credentialsSubresource } from "./credentials-subresource.ts";
 import { identityProviders } from "./identity-providers/index.ts";
 import { type OwnedAccessKeysDeps, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import { projectSecrets } from "./project-secrets/index.ts";

@@ -1,4 +1,4 @@
-// What ProjectSecrets and SharedSecrets are: bytes by key with a name for people, as clients of the original interface keep them.
+// The common part of ProjectSecrets and SharedSecrets: bytes by key with a display name, as clients of the original interface store them.
 
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";

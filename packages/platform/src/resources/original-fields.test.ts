@@ -11,7 +11,7 @@ import { teamSchema } from "../api/team.ts";
 import { userSchema } from "../api/user.ts";
 import { virtualClusterInstanceFields } from "../api/virtual-cluster-instance.ts";
 import { createPlatformNames } from "../platform-names.ts";
-import { selfSchema } from "./selves/self.ts";
+import { selfSchema } from "./selves/index.ts";
 import original from "./testing/original-fields.json" with { type: "json" };
 
 const names = createPlatformNames({ domain: "loft.sh", name: "loft", projectNamespacePrefix: "p-" });

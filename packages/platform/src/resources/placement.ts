@@ -1,4 +1,4 @@
-// Where the instances of a project may live, and where they do when their specs do not say.
+// Where instances of a project may be placed, and the default placement.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -8,8 +8,7 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { allowsCluster } from "../api/allowed-clusters.ts";
-import type { Project } from "../api/project.ts";
+import { allowsCluster, type Project } from "../api/project.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
 

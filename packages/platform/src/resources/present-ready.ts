@@ -1,4 +1,4 @@
-// Shows objects that need no work of a controller as Ready, for who waits for that: `kubectl wait`, and tools that apply and then look.
+// Shows objects without a controller as Ready, for `kubectl wait` and for tools that check after an apply.
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

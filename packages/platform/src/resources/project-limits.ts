@@ -1,9 +1,9 @@
-// How many instances a project may have: `spec.quotas.project` of the project.
+// The maximum number of instances per project: `spec.quotas.project`.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
-import { quotaOf } from "../api/project-quotas.ts";
+import { quotaOf } from "../api/project.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
 

@@ -1,4 +1,4 @@
-// The columns that say why something is not ready.
+// Columns that show why an object is not ready.
 
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 

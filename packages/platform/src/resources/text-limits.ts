@@ -1,5 +1,4 @@
-// Every text in an object of the platform has a longest length, whether or not its field says so: work on texts is linear, so that their length is
-// what bounds it.
+// Limits the length of every string in objects of the platform, also of fields without a limit: work on strings is linear in their length.
 
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";

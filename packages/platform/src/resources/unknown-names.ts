@@ -1,4 +1,4 @@
-// Warns about names in an object that match nothing: mostly typing errors. No refusal, since GitOps applies in any order.
+// Warns about names in an object that match nothing, mostly typing errors. It does not reject them, since GitOps applies objects in any order.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
@@ -11,7 +11,7 @@ import type { Directory } from "../directory/directory.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
-/** A place in an object, and what is named there. */
+/** A path in an object, and the names at it. */
 export type NamedObject = {
   readonly path: string;
   /** For people. */

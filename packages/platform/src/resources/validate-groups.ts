@@ -1,4 +1,4 @@
-// The groups that a key or a user may have, regardless of the writer.
+// The groups that keys and users may have, whoever writes them.
 
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 

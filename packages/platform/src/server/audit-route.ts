@@ -1,4 +1,4 @@
-// GET /audit/events: searches the audit log of this server, for the console and for programs.
+// GET /audit/events: searches the audit log of this server.
 
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import {

@@ -1,4 +1,4 @@
-// POST /backup: sends a backup of the store, or the list of the keys in force, while the server goes on.
+// POST /backup: sends a backup of the store, or the list of valid keys, at runtime.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
@@ -10,8 +10,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "../operations/backup-key.ts";
-import { listValidKeys } from "../operations/list-valid-keys.ts";
-import { encodeValidKeys } from "../operations/valid-keys.ts";
+import { encodeValidKeys, listValidKeys } from "../operations/valid-keys.ts";
 import { openBackup } from "../operations/write-backup.ts";
 import { readJsonBody } from "./read-json-body.ts";
 

@@ -25,12 +25,12 @@ const GRANTS: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterro
 const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch"]);
 const tokenOfAnyAccount = tokenRequestAttributes({ namespace: "", name: "" });
 
-/** Types of Secrets that are good as credentials, without an end, for as long as they are there. */
+/** Types of Secrets that are credentials without an expiration. */
 const TOKEN_TYPES: readonly JsonValue[] = [SECRET_TOKEN_TYPE, "bootstrap.kubernetes.io/token"];
 /** A patch that gives a token Secret to another account has to name this annotation. */
 const ACCOUNT_ANNOTATIONS = /kubernetes\.io(?:\/|~1)service-account\./;
 
-/** The one kind of patch that makes what is not there. */
+/** The only patch type that creates objects. */
 const APPLY = "application/apply-patch";
 const MIN_SECONDS = 600;
 const DEFAULT_TOKEN_SECONDS = 3600;

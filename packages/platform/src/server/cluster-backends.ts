@@ -1,4 +1,4 @@
-// The virtual clusters, spaces and clusters behind the platform: those that this process serves, and those that it reaches.
+// The backends of virtual clusters, spaces and clusters: those in this process, and remote ones.
 
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";

@@ -1,4 +1,4 @@
-// The users behind a credential of a cluster: those of the access keys among its ancestors.
+// The users who created a credential of a cluster: the owners of the access keys among its ancestors.
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";

@@ -1,5 +1,5 @@
-// Where a request goes: to the management API, at the root or below its base path, through the proxy to a virtual cluster, to the reports
-// of leaked keys, to the exchange of tokens, to the pages of sign-in, or to the console. And what it asks for there: nothing behind this reads its path again.
+// Routes a request to the management API, the proxy, leak reports, token exchange, sign-in pages or the console, and parses its path once for all of
+// them.
 
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { type Asked, readAsked } from "@postern/apiserver/request/asked";

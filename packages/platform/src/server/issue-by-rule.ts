@@ -1,4 +1,4 @@
-// Makes the key that a trust rule gives for a token.
+// Creates the access key that a trust rule grants for a token.
 
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { Clock } from "@postern/apiserver/runtime/clock";

@@ -1,4 +1,4 @@
-// GET and POST /keyring: what is on the key ring and what is still under which of its keys, and a new primary key.
+// GET and POST /keyring: the keys of the key ring with the number of values under each, and rotation.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
@@ -12,8 +12,8 @@ import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { KeyRingError } from "../encryption/key-ring-record.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
-import { findDigestKeys } from "../operations/digest-keys.ts";
-import { readReencryptionState } from "../operations/reencryption-state.ts";
+import { readReencryptionState } from "../operations/reencrypt-store.ts";
+import { findDigestKeys } from "../operations/reencryption.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
 /** Requires permission to `get` and `post` to it, which administrators have. */

@@ -1,4 +1,4 @@
-// POST /leaks: anybody reports access keys that they found where none should be. The response never reveals whether there is such a key.
+// POST /leaks: anyone can report leaked access keys. The response never reveals whether a key exists.
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -16,8 +16,8 @@ import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../access-keys/comparison-limits.ts";
 import { eventOfKey, type RecordKeyEvent } from "../access-keys/key-events.ts";
+import { withLeak } from "../access-keys/rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
-import { withLeak } from "../access-keys/rotation/with-leak.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { disableKey } from "../resources/disable-key.ts";

@@ -1,4 +1,4 @@
-// Keeps the data directory to one server: whatever the store, two would write one audit log, and each break the chain of the other.
+// Locks the data directory: two servers would write one audit log, and each would break the hash chain of the other.
 
 import { join } from "node:path";
 import { lockFile } from "@postern/stores/sqlite/lock-file";

@@ -1,4 +1,4 @@
-// The management API: all resources of the platform on one API surface, and the virtual clusters behind them.
+// The management API: all resources of the platform on one API surface, with the backends of virtual clusters.
 
 import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
@@ -19,9 +19,9 @@ import { namespaceLookup, requiredResource } from "@postern/apiserver/server/sta
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { RecordKeyEvent } from "../access-keys/key-events.ts";
-import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { createReviewGuard } from "../authorization/review-guard.ts";
+import { filterByVisibility } from "../authorization/visibility.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { createProjectNamespace } from "../controllers/projects/project-namespaces.ts";

@@ -1,4 +1,4 @@
-// What the server answers beside its resources: health, version and metrics, backups, the audit log, and the key ring.
+// Routes outside the resources: health, version, metrics, backup, audit search, and key ring.
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";

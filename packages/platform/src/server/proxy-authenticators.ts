@@ -1,4 +1,4 @@
-// Who comes to a virtual cluster or space with a credential of its own: a certificate, or the token of a ServiceAccount.
+// Authenticates requests to virtual clusters and spaces by the clusters' own credentials: certificates, and ServiceAccount tokens.
 
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -8,8 +8,7 @@ import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
 } from "@postern/apiserver/service-accounts/service-account-tokens";
-import { ProxiedCall } from "../authorization/proxied-call.ts";
-import type { ProxyPath } from "../authorization/proxy-path.ts";
+import { ProxiedCall, type ProxyPath } from "../authorization/proxied-call.ts";
 import { below, type DestinationDeps, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
 /** Accepts the certificates of the virtual cluster that the path names. */

@@ -1,4 +1,4 @@
-// What the decision point is asked about a request through the proxy, and the terms in which it is refused.
+// The attributes for the authorization of proxied requests, and the errors when they are denied.
 
 import type {
   AuthorizationAttributes,
@@ -10,8 +10,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { narrowRulesBehind } from "../authorization/effective-rules.ts";
 import { instanceAt } from "../authorization/inside-groups.ts";
 import type { ProxyRequest } from "../authorization/platform-request.ts";
-import { proxiedCallOf } from "../authorization/proxied-call.ts";
-import type { ProxyPath } from "../authorization/proxy-path.ts";
+import { type ProxyPath, proxiedCallOf } from "../authorization/proxied-call.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";

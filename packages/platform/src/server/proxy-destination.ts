@@ -1,11 +1,11 @@
-// What stands behind a path of the proxy: a virtual cluster or a space, and the request as it sees it.
+// The virtual cluster or space behind a proxy path, and the request as it sees it.
 
 import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { SpaceInstance } from "../api/space-instance.ts";
 import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
-import type { ProxyPath } from "../authorization/proxy-path.ts";
+import type { ProxyPath } from "../authorization/proxied-call.ts";
 import type { SpaceBackend } from "../clusters/kubernetes-backend/space-backend.ts";
 import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.ts";
 import type { PlatformCore } from "../core/platform-core.ts";

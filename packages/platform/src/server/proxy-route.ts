@@ -1,15 +1,13 @@
-// Answers what is sent through the platform to a cluster, virtual cluster or space, once the chain has authorized it: finds the backend and
-// hands over.
+// Serves proxied requests after authorization: finds the backend of the target and forwards the request.
 
 import { badRequestError, forbiddenPathError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { allowsCluster } from "../api/allowed-clusters.ts";
 import { isLocalCluster } from "../api/cluster.ts";
+import { allowsCluster } from "../api/project.ts";
 import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../authorization/inside-groups.ts";
-import { proxiedCallOf } from "../authorization/proxied-call.ts";
-import type { ProxyPath } from "../authorization/proxy-path.ts";
+import { type ProxyPath, proxiedCallOf } from "../authorization/proxied-call.ts";
 import { withKeyLineage } from "../certificates/key-lineage.ts";
 import type { SpaceBackend } from "../clusters/kubernetes-backend/space-backend.ts";
 import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.ts";

@@ -1,11 +1,14 @@
-// The rate limits and shares that the configuration asks for.
+// Rate limits and fair shares from the configuration, and which requests have reserved places: revocations, and those of administrators.
 
+import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { FairShareLimits } from "@postern/apiserver/limits/fair-shares";
 import { createRateLimiter, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
 import type { Configuration } from "../config/configuration.ts";
+import type { PlatformNames } from "../platform-names.ts";
 
 export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateLimits {
   const { keyQPS, keyBurst, sourceQPS, sourceBurst } = rateLimits;
@@ -54,3 +57,21 @@ export const transportLimitsOf = ({ connections, watchBacklog }: Configuration):
 /** A rate of 0 is no limit, a burst of 0 twice the rate. */
 const limiterOf = (qps: number, burst: number, clock: Clock): RateLimiter | undefined =>
   qps === 0 ? undefined : createRateLimiter({ qps, burst: burst === 0 ? 2 * qps : burst }, clock);
+
+// Which requests have places of their own in the flow control: those that take a key's power away, and those of administrators.
+
+const WITHDRAWING_VERBS: readonly string[] = ["update", "patch", "delete", "deletecollection"];
+/** Changing or deleting one of these can revoke permissions of a key. */
+const KEYS_AND_OWNERS: readonly string[] = ["ownedaccesskeys", "accesskeys", "users", "teams"];
+
+export function createUrgentCheck({
+  managementGroup,
+  adminsGroup,
+}: PlatformNames): (context: RequestContext) => boolean {
+  return ({ user, caller = user, info }) => {
+    if (caller.groups.includes(adminsGroup) || isMaster(caller)) return true;
+    if (info.apiGroup !== managementGroup || !KEYS_AND_OWNERS.includes(info.resource)) return false;
+    // A key is rotated by creating something below it.
+    return WITHDRAWING_VERBS.includes(info.verb) || (info.verb === "create" && info.subresource !== "");
+  };
+}

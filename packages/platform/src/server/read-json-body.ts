@@ -1,4 +1,4 @@
-// The body of a request that is no Kubernetes object.
+// Reads JSON bodies that are not Kubernetes objects.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";

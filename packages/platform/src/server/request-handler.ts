@@ -1,4 +1,4 @@
-// Everything that a request passes through: the front door, and behind it a chain of filters for each of the API surfaces.
+// The request handler: the front door, and a handler chain for each API surface.
 
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
@@ -41,7 +41,7 @@ import {
 } from "./proxy-authenticators.ts";
 import { createProxyQuestion } from "./proxy-decision.ts";
 import { createProxyRoute } from "./proxy-route.ts";
-import { failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
+import { createUrgentCheck, failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
 import { createSignInDeps, type SignInParts } from "./sign-in.ts";
 import {
   createTokenExchangeRoute,
@@ -49,7 +49,6 @@ import {
   exchangers,
   MAX_EXCHANGE_BYTES,
 } from "./token-exchange-route.ts";
-import { createUrgentCheck } from "./urgent-requests.ts";
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
 import { withReplicaConfirmation } from "./with-replica-confirmation.ts";
 

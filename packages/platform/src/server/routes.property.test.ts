@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { judgedKeys } from "../access-keys/testing/key-world.ts";
 import { createPlatformAuthorizer } from "../authorization/platform-authorizer.ts";
 import { managementRequest, type PlatformRequest } from "../authorization/platform-request.ts";
-import { parseProxyPath, proxyRequest } from "../authorization/proxy-path.ts";
+import { parseProxyPath, proxyRequest } from "../authorization/proxied-call.ts";
 import { anyWorld, caller } from "../authorization/testing/arbitraries.ts";
 import { presentedKey } from "../authorization/testing/key-arbitraries.ts";
 import { isGoodKey } from "../authorization/testing/key-oracle.ts";

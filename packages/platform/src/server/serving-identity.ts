@@ -1,15 +1,15 @@
-// The certificate that the server shows, and the address that it writes into kubeconfigs.
+// The serving certificate, its renewal without a restart, and the public address for kubeconfigs.
 
 import { join } from "node:path";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
 import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { parseHostAndPort } from "../config/rules.ts";
-import { loadOrCreateAuthority } from "../pki/authority-files.ts";
-import { readConfiguredCertificate } from "../pki/configured-certificate.ts";
+import { loadOrCreateAuthority } from "../pki/certificate-authority.ts";
 import { exists } from "../pki/private-file.ts";
-import { loadOrCreateServingCertificate, servingNames } from "../pki/serving-certificate.ts";
+import { loadOrCreateServingCertificate, readConfiguredCertificate, servingNames } from "../pki/serving-certificate.ts";
 
 /** Another name than the certificate's own: verifiers take a certificate for self-signed when both are the same. */
 const AUTHORITY_NAME = "postern-ca";
@@ -75,4 +75,51 @@ export function publicUrl({ externalHostname, bindAddress }: Configuration, port
   const external = parseHostAndPort(externalHostname);
   const host = external?.host ?? (bindAddress === "0.0.0.0" ? "127.0.0.1" : bindAddress === "::" ? "::1" : bindAddress);
   return `https://${host.includes(":") ? `[${host}]` : host}:${external?.port ?? port}`;
+}
+
+// Shows a new serving certificate before the old one ends, without a restart.
+
+/** Timers hold no more than 2^31 ms; looking once a day is often enough anyway. */
+const INTERVAL_MS = 24 * 3600 * 1000;
+
+type CertificateRenewalDeps = {
+  readonly configuration: Configuration;
+  readonly runtime: Runtime;
+  readonly transport: Pick<HttpTransport, "setCredentials">;
+  /** Undefined for a certificate that the server does not manage. */
+  readonly renewAt: number | undefined;
+  readonly onError: (error: unknown) => void;
+};
+
+export function renewCertificate({
+  configuration,
+  runtime,
+  transport,
+  renewAt,
+  onError,
+}: CertificateRenewalDeps): Disposable {
+  let due = renewAt;
+  let timer: Disposable | undefined;
+  const look = async (): Promise<void> => {
+    if (due !== undefined && runtime.clock.now() >= due) {
+      try {
+        const identity = await loadServingIdentity(configuration, runtime);
+        transport.setCredentials(identity.tls);
+        due = identity.renewAt;
+      } catch (error) {
+        onError(error);
+      }
+    }
+    schedule();
+  };
+  const schedule = (): void => {
+    if (due !== undefined) timer = runtime.scheduler.schedule(INTERVAL_MS, () => void look());
+  };
+  schedule();
+  return {
+    [Symbol.dispose]() {
+      due = undefined;
+      timer?.[Symbol.dispose]();
+    },
+  };
 }

@@ -1,4 +1,4 @@
-// Puts sign-in together: what people are asked by providers, which users they are, and the keys of their sessions.
+// Assembles sign-in: identity providers, users, and session keys.
 
 import { Readable } from "node:stream";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";

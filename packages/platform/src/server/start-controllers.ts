@@ -1,4 +1,4 @@
-// Everything that goes on beside requests: what keeps keys, projects and virtual clusters as they should be.
+// Starts all controllers.
 
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";

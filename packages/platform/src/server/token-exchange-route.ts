@@ -1,5 +1,4 @@
-// POST /oauth/token: token exchange (RFC 8693), open to everybody who has a token of an issuer that a trust rule names, and the grants of
-// people's sign-ins.
+// POST /oauth/token: token exchange (RFC 8693) for holders of tokens that a trust rule accepts, and the OAuth grants of sign-in.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";

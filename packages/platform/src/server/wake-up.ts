@@ -1,4 +1,4 @@
-// Wakes an embedded virtual cluster that sleeps, because a request has come for it.
+// Wakes a sleeping embedded virtual cluster when a request arrives for it.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

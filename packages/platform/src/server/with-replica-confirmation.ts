@@ -1,4 +1,4 @@
-// Answers a write that can take something away once every server knows of it, so that none accepts afterwards what was revoked.
+// Delays the response to writes that can revoke something until all servers have seen them, so that none accepts it afterwards.
 
 import type { Filter } from "@postern/apiserver/chain/call";
 import type { RequestContext } from "@postern/apiserver/context/request-context";

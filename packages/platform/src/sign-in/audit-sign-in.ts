@@ -1,4 +1,4 @@
-// What the audit log says of a sign-in: who, by which provider, which access key came of it, or why none. Never a code, a token or a key.
+// Audit annotations of sign-in: user, provider, access key, or the reason for a refusal. Never codes, tokens or keys.
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { RequestContext } from "@postern/apiserver/context/request-context";

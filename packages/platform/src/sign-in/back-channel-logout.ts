@@ -1,4 +1,4 @@
-// POST /oauth/backchannel-logout/<provider>: a provider says that somebody is signed out there.
+// POST /oauth/backchannel-logout/<provider>: a provider ends the sessions of a user.
 // Source: OpenID Connect Back-Channel Logout 1.0
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,5 +1,4 @@
-// How the session of a browser comes to the APIs: its cookie counts as the access key of the session, where a page of this server sent
-// the request. See docs/adr/0080.
+// Browser sessions on the APIs: the session cookie is used as an access key if the request comes from a page of this server. See docs/adr/0080.
 // Source: Fetch Metadata Request Headers (W3C), RFC 6265bis
 
 import { type ApiError, forbiddenPathError, unauthorizedError } from "@postern/apimachinery/meta/api-error";

@@ -1,4 +1,4 @@
-// What a browser brings along: its cookies, where it comes from, and where it may be sent back to.
+// Browser requests: cookies, origins, and safe return paths.
 // Source: RFC 6265bis (cookie prefixes), Fetch Metadata, RFC 9700 section 4.11 (open redirection)
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";

@@ -1,4 +1,4 @@
-// All identity providers in memory, and what the sessions that they gave may still do.
+// The identity providers in memory, and what their sessions may still do.
 
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -18,7 +18,7 @@ export type IdentityProvidersDeps = {
   readonly records: ViewPrefix;
   readonly directory: Pick<Directory, "user" | "userByIdentity">;
   readonly scheduler: Scheduler;
-  /** Takes faults of providers that cannot be read, which sign nobody in. */
+  /** Called with errors of providers that cannot be read; they sign no user in. */
   readonly onError: (error: unknown) => void;
 };
 

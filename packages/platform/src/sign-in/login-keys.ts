@@ -1,4 +1,4 @@
-// The access keys of people who signed in: what a session is, kept with the refresh token by which the provider is asked again.
+// The access keys of login sessions, stored with the refresh token of the provider.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -13,7 +13,7 @@ import type { Directory } from "../directory/directory.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
 
-/** Somebody who has signed in at a provider, and is a user here. */
+/** A user who has signed in at a provider. */
 export type SignedIn = {
   readonly user: string;
   readonly identity: MappedIdentity;

@@ -1,4 +1,4 @@
-// The pages by which people sign in: the choice of a provider, the way there and back, and what they agree to afterwards.
+// The sign-in pages: choice of a provider, redirect and callback, and confirmation.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";

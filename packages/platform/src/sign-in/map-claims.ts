@@ -1,4 +1,4 @@
-// Who somebody is, by what an identity provider says of them: the rules, the mappings and the groups that are allowed.
+// Maps the claims of an identity provider to a user and groups, with the configured rules.
 // Source: kubernetes.io/docs/reference/access-authn-authz/authentication (structured authentication configuration)
 
 import { isJsonArray, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -33,9 +33,9 @@ export type CompiledClaims = {
   }[];
 };
 
-/** Who a provider says that somebody is. */
+/** The user that a provider describes. */
 export type MappedIdentity = {
-  /** What tells the person from others at the provider. */
+  /** The identifier of the user at the provider. */
   readonly subject: string;
   readonly username: string;
   readonly groups: readonly string[];
@@ -139,7 +139,7 @@ function checkRules({ rules }: CompiledClaims, claims: JsonObject, value: CelVal
   }
 }
 
-/** As Kubernetes has it: an address that nobody verified is not who somebody is. */
+/** As in Kubernetes: an unverified e-mail address does not identify a user. */
 const isByEmail = (mapping: CompiledMapping | undefined): boolean => {
   const { claim = "", expression = "" } = mapping?.mapping ?? {};
   return ["email", "/email"].includes(claim) || (EMAIL.test(expression) && !expression.includes("email_verified"));

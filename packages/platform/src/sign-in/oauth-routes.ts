@@ -1,4 +1,4 @@
-// This server as an authorization server for the command line: with a loopback address, or with a code on another device.
+// The authorization server for the command line: with a loopback redirect, or with a device code.
 // Source: RFC 6749, RFC 7636 (PKCE), RFC 8252 (native apps), RFC 8414 (metadata), RFC 8628 (device grant), RFC 9207 (iss)
 
 import { createHash } from "node:crypto";
@@ -174,7 +174,7 @@ type Redeemed =
 
 async function redeemCode(form: URLSearchParams, { records }: SignInRoutesDeps): Promise<Redeemed> {
   const verifier = form.get("code_verifier") ?? "";
-  // Whoever guesses has one guess.
+  // Only one guess is possible.
   const content = await records.take("code", form.get("code") ?? "");
   const challenge = createHash("sha256").update(verifier).digest("base64url");
   const isGood =

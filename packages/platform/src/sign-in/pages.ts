@@ -1,4 +1,4 @@
-// The pages of sign-in: plain HTML that works without scripts, and that nobody frames, caches or slips anything into.
+// HTML pages of sign-in: without scripts, and safe from framing, caching and injection.
 
 import { createHash } from "node:crypto";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";

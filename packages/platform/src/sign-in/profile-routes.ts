@@ -1,4 +1,4 @@
-// /profile/access-keys: the keys and sessions of whoever is signed in in the browser, and the way out.
+// /profile/access-keys: keys and sessions of the signed-in user, and sign-out.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";

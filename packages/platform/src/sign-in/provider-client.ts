@@ -1,4 +1,4 @@
-// Talks to an identity provider: sends people there, takes their codes, and asks again with refresh tokens.
+// The OpenID Connect client: authorization requests, code exchange, and refresh.
 // Source: OpenID Connect Core 1.0, RFC 6749, RFC 7636 (PKCE), RFC 9207 (iss), RFC 9700 (best current practice)
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -100,7 +100,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     const before = known.get(name);
     const isCurrent = before?.terms === terms && before.secret === secret && before.until > clock.elapsed();
     if (isCurrent) return await before.made;
-    // Whoever waits for it gets the same words.
+    // All waiting callers get the same message.
     const made = discover(provider, secret, fetchFrom).catch((error: unknown) => {
       throw faultFrom(error, "its discovery document is not valid");
     });

@@ -9,8 +9,14 @@ import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { AddressRules } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
-import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
-import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } from "../trust/fetch-key-set.ts";
+import {
+  discoveryUrlOf,
+  httpsUrl,
+  ISSUER_LIMITS,
+  type IssuerPlace,
+  issuerAddresses,
+  textOf,
+} from "../trust/fetch-key-set.ts";
 
 export type ProviderFetchDeps = {
   readonly scheduler: Scheduler;

@@ -1,8 +1,7 @@
 // An identity provider as the server keeps it in memory.
 
 import { createHash } from "node:crypto";
-import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import {
@@ -13,8 +12,7 @@ import {
   type IdentityProvider,
   type IdentityProviderSpec,
 } from "../api/identity-provider.ts";
-import type { IssuerSource } from "../trust/trust-rule-state.ts";
-import { jsonOf } from "../trust/trust-rule-state.ts";
+import { type IssuerSource, jsonOf } from "../trust/trust-rule-state.ts";
 import { type CompiledClaims, compileClaims } from "./map-claims.ts";
 
 export type IdentityProviderState = {

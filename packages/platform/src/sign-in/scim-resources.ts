@@ -14,7 +14,7 @@ export type ScimType = {
   /** The resource of the management API. */
   readonly plural: "users" | "teams";
   readonly kind: "User" | "Team";
-  /** What tells one from another for people. */
+  /** The name for display. */
   readonly title: "userName" | "displayName";
   toScim(object: JsonObject, base: string, domain: string): JsonObject;
   /** The object as the resource has it; what SCIM does not know stays. */

@@ -1,4 +1,4 @@
-// The session that a browser's cookie is the key of, as far as it is good, and its end when another one takes its place.
+// The session of a browser cookie, and its end when another session replaces it.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";

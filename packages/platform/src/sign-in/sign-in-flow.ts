@@ -43,7 +43,7 @@ export type SignInTransactions = {
   /** The Set-Cookie header. */
   write(transaction: SignInTransaction): string;
   readonly clear: string;
-  /** A text that nobody guesses. */
+  /** An unguessable text. */
   secret(): string;
 };
 

@@ -24,7 +24,7 @@ export type SignInRecord = {
 export type SignInRecords = {
   /** Resolves with false where there are too many. */
   put(kind: RecordKind, secret: string, content: JsonObject, until: number): Promise<boolean>;
-  /** Undefined for what is not there, over, or somebody else's. */
+  /** Undefined if it does not exist, has expired, or belongs to another user. */
   read(kind: RecordKind, secret: string): Promise<SignInRecord | undefined>;
   /** The same, and it is gone: of two that take it, one has it. */
   take(kind: RecordKind, secret: string): Promise<JsonObject | undefined>;

@@ -18,7 +18,7 @@ export type ManagementCall = {
   readonly path: string;
   readonly query?: { readonly [name: string]: string };
   readonly key: string;
-  /** The address of whoever asks. */
+  /** The address of the caller. */
   readonly from: string;
   readonly body?: JsonObject;
 };

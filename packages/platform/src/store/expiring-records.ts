@@ -1,4 +1,4 @@
-// Records that no resource serves and that end by themselves: which say `until` when, in milliseconds since the epoch.
+// Records that no resource serves and that expire: their member `until` is in milliseconds since the epoch.
 
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
@@ -11,7 +11,7 @@ export type ExpiringRecords = ViewPrefix & { readonly storage: Storage };
 
 const INTERVAL_MS = 60_000;
 
-/** Deletes what is over once a minute, until it is disposed. */
+/** Deletes expired records once a minute, until it is disposed. */
 export const createRecordReaper = (
   port: Pick<ControllerPort, "runtime" | "onError">,
   { view, prefix, storage }: ExpiringRecords,

@@ -1,4 +1,4 @@
-// The mark in a store that is being filled, so that what was interrupted is taken up again, and no server starts on half of a store.
+// The mark of a store that a restore or copy is filling: an interrupted one can be resumed, and servers refuse an incomplete store.
 
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { ConfigurationError } from "../config/configuration-error.ts";

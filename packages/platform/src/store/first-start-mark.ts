@@ -1,4 +1,4 @@
-// How a store tells whether any start has come to its end over it.
+// A mark that the first start of a store is complete.
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";

@@ -1,4 +1,4 @@
-// Opens the store that the configuration names, and words what can be wrong with it for the person who starts the server.
+// Opens the configured store, and describes errors for the operator.
 
 import { readFile } from "node:fs/promises";
 import type { HealthCheck } from "@postern/apiserver/health/health-check";
@@ -10,8 +10,7 @@ import { StorageUnavailableError } from "@postern/apiserver/storage/storage-erro
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
-import { StoreVersionError } from "@postern/stores/store-version-error";
-import { StoreWriteRefusedError } from "@postern/stores/store-write-refused-error";
+import { StoreVersionError, StoreWriteRefusedError } from "@postern/stores/store-errors";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { assertNotInterrupted } from "./fill-in-progress.ts";
@@ -41,7 +40,7 @@ export type OpenStoreOptions = {
   readonly isServer?: boolean;
 };
 
-/** Rejects with ConfigurationError: one line that says what is wrong and how to mend it. */
+/** Rejects with ConfigurationError: one line with the cause and the fix. */
 export async function openStore(
   configuration: Configuration,
   { isReadOnly = false, isServer = false, onChecked }: OpenStoreOptions = {},

@@ -1,12 +1,11 @@
-// The keys of one server, each for one purpose, all derived from the server key. What is in the store is under those of the key ring.
+// The keys of a server, one for each purpose, all derived from the server key. Values in the store are encrypted under the key ring.
 
 import { join } from "node:path";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { deriveKey } from "../encryption/key-ring.ts";
-import { readSecretFromCommand } from "../pki/secret-command.ts";
-import { createSecret, readSecret } from "../pki/secret-file.ts";
+import { createSecret, readSecret, readSecretFromCommand } from "../pki/secret-file.ts";
 
 const WHAT = "the server key";
 const SERVER_KEY_FILE = "server.key";

@@ -1,4 +1,4 @@
-// Runs what must run once among all servers on a store: on the leader, for as long as it leads.
+// Runs work that must run once among all servers on a store: on the leader, while it leads.
 
 import type { Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { LeaderElection, Leadership } from "@postern/apiserver/storage/leader-election";

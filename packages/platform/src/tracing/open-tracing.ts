@@ -6,7 +6,7 @@ import { access, constants } from "node:fs/promises";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { type OpenedTracing, type OpenTracingDeps, readTracingSettings } from "./tracing-settings.ts";
 
-/** Undefined where nobody collects traces. Rejects with ConfigurationError for variables that nothing can be made of. */
+/** Undefined if tracing is not configured. Rejects with ConfigurationError for invalid variables. */
 export async function openTracing(deps: OpenTracingDeps): Promise<OpenedTracing | undefined> {
   const settings = readTracingSettings(deps.environment);
   if (settings === undefined) return undefined;

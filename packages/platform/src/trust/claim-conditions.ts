@@ -21,7 +21,7 @@ export const createClaimBudget = (): ClaimBudget => ({ left: COST_PER_TOKEN });
 
 const CLAIMS_TYPE = { kind: "map", key: { kind: "string" }, value: { kind: "dyn" } } as const;
 
-/** Throws CelSyntaxError for what is no expression, or none that is true or false. */
+/** Throws CelSyntaxError if the text is not an expression, or not a boolean one. */
 export function compileCondition(source: string): CelExpression {
   const expression = parseCel(source, CEL_NAMES);
   const { type, faults } = checkCel(expression, { claims: CLAIMS_TYPE });
@@ -60,7 +60,7 @@ export function evaluateCondition(
   }
 }
 
-/** Throws CelSyntaxError for what is no expression over the claims. Its value may be of any type. */
+/** Throws CelSyntaxError if the text is not an expression over the claims. Its value may be of any type. */
 export function compileClaimExpression(source: string): CelExpression {
   const expression = parseCel(source, CEL_NAMES);
   const [fault] = checkCel(expression, { claims: CLAIMS_TYPE }).faults;

@@ -7,7 +7,10 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { AddressRules } from "../proxy/address-rules.ts";
+import { ownAddresses, tenantAddressRules } from "../clusters/reach-clusters.ts";
+import type { Configuration } from "../config/configuration.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import { faultOf } from "../proxy/upstream-failure.ts";
 import { FetchFault, type FetchKeySet } from "./issuer-keys.ts";
@@ -123,3 +126,28 @@ export async function textOf(response: IncomingMessage, what: string): Promise<s
   }
   return Buffer.concat(chunks).toString("utf8");
 }
+
+// How the keys of issuers are fetched by a server of this configuration.
+
+const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+
+/** Administrators may name issuers in the platform's own network, but not this machine, unless the configuration allows it. */
+export const issuerAddresses = (configuration: Configuration): AddressRules =>
+  createAddressRules({
+    refuse: [...LOCAL_TO_A_LINK, ...LOOPBACK],
+    allow: configuration.proxy.allowedAddresses,
+    ownAddresses,
+    option: "--proxy-allowed-addresses",
+  });
+
+export const fetchIssuerKeys = (
+  configuration: Configuration,
+  names: PlatformNames,
+  scheduler: Scheduler,
+): FetchKeySet =>
+  createFetchKeySet({
+    scheduler,
+    addresses: issuerAddresses(configuration),
+    tenantAddresses: tenantAddressRules(configuration),
+    userAgent: names.name,
+  });

@@ -65,7 +65,7 @@ const isSecret = (jwk: JsonObject): boolean => SECRET_MEMBERS.some((member) => j
 
 function readKey(jwk: JsonObject): VerificationKey | undefined {
   const { kty, use, alg, kid, key_ops: operations } = jwk;
-  // Whoever publishes the private key signs for nobody any more.
+  // A published private key no longer authenticates anything.
   if (isSecret(jwk) || (use !== undefined && use !== "sig")) return undefined;
   if (isJsonArray(operations) && !operations.includes("verify")) return undefined;
   if (typeof kid === "string" && kid.length > MAX_KID) return undefined;

@@ -1,4 +1,4 @@
-// Gives an access key for a token that somebody else signed, where one trust rule takes it.
+// Exchanges a token of an external issuer for an access key, if a trust rule accepts it.
 // Source: RFC 8693 (OAuth 2.0 Token Exchange), RFC 6749 section 5.2
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -123,7 +123,7 @@ export function createTokenExchange({ rules, judge, take, issue, clock }: TokenE
     if (delay !== undefined) throw tooMany(delay);
     const token = decoded(text);
     const candidates = candidatesOf(token, target);
-    // Of an issuer that nobody trusts nothing is verified, and nothing is fetched.
+    // For an untrusted issuer nothing is verified or fetched.
     if (candidates.length === 0) throw noRule(token, target);
     const subject = `${address} ${token.issuer}`;
     const until = heldBack.get(subject) ?? 0;

@@ -1,10 +1,8 @@
 // A trust rule as the server keeps it in memory: what it asks for, and what it gives.
 
 import { createHash } from "node:crypto";
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
-import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
-import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";

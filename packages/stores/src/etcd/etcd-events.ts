@@ -15,7 +15,7 @@ export function toEntries(keys: EtcdKeys, kvs: readonly KeyValue[]): StoredEntry
   return kvs.map((kv) => toEntry(keys.decode(kv.key ?? NO_BYTES) ?? "", kv));
 }
 
-/** What one response of a watch tells. */
+/** The events of one watch response. */
 export type EtcdCommits = {
   /** Without those on keys that are not the store's. */
   readonly events: readonly StorageEvent[];

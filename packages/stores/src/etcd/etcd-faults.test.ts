@@ -14,7 +14,7 @@ import { KeyExistsError, StorageUnavailableError, ValueTooLargeError } from "@po
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
 import { keyOf } from "@postern/apiserver/storage/watcher-set";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { StoreWriteRefusedError } from "../store-write-refused-error.ts";
+import { StoreWriteRefusedError } from "../store-errors.ts";
 import { EtcdConnection } from "./etcd-connection.ts";
 import { migrateEtcd } from "./etcd-schema.ts";
 import { openEtcdStorage } from "./etcd-storage.ts";

@@ -10,13 +10,13 @@ export class EtcdKeys {
   readonly #objects: Buffer;
   /** Everything that is written under the prefix, ours and the server's own: what a watch must see to know of every write. */
   readonly everything: KeyRange;
-  /** Written to make a revision pass that every watch is notified of. */
+  /** Written to create a revision that every watch is notified of. */
   readonly tick: Uint8Array;
   /** Written to have every server say how far it is. */
   readonly ask: Uint8Array;
   /** The servers that are there, each with how far it has said it is. */
   readonly replicas: KeyRange;
-  /** Holds the version of what is under the prefix. */
+  /** The schema version of the data under the prefix. */
   readonly schema: Uint8Array;
 
   /** Throws RangeError unless `prefix` is such as `/postern`: not empty, without a slash or a dot at its end. */
@@ -47,7 +47,7 @@ export class EtcdKeys {
     return bytes.toString("utf8", this.#objects.length - 1);
   }
 
-  /** What lies under a prefix of keys, behind `startAfter`. */
+  /** The range under a prefix of keys, after `startAfter`. */
   range(prefix: string, startAfter?: string): KeyRange {
     const under = prefix === "" ? "/" : prefix;
     const from = Buffer.from(this.#prefix + under);

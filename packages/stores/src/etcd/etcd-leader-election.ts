@@ -74,7 +74,7 @@ class EtcdLeaderElection implements LeaderElection {
       );
       if (succeeded === true) return lease;
     } catch (error) {
-      // The key may be there all the same: it goes with the lease.
+      // The key may exist all the same: it is deleted with the lease.
       await lease[Symbol.asyncDispose]();
       throw error;
     }

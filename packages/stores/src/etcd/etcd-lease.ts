@@ -12,7 +12,7 @@ export type EtcdLeaseDeps = {
   readonly ttlSeconds: number;
 };
 
-/** Etcd counts from when it hears of the renewal, we from when we asked: ours ends first, and by this much more. */
+/** Etcd counts from the arrival of the renewal, we count from its start: ours ends first, and by this much more. */
 const MARGIN = 0.8;
 const RENEWALS_PER_TTL = 4;
 

@@ -1,4 +1,4 @@
-// Who else has keys in an etcd: nobody is compacted, and nothing is installed beside others, unasked.
+// Other users of an etcd: their history is not compacted, and no server is installed beside others by mistake.
 
 import { asStorageCall, type EtcdConnection } from "./etcd-connection.ts";
 import { isPermissionDenied } from "./etcd-errors.ts";

@@ -7,7 +7,6 @@ import { EtcdLease } from "./etcd-lease.ts";
 import type { EtcdEvent } from "./etcd-messages.ts";
 import type { EtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
-import { sharedRuns } from "./shared-runs.ts";
 
 export type EtcdReplicasDeps = ReplicasDeps & {
   readonly storage: Pick<EtcdStorage, "connection" | "keys" | "followOwnKeys">;
@@ -164,7 +163,7 @@ class EtcdReplicas implements Replicas {
     try {
       for (let answered = 0; answered < this.#asked; ) {
         const lease = this.#lease;
-        // Without a lease this server lets nobody in.
+        // Without a lease, this server refuses all credentials.
         if (lease === undefined) return;
         const asked = this.#asked;
         await this.#deps.waitFor(asked);
@@ -216,4 +215,34 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+// Lets callers that come together share one run of a task.
+
+/**
+ * Each call resolves with what a run gave that began after the call, and rejects as that run does. At most one is under way; all who call
+ * meanwhile share the next.
+ */
+export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Result> {
+  let current: Promise<Result> | undefined;
+  let next: Promise<Result> | undefined;
+  const start = (): Promise<Result> => {
+    const begun = run();
+    current = begun;
+    const end = (): void => {
+      if (current === begun) current = undefined;
+    };
+    begun.then(end, end);
+    return begun;
+  };
+  const startNext = (): Promise<Result> => {
+    next = undefined;
+    // A call between the runs may have begun it.
+    return current ?? start();
+  };
+  return () => {
+    if (current === undefined) return start();
+    next ??= current.then(startNext, startNext);
+    return next;
+  };
 }

@@ -1,8 +1,7 @@
-// The version of what is kept in etcd under one prefix, so that no release works on what it does not know.
+// The schema version of the data under one prefix of etcd: releases refuse versions that they do not know.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
-import { StoreVersionError } from "../store-version-error.ts";
-import { StoreWriteRefusedError } from "../store-write-refused-error.ts";
+import { StoreVersionError, StoreWriteRefusedError } from "../store-errors.ts";
 import { asStorageCall, type EtcdConnection } from "./etcd-connection.ts";
 import { isPermissionDenied } from "./etcd-errors.ts";
 import type { EtcdKeys } from "./etcd-keys.ts";

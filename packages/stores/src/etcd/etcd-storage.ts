@@ -19,7 +19,7 @@ import {
   StorageUnavailableError,
   ValueTooLargeError,
 } from "@postern/apiserver/storage/storage-errors";
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 import { createCoalescedRead } from "./coalesced-read.ts";
 import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
 import { closedError, isCompacted, isFutureRevision } from "./etcd-errors.ts";
@@ -310,7 +310,7 @@ function pageOf(limit: number): Pick<RangeRequest, "limit" | "count_only"> {
   return limit > 0 ? { limit } : { count_only: true };
 }
 
-// Finds out up to where etcd has forgotten its history, which it tells watches only.
+// Finds the compacted revision of etcd, which only watches report.
 
 /** For after etcd has said that something is compacted. `known` is the answer when it does not say how much. */
 function findCompactedRevision(

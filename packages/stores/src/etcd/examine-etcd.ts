@@ -2,7 +2,7 @@
 
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 import { EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
 import { toStorageError } from "./etcd-errors.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
@@ -35,9 +35,9 @@ export type EtcdExamination = {
   readonly alarms: readonly string[];
   /** Others that have keys in the same etcd; undefined where there are none. */
   readonly neighbour: Neighbour | undefined;
-  /** Whether anything lies under the prefix. */
+  /** Whether there is any key under the prefix. */
   readonly isInstalled: boolean;
-  /** Why this release cannot work on what is there. */
+  /** Why this release cannot use the data. */
   readonly versionFault: string | undefined;
 };
 

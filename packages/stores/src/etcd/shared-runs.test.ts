@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sharedRuns } from "./shared-runs.ts";
+import { sharedRuns } from "./etcd-replicas.ts";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

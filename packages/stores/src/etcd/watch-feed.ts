@@ -34,7 +34,7 @@ export type OwnKeyListener = (events: readonly EtcdEvent[]) => void;
 /** An endpoint that says nothing for so many heartbeats has gone. */
 const HEARTBEAT_MS = 1_000;
 const SILENT_HEARTBEATS = 3;
-/** Without a feed for so long, watches are told that the store is out of reach. */
+/** Without a feed for so long, watches end with StorageUnavailableError. */
 const CUT_OFF_MS = 2_000;
 /** A server that is cut off from etcd knows it, and ends its watches, within so many milliseconds. */
 export const CUT_OFF_BOUND_MS = (SILENT_HEARTBEATS + 1) * HEARTBEAT_MS + CUT_OFF_MS;

@@ -1,7 +1,7 @@
-// Looks at a database file without changing it: for who wants to know what is wrong before a server finds out.
+// Examines a database file without changing it, to report errors before a server does.
 
 import { statSync } from "node:fs";
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 import { APPLICATION_ID, knownVersion, pragma, SCHEMA_VERSION } from "./migrations.ts";
 import { openDatabase } from "./sqlite-driver.ts";
 import { failureKind } from "./sqlite-errors.ts";

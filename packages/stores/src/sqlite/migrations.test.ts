@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 import { openDatabase } from "./sqlite-driver.ts";
 import { openSqliteStorage } from "./sqlite-storage.ts";
 

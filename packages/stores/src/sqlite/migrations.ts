@@ -1,10 +1,10 @@
 // The schema of the database, and how a database of an earlier release gets it: one step at a time, each of them whole or not at all.
 
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 import type { SqliteDatabase } from "./sqlite-driver.ts";
 import { StoreCorruptError } from "./sqlite-errors.ts";
 
-/** "PSTN": tells our files from those of other programs. */
+/** "PSTN": identifies our files. */
 export const APPLICATION_ID = 0x5053544e;
 
 /**

@@ -1,11 +1,11 @@
 // Reads of the database, in steps that are small enough for commits to go in between.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
-import { BackupJob } from "./backup-job.ts";
 import { BytePacker, packEvent, packRow } from "./byte-packer.ts";
-import { outOfRange, type ReadJob, type ReadStep } from "./read-step.ts";
 import type { Page, RevisionTable } from "./revision-table.ts";
-import type { PackedEvent, ReadRequest } from "./worker-protocol.ts";
+import type { SqliteDatabase } from "./sqlite-driver.ts";
+import { createStoreDatabase } from "./sqlite-schema.ts";
+import type { FromWorker, PackedEvent, ReadRequest } from "./worker-protocol.ts";
 
 type Request<Type> = ReadRequest & { readonly type: Type };
 
@@ -147,4 +147,80 @@ function copied(bytes: Uint8Array): ArrayBuffer {
   const packer = new BytePacker();
   packer.add(bytes);
   return packer.take();
+}
+
+// One step of a read, which is small enough for commits to go in between.
+
+export type ReadStep = { readonly message: FromWorker; readonly done: boolean };
+
+export type ReadJob = {
+  readonly id: number;
+  /** Produces about `byteLimit` bytes at most. Throws what the database throws. */
+  step(table: RevisionTable, byteLimit: number): ReadStep;
+  /** Lets go of what it holds: no step follows. */
+  end?(): void;
+};
+
+/** The answer to a read of a revision that is compacted or still to come. */
+export function outOfRange(id: number, revision: Revision, table: RevisionTable): ReadStep {
+  return {
+    done: true,
+    message: { type: "outOfRange", id, revision, oldest: table.compacted, newest: table.revision },
+  };
+}
+
+// Copies the state at one revision into another database file, in steps between which the store goes on serving.
+
+const BACKUP_ROWS_PER_STEP = 512;
+
+class BackupJob implements ReadJob {
+  readonly id: number;
+  readonly #path: string;
+  #copy: SqliteDatabase | undefined;
+  #revision: Revision | undefined;
+  #startAfter: string | undefined;
+
+  constructor({ id, path }: ReadRequest & { readonly type: "backup" }) {
+    this.id = id;
+    this.#path = path;
+  }
+
+  step(table: RevisionTable, byteLimit: number): ReadStep {
+    this.#revision ??= table.revision;
+    const revision = this.#revision;
+    if (revision < table.compacted) {
+      this.end();
+      return outOfRange(this.id, revision, table);
+    }
+    this.#copy ??= createStoreDatabase(this.#path);
+    const range = { prefix: "", startAfter: this.#startAfter, revision };
+    const page = table.page(range, { rows: BACKUP_ROWS_PER_STEP, bytes: byteLimit });
+    this.#startAfter = page.keys.at(-1);
+    insert(this.#copy, page);
+    if (page.keys.length > 0) return { done: false, message: { type: "backingUp", id: this.id } };
+    // Nothing before it can be read in the copy: that is what compaction leaves behind.
+    this.#copy.prepare("UPDATE compaction SET compacted = ?, swept = ?").run(revision, revision);
+    this.end();
+    return { done: true, message: { type: "backedUp", id: this.id, revision } };
+  }
+
+  end(): void {
+    this.#copy?.close();
+    this.#copy = undefined;
+  }
+}
+
+function insert(copy: SqliteDatabase, { keys, revisions, lengths, bytes }: Page): void {
+  const statement = copy.prepare(
+    "INSERT INTO revisions (revision, key, previous, deleted, value) VALUES (?, ?, 0, 0, ?)",
+  );
+  copy.exec("BEGIN");
+  let start = 0;
+  for (let index = 0; index < keys.length; index++) {
+    // The columns have the same length.
+    const [key = "", revision = 0, length = 0] = [keys[index], revisions[index], lengths[index]];
+    statement.run(revision, key, bytes.subarray(start, start + length));
+    start += length;
+  }
+  copy.exec("COMMIT");
 }

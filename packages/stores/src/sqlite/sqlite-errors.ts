@@ -1,7 +1,7 @@
 // Why a SQLite store cannot be opened, and what SQLite's result codes mean for a caller.
 
 import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 
 /** Another process, or another store of this one, has the file open. */
 export class StoreLockedError extends Error {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StorageFullError } from "@postern/apiserver/storage/storage-errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 import { openDatabase } from "./sqlite-driver.ts";
 import { StoreCorruptError, StoreLockedError } from "./sqlite-errors.ts";
 import { openSqliteStorage } from "./sqlite-storage.ts";

@@ -1,7 +1,7 @@
-// Opens the database file: takes the lock, checks what is in it, and has its schema brought up to date.
+// Opens the database file: locks it, checks it, and migrates its schema.
 
 import { statSync } from "node:fs";
-import { StoreVersionError } from "../store-version-error.ts";
+import { StoreVersionError } from "../store-errors.ts";
 import { createPrivately } from "./create-privately.ts";
 import { APPLICATION_ID, knownVersion, migrate, pragma } from "./migrations.ts";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.ts";

@@ -1,4 +1,4 @@
-// The main thread's side of the conversation with the database thread: gathers requests, hands out answers and events.
+// The main thread's side of the database thread's protocol: batches requests, and distributes responses and events.
 
 import type { Worker } from "node:worker_threads";
 import type {

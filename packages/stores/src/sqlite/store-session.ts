@@ -3,8 +3,7 @@
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { BytePacker, packEvent, packRow, unpack } from "./byte-packer.ts";
 import type { IntegrityCheck } from "./integrity-check.ts";
-import { createReadJob } from "./read-jobs.ts";
-import type { ReadJob } from "./read-step.ts";
+import { createReadJob, type ReadJob } from "./read-jobs.ts";
 import type { RevisionTable, Write, WriteResult } from "./revision-table.ts";
 import { toFailure } from "./sqlite-errors.ts";
 import type { FromWorker, PackedEvent, ToWorker, WriteOutcome } from "./worker-protocol.ts";

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FieldPath, fieldPath, formatFieldPath } from "./field-path.ts";
 import {
   difference,
   equalFieldSets,
@@ -15,7 +14,16 @@ import {
   union,
   withPrefix,
 } from "./field-set.ts";
-import { fieldElement, indexElement, keyElement, type PathElement, valueElement } from "./path-element.ts";
+import {
+  type FieldPath,
+  fieldElement,
+  fieldPath,
+  formatFieldPath,
+  indexElement,
+  keyElement,
+  type PathElement,
+  valueElement,
+} from "./path-element.ts";
 
 const set = (...paths: string[]): FieldSet => fieldSetOf(...paths.map((path) => fieldPath(...path.split("."))));
 const names = (fields: FieldSet): string[] => pathsOf(fields).map((path) => formatFieldPath(path).slice(1));

@@ -2,8 +2,15 @@
 // Operations hand back an operand itself where it already is the result, so that "unchanged" is a comparison of references.
 // Source: sigs.k8s.io/structured-merge-diff/fieldpath/set.go
 
-import type { FieldPath } from "./field-path.ts";
-import { type PathElement, sortPathElements } from "./path-element.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import {
+  type FieldPath,
+  MAX_PATH_LENGTH,
+  type PathElement,
+  PathElementError,
+  parsePathElement,
+  sortPathElements,
+} from "./path-element.ts";
 
 /**
  * `members` are the fields of this level that belong to the set; `children` the sets below them.
@@ -19,7 +26,7 @@ const NO_CHILDREN: ReadonlyMap<PathElement, FieldSet> = new Map();
 
 export const EMPTY_FIELD_SET: FieldSet = { members: NO_MEMBERS, children: NO_CHILDREN };
 
-/** A set under construction: give it to nobody until it is complete. */
+/** A set under construction: not shared until it is complete. */
 export type FieldSetDraft = {
   readonly members: Set<PathElement>;
   readonly children: Map<PathElement, FieldSetDraft>;
@@ -195,4 +202,70 @@ function mapChildren(
     else changed.set(element, next);
   }
   return changed ?? children;
+}
+
+// Reads and writes field sets in FieldsV1, the form in which an object carries them.
+// Source: sigs.k8s.io/structured-merge-diff/fieldpath/serialize.go
+
+/** Member name that says: the field itself belongs to the set, and not only what is below it. */
+const SELF = ".";
+
+/**
+ * Elements of a kind that this version does not know are left out.
+ * @throws PathElementError when the value is no field set.
+ */
+export function parseFieldsV1(fields: JsonValue | undefined): FieldSet {
+  return readNode(fields ?? null, 0).set;
+}
+
+function readNode(fields: JsonValue, depth: number): { readonly set: FieldSetDraft; readonly isMember: boolean } {
+  const set = draftFieldSet();
+  if (fields === null) return { set, isMember: true };
+  if (!isJsonObject(fields) || depth > MAX_PATH_LENGTH) throw new PathElementError("a field set must be a JSON object");
+  let isMember = false;
+  for (const name of Object.keys(fields)) {
+    if (name === SELF) {
+      isMember = true;
+      continue;
+    }
+    const element = parsePathElement(name);
+    if (element === undefined) continue;
+    const below = fields[name] ?? null;
+    if (isLeaf(below)) {
+      set.members.add(element);
+      continue;
+    }
+    const child = readNode(below, depth + 1);
+    if (child.isMember) set.members.add(element);
+    if (!isEmptyFieldSet(child.set)) set.children.set(element, child.set);
+  }
+  return { set, isMember: isMember || isEmptyFieldSet(set) };
+}
+
+/** Most nodes are leaves, and need no set of their own. */
+function isLeaf(below: JsonValue): boolean {
+  if (!isJsonObject(below)) return false;
+  for (const _ in below) return false;
+  return true;
+}
+
+const LEAF: JsonObject = {};
+
+/** The canonical FieldsV1 object: `{"f:spec":{".":{},"f:user":{}}}`, members in canonical order. */
+export function toFieldsV1(set: FieldSet): JsonObject {
+  return writeLevel(set, {});
+}
+
+function writeLevel(set: FieldSet, fields: { [name: string]: JsonObject }): JsonObject {
+  const { members, children } = set;
+  if (children.size === 0) {
+    for (const element of sortPathElements(members)) fields[element] = LEAF;
+    return fields;
+  }
+  const elements = members.size === 0 ? children.keys() : new Set([...members, ...children.keys()]);
+  for (const element of sortPathElements(elements)) {
+    const child = children.get(element);
+    fields[element] = child === undefined ? LEAF : writeLevel(child, members.has(element) ? { [SELF]: LEAF } : {});
+  }
+  return fields;
 }

@@ -190,3 +190,17 @@ function sortDeep(value: JsonValue): JsonValue {
     Object.fromEntries(Object.entries(value).map(([name, member]) => [name, sortDeep(member ?? null)])),
   );
 }
+
+// A path to one field of an object, from its root.
+// Source: sigs.k8s.io/structured-merge-diff/fieldpath/path.go
+
+export type FieldPath = readonly PathElement[];
+
+/** Far longer than the paths of any schema: longer ones are refused, for the sake of the stack. */
+export const MAX_PATH_LENGTH = 512;
+
+/** A path that runs through members only: `fieldPath("metadata", "name")`. */
+export const fieldPath = (...names: readonly string[]): FieldPath => names.map(fieldElement);
+
+/** The path as messages print it: `.spec.scope.projects[project="p1"].note`. */
+export const formatFieldPath = (path: FieldPath): string => path.map(formatPathElement).join("");

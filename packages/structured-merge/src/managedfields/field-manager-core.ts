@@ -11,7 +11,7 @@ export type FieldManagerCore = {
   readonly schema: TypedSchema;
   /** The only version that is served. */
   readonly apiVersion: string;
-  /** What nobody may own through any subresource. */
+  /** Fields without an owner, through any subresource. */
   readonly untracked: FieldSet;
   /** The members that an object always has, empty. */
   readonly structs: JsonObject;

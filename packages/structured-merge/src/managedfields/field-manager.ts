@@ -5,8 +5,8 @@ import { formatApiVersion, type GroupVersion } from "@postern/apimachinery/meta/
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
-import { fieldPath } from "../fieldpath/field-path.ts";
 import { fieldSetOf } from "../fieldpath/field-set.ts";
+import { fieldPath } from "../fieldpath/path-element.ts";
 import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
 import type { FieldManagerApply, FieldManagerCore, FieldManagerUpdate } from "./field-manager-core.ts";
@@ -20,7 +20,7 @@ export type FieldManagerOptions = {
   readonly groupVersion: GroupVersion;
   /** True when status is written through its own subresource. Default false. */
   readonly hasStatus?: boolean;
-  /** Fields that nobody may own, such as `["spec", "key"]`, with everything below them. */
+  /** Fields without owners, such as `["spec", "key"]`, with everything below them. */
   readonly untrackedPaths?: readonly (readonly string[])[];
   /**
    * Versions of the same kind whose fields have the same paths, such as `example.com/v1beta1`. Owners of others are dropped. Default none.

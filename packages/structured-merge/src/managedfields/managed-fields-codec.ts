@@ -4,7 +4,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ManagedFieldsEntry, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
+import { parseFieldsV1, toFieldsV1 } from "../fieldpath/field-set.ts";
 import { PathElementError } from "../fieldpath/path-element.ts";
 import type { Owners, VersionedSet } from "./merge-updater.ts";
 import { formatOwnerId, isOwnerName, parseOwnerId } from "./owner-id.ts";
@@ -57,7 +57,7 @@ function decodeEntries(managedFields: JsonValue | undefined, isCanonical: boolea
   return { owners, times };
 }
 
-/** The entries in canonical order; undefined when nobody owns anything. */
+/** The entries in canonical order; undefined if there are no owners. */
 export function encodeManagedFields({ owners, times }: Managed): readonly ManagedFieldsEntry[] | undefined {
   if (owners.size === 0) return undefined;
   const entries: ManagedFieldsEntry[] = [];

@@ -3,6 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import {
   difference,
@@ -13,14 +14,14 @@ import {
   pathsOf,
   union,
 } from "../fieldpath/field-set.ts";
-import { fieldNameOf, type PathElement } from "../fieldpath/path-element.ts";
+import { type FieldPath, fieldNameOf, formatFieldPath, type PathElement } from "../fieldpath/path-element.ts";
 import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
 import { mergeValues } from "../typed/merge-values.ts";
 import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
 import { removeItems } from "../typed/remove-items.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
 import { memberSchema, type TypedSchema } from "../typed/typed-schema.ts";
-import { type MergeConflict, MergeConflictError } from "./merge-conflict.ts";
+import { describeOwner } from "./owner-id.ts";
 
 /** What one manager owns, as of which version of the API, and whether it got it by applying. */
 export type VersionedSet = {
@@ -36,7 +37,7 @@ export type Owners = ReadonlyMap<string, VersionedSet>;
 
 export type MergeUpdaterOptions = {
   readonly schema: TypedSchema;
-  /** Takes the fields that nobody may own out of a set. Default: every field is tracked. */
+  /** Removes untracked fields from a set. Default: every field is tracked. */
   readonly track?: (set: FieldSet) => FieldSet;
   /** Owners of versions that are no longer served are dropped. Default: every version is served. */
   readonly isServed?: (apiVersion: string) => boolean;
@@ -236,4 +237,62 @@ function schemaBelow(schema: TypedSchema, element: PathElement): TypedSchema {
   if (name !== undefined) return (schema.map && memberSchema(schema.map, name)) ?? NOTHING;
   if (element.startsWith("k:")) return schema.list?.element ?? NOTHING;
   return NOTHING;
+}
+
+// The refusal of an apply that would change what others own.
+// Source: sigs.k8s.io/structured-merge-diff/merge/conflict.go, apimachinery/pkg/util/managedfields/internal/conflict.go
+
+type MergeConflict = { readonly manager: string; readonly path: FieldPath };
+
+/** Thrown by the merge engine; the field manager turns it into the 409 that clients see. */
+export class MergeConflictError extends Error {
+  override readonly name = "MergeConflictError";
+  readonly conflicts: readonly MergeConflict[];
+
+  constructor(conflicts: readonly MergeConflict[]) {
+    super(describeConflicts(conflicts, (manager) => JSON.stringify(manager)));
+    this.conflicts = conflicts;
+  }
+}
+
+/**
+ * `conflict with "m": .spec.user`, or one paragraph for each manager.
+ * @param describe how a manager is named, quotes included
+ */
+function describeConflicts(conflicts: readonly MergeConflict[], describe: (manager: string) => string): string {
+  const [only] = conflicts;
+  if (conflicts.length === 1 && only !== undefined) {
+    return `conflict with ${describe(only.manager)}: ${formatFieldPath(only.path)}`;
+  }
+  const byManager = new Map<string, string[]>();
+  for (const { manager, path } of conflicts) {
+    const lines = byManager.get(manager) ?? [];
+    lines.push(`- ${formatFieldPath(path)}`);
+    byManager.set(manager, lines);
+  }
+  return [...byManager.keys()]
+    .sort()
+    .flatMap((manager) => [`conflicts with ${describe(manager)}:`, ...(byManager.get(manager) ?? [])])
+    .join("\n");
+}
+
+// The 409 that an apply is answered with when others own what it would change.
+// Source: k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go
+
+export function applyConflictError(cause: MergeConflictError): ApiError {
+  const { conflicts } = cause;
+  const count = conflicts.length === 1 ? "1 conflict" : `${conflicts.length} conflicts`;
+  return new ApiError({
+    code: 409,
+    reason: "Conflict",
+    message: `Apply failed with ${count}: ${describeConflicts(conflicts, describeOwner)}`,
+    details: {
+      causes: conflicts.map(({ manager, path }) => ({
+        reason: "FieldManagerConflict",
+        message: `conflict with ${describeOwner(manager)}`,
+        field: formatFieldPath(path),
+      })),
+    },
+    cause,
+  });
 }

@@ -19,7 +19,7 @@ const SEPARATOR = "\n";
 export const formatOwnerId = ({ manager, operation, apiVersion = "", subresource = "" }: OwnerIdentity): string =>
   [manager, operation, operation === "Apply" ? "" : apiVersion, subresource].join(SEPARATOR);
 
-/** Reads back what `formatOwnerId` wrote; what is absent comes back as "". */
+/** Parses the result of `formatOwnerId`; absent parts become "". */
 export function parseOwnerId(id: string): Required<OwnerIdentity> {
   const [manager = "", operation, apiVersion = "", subresource = ""] = id.split(SEPARATOR);
   return { manager, operation: operation === "Apply" ? "Apply" : "Update", apiVersion, subresource };

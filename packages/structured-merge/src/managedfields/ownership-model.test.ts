@@ -4,11 +4,10 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FieldPath, formatFieldPath } from "../fieldpath/field-path.ts";
 import { pathsOf } from "../fieldpath/field-set.ts";
+import { type FieldPath, formatFieldPath } from "../fieldpath/path-element.ts";
 import { typedSchemaFrom } from "../typed/schema-from-structural.ts";
-import { MergeConflictError } from "./merge-conflict.ts";
-import { createMergeUpdater, type Owners } from "./merge-updater.ts";
+import { createMergeUpdater, MergeConflictError, type Owners } from "./merge-updater.ts";
 
 const port = {
   type: "object",

@@ -4,8 +4,6 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FieldPath } from "../fieldpath/field-path.ts";
-import { formatFieldPath } from "../fieldpath/field-path.ts";
 import {
   EMPTY_FIELD_SET,
   equalFieldSets,
@@ -13,13 +11,14 @@ import {
   hasPath,
   isEmptyFieldSet,
   leaves,
+  parseFieldsV1,
   pathsOf,
+  toFieldsV1,
 } from "../fieldpath/field-set.ts";
-import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
+import { type FieldPath, formatFieldPath } from "../fieldpath/path-element.ts";
 import { typedSchemaFrom } from "../typed/schema-from-structural.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
-import { MergeConflictError } from "./merge-conflict.ts";
-import { createMergeUpdater, type Owners } from "./merge-updater.ts";
+import { createMergeUpdater, MergeConflictError, type Owners } from "./merge-updater.ts";
 
 const schema = typedSchemaFrom({
   type: "object",

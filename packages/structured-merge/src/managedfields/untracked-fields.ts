@@ -1,8 +1,8 @@
-// The fields that nobody owns, whatever the kind.
+// Fields without owners, for all kinds.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go
 
-import { type FieldPath, fieldPath } from "../fieldpath/field-path.ts";
 import { difference, type FieldSet, fieldSetOf, recursiveDifference } from "../fieldpath/field-set.ts";
+import { type FieldPath, fieldPath } from "../fieldpath/path-element.ts";
 
 const UNTRACKED = fieldSetOf(
   fieldPath("apiVersion"),

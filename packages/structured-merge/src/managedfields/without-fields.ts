@@ -1,11 +1,16 @@
 // Takes single fields out of an apply configuration: for who leaves to others what a conflict says is theirs.
 
-import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { type MutableJsonObject, setMember } from "@postern/apimachinery/json/set-member";
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonValue,
+  type MutableJsonObject,
+  setMember,
+} from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { formatFieldPath } from "../fieldpath/field-path.ts";
 import { fieldSetOf, isEmptyFieldSet, pathsOf } from "../fieldpath/field-set.ts";
+import { formatFieldPath } from "../fieldpath/path-element.ts";
 import { removeItems } from "../typed/remove-items.ts";
 import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";

@@ -3,14 +3,13 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import {
+  getMember,
   isJsonArray,
   isJsonObject,
   type JsonArray,
   type JsonObject,
   type JsonValue,
 } from "@postern/apimachinery/json/json-value";
-import { getMember } from "@postern/apimachinery/json/set-member";
-import { MAX_PATH_LENGTH } from "../fieldpath/field-path.ts";
 import {
   draftFieldSet,
   EMPTY_FIELD_SET,
@@ -19,7 +18,7 @@ import {
   insertPath,
   isEmptyFieldSet,
 } from "../fieldpath/field-set.ts";
-import { fieldElement, type PathElement } from "../fieldpath/path-element.ts";
+import { fieldElement, MAX_PATH_LENGTH, type PathElement } from "../fieldpath/path-element.ts";
 import { listItemElement } from "./list-item-element.ts";
 import { scalarFault } from "./scalar-fault.ts";
 import {

@@ -1,8 +1,13 @@
 // Tells the items of an associative list apart.
 // Source: sigs.k8s.io/structured-merge-diff/typed/helpers.go (listItemToPathElement)
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { getMember } from "@postern/apimachinery/json/set-member";
+import {
+  getMember,
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "@postern/apimachinery/json/json-value";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { keyElement, type PathElement, valueElement } from "../fieldpath/path-element.ts";
 import type { ListSchema } from "./typed-schema.ts";

@@ -7,8 +7,9 @@ import {
   type JsonArray,
   type JsonObject,
   type JsonValue,
+  type MutableJsonObject,
+  setMember,
 } from "@postern/apimachinery/json/json-value";
-import { type MutableJsonObject, setMember } from "@postern/apimachinery/json/set-member";
 import {
   draftFieldSet,
   type FieldSet,
@@ -24,7 +25,7 @@ import { listItemElement } from "./list-item-element.ts";
 import { toFieldSet } from "./to-field-set.ts";
 import { ATOMIC, formOf, type ListSchema, type MapSchema, memberSchema, type TypedSchema } from "./typed-schema.ts";
 
-/** The value without the fields of `set` and what is below them. A map or list that loses its last item becomes null. */
+/** The value without the fields of `set` and everything below them. A map or list that loses its last item becomes null. */
 export function removeItems(value: JsonValue, set: FieldSet, schema: TypedSchema): JsonValue {
   const form = formOf(schema, value);
   if (typeof form === "string" || isEmptyContainer(value)) return value;

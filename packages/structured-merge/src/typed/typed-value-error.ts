@@ -1,7 +1,7 @@
 // The faults of a value against its typed schema, and the texts upstream gives them.
 // Source: sigs.k8s.io/structured-merge-diff/typed/helpers.go
 
-import { type FieldPath, formatFieldPath } from "../fieldpath/field-path.ts";
+import { type FieldPath, formatFieldPath } from "../fieldpath/path-element.ts";
 
 export type TypedFault = { readonly path: FieldPath; readonly message: string };
 

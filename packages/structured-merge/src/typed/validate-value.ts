@@ -2,8 +2,13 @@
 // Source: sigs.k8s.io/structured-merge-diff/typed/validate.go
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { MAX_PATH_LENGTH } from "../fieldpath/field-path.ts";
-import { fieldElement, formatPathElement, indexElement, type PathElement } from "../fieldpath/path-element.ts";
+import {
+  fieldElement,
+  formatPathElement,
+  indexElement,
+  MAX_PATH_LENGTH,
+  type PathElement,
+} from "../fieldpath/path-element.ts";
 import { formatGoPlain } from "./format-go-value.ts";
 import { listItemElement } from "./list-item-element.ts";
 import { scalarFault } from "./scalar-fault.ts";

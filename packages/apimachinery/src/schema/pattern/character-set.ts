@@ -1,4 +1,4 @@
-// The named sets of characters that patterns know: Perl's letters, POSIX classes, Unicode categories and scripts.
+// Named sets of characters in patterns: Perl classes, POSIX classes, Unicode categories and scripts.
 // Source: https://pkg.go.dev/regexp/syntax
 
 import type { CharacterSet } from "./pattern-syntax.ts";

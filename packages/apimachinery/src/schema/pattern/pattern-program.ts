@@ -1,4 +1,4 @@
-// The automaton of a pattern: what follows a character, and what holds between two of them.
+// The automaton of a pattern: instructions and assertions.
 
 import { wordCharacter } from "./character-set.ts";
 import type { Assertion, CharacterSet } from "./pattern-syntax.ts";

@@ -1,4 +1,4 @@
-// The shape of a parsed pattern, and the faults a pattern can have.
+// The syntax tree of a pattern, and syntax errors.
 // Source: https://pkg.go.dev/regexp/syntax
 
 /** Tells whether a code point belongs. */

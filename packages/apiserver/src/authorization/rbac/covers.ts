@@ -1,10 +1,9 @@
-// Whether the rules of a user cover the rules to be granted.
+// Checks whether the rules of a user cover the rules to be granted.
 // Source: k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, policy_compact.go
 
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import type { PolicyRule } from "./policy-rule.ts";
-import { pathMatches } from "./rule-allows.ts";
+import { type PolicyRule, pathMatches } from "./policy-rule.ts";
 
 /** The smallest pieces of `wanted` that no single rule of `held` covers; empty when all is covered. */
 export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>

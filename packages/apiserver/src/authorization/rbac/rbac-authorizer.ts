@@ -10,11 +10,9 @@ import {
   type ResolvedRules,
 } from "../authorizer.ts";
 import type { Rights } from "../rights.ts";
-import type { PolicyRule } from "./policy-rule.ts";
-import { RBAC_GROUP } from "./policy-rule.ts";
+import { combinedResource, type PolicyRule, RBAC_GROUP, ruleAllows } from "./policy-rule.ts";
 import type { Grant, RbacSource } from "./rbac-source.ts";
 import { describeBinding, type RoleRef } from "./role-binding.ts";
-import { combinedResource, ruleAllows } from "./rule-allows.ts";
 
 /** Decisions are synchronous: the source is in memory. */
 export type RbacAuthorizer = {

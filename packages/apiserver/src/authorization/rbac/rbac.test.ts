@@ -4,12 +4,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationAttributes } from "../authorizer.ts";
+import { RbacIndex } from "./cached-rbac-source.ts";
 import { compactRules, describeRule, uncoveredRules } from "./covers.ts";
-import { readPolicyRule, readPolicyRules } from "./policy-rule.ts";
+import { pathMatches, readPolicyRule, readPolicyRules, ruleAllows } from "./policy-rule.ts";
 import { createRbacAuthorizer, policyRulesOf, resolveRules } from "./rbac-authorizer.ts";
-import { RbacIndex } from "./rbac-index.ts";
 import { firstApplicableSubject, readBinding, readSubject } from "./role-binding.ts";
-import { pathMatches, ruleAllows } from "./rule-allows.ts";
 
 const casesOf = (file: string): any[] =>
   JSON.parse(readFileSync(new URL(`./testdata/${file}.json`, import.meta.url), "utf8")).cases;

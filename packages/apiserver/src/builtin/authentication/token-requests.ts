@@ -66,7 +66,7 @@ const MIN_EXPIRATION_SECONDS = 600;
 const MAX_EXPIRATION_SECONDS = 2 ** 32;
 const ACCOUNTS = { group: "", resource: "serviceaccounts" };
 
-/** What is not said, and what is said as nothing, is what the server itself would ask for. */
+/** Missing and empty fields have the same defaults. */
 export const tokenRequests = ({ tokens, accounts, secrets }: TokenRequestOptions): Subresource => ({
   name: "token",
   kind: { group: AUTHENTICATION_GROUP, version: "v1", kind: "TokenRequest" },

@@ -62,7 +62,7 @@ type LimitedQuestion = <T>(
 
 const unlimited: LimitedQuestion = (_asker, _token, question) => question();
 
-/** The same words for every token that is not good, so that nothing is told about why. */
+/** The same message for all invalid tokens, so that it reveals nothing about the reason. */
 const REFUSED = { user: {}, error: "invalid bearer token" };
 
 export const tokenReviews = ({

@@ -120,7 +120,7 @@ export function attributesOf(
   };
 }
 
-/** The status of a review: only what is not the default is written. */
+/** The status of a review, without default values. */
 export async function reviewStatusOf(
   authorizer: Authorizer,
   attributes: AuthorizationAttributes,

@@ -1,10 +1,30 @@
 // SubjectAccessReviews: may that user?
 // Source: k8s.io/kubernetes/pkg/registry/authorization/subjectaccessreview/rest.go
 
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { defineSubjectReview } from "./subject-review-resource.ts";
-import { validateSubjectReview } from "./validate-review.ts";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { reviewResponse } from "../review-response.ts";
+import {
+  AUTHORIZATION_GROUP,
+  attributesOf,
+  questionFields,
+  reviewedUser,
+  reviewStatus,
+  reviewStatusOf,
+  type SubjectReviewSpec,
+  subjectReviewSpec,
+} from "./review-fields.ts";
+import {
+  refuseInvalidReview,
+  validateLocalReview,
+  validateQuestion,
+  validateReviewMeta,
+  validateSubjectReview,
+} from "./validate-review.ts";
 
 export const subjectAccessReviews = ({ authorizer }: { readonly authorizer: Authorizer }): ResourceDefinition =>
   defineSubjectReview({
@@ -15,4 +35,84 @@ export const subjectAccessReviews = ({ authorizer }: { readonly authorizer: Auth
     description: "SubjectAccessReview checks whether or not a user or group can perform an action.",
     authorizer,
     validate: validateSubjectReview,
+  });
+
+// What SubjectAccessReviews and LocalSubjectAccessReviews have in common: a request, who would make it, and whether that may be.
+
+type SubjectReviewResource = Pick<ResourceDefinition, "kind" | "plural" | "singular" | "namespaced"> & {
+  readonly description: string;
+  readonly authorizer: Authorizer;
+  /** `namespace` is that of the path, empty where there is none. */
+  readonly validate: (spec: SubjectReviewSpec, namespace: string) => readonly FieldError[];
+};
+
+const fields = s.object({
+  spec: subjectReviewSpec.describe("SubjectAccessReviewSpec is a description of the access request."),
+  status: reviewStatus,
+});
+
+export const defineSubjectReview = ({
+  description,
+  authorizer,
+  validate,
+  ...naming
+}: SubjectReviewResource): ResourceDefinition =>
+  defineBuiltin({
+    ...naming,
+    group: AUTHORIZATION_GROUP,
+    version: "v1",
+    schema: kindSchema(fields.describe(description).schema),
+    async submit({ info }, body) {
+      // The schema has checked the shape.
+      const { spec = {} } = body as KindOf<typeof fields>;
+      refuseInvalidReview([...validate(spec, info.namespace), ...validateReviewMeta(body, naming.namespaced)]);
+      return reviewResponse(body, await reviewStatusOf(authorizer, attributesOf(spec, reviewedUser(spec))));
+    },
+  });
+
+// LocalSubjectAccessReviews: may that user, in this namespace? So that the right to ask can be given per namespace.
+// Source: k8s.io/kubernetes/pkg/registry/authorization/localsubjectaccessreview/rest.go
+
+export const localSubjectAccessReviews = ({ authorizer }: { readonly authorizer: Authorizer }): ResourceDefinition =>
+  defineSubjectReview({
+    kind: "LocalSubjectAccessReview",
+    plural: "localsubjectaccessreviews",
+    singular: "localsubjectaccessreview",
+    namespaced: true,
+    description:
+      "LocalSubjectAccessReview checks whether or not a user or group can perform an action in a given namespace.",
+    authorizer,
+    validate: validateLocalReview,
+  });
+
+// SelfSubjectAccessReviews: may I?
+// Source: k8s.io/kubernetes/pkg/registry/authorization/selfsubjectaccessreview/rest.go
+
+const selfFields = s
+  .object({
+    spec: s.object(questionFields).describe("SelfSubjectAccessReviewSpec is a description of the access request."),
+    status: reviewStatus,
+  })
+  .describe("SelfSubjectAccessReview checks whether or the current user can perform an action.");
+type SelfSubjectAccessReview = KindOf<typeof selfFields>;
+
+export const selfSubjectAccessReviews = ({ authorizer }: { readonly authorizer: Authorizer }): ResourceDefinition =>
+  defineBuiltin({
+    group: AUTHORIZATION_GROUP,
+    version: "v1",
+    kind: "SelfSubjectAccessReview",
+    plural: "selfsubjectaccessreviews",
+    singular: "selfsubjectaccessreview",
+    namespaced: false,
+    schema: kindSchema(selfFields.schema),
+    async submit({ user, credential, outerAuthorizer }, body) {
+      // The schema has checked the shape.
+      const { spec = {} } = body as SelfSubjectAccessReview;
+      refuseInvalidReview([...validateQuestion(spec), ...validateReviewMeta(body, false)]);
+      const question = attributesOf(spec, user, credential);
+      // What would not get here is not allowed here, whatever RBAC says.
+      const outside = outerAuthorizer && (await reviewStatusOf(outerAuthorizer, question));
+      if (outside?.allowed === false) return reviewResponse(body, outside);
+      return reviewResponse(body, await reviewStatusOf(authorizer, question));
+    },
   });

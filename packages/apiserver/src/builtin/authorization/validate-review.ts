@@ -11,7 +11,7 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { formatGoObjectMeta } from "@postern/apimachinery/validation/go-object-meta";
+import { formatGoObjectMeta } from "@postern/apimachinery/validation/go-syntax";
 import { validateOperator, validateRequirement } from "@postern/apimachinery/validation/labels";
 import {
   AUTHORIZATION_GROUP,

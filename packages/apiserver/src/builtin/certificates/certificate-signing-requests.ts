@@ -1,15 +1,21 @@
 // CertificateSigningRequests: how certificates are asked for, approved and handed out. Signing is a controller's work.
 // Source: k8s.io/kubernetes/pkg/registry/certificates/certificates/strategy.go
 
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { humanDuration } from "@postern/apimachinery/time/human-duration";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import { type CredentialLineage, lineageOf, lineageOn, withLineage } from "../../authentication/credential-lineage.ts";
+import { GROUP_MASTERS } from "../../authentication/user-info.ts";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
+import { readEncodedCertificateRequest } from "../../x509/certificate-request.ts";
+import { DerError } from "../../x509/der.ts";
+import { decodeDistinguishedName } from "../../x509/distinguished-name.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import {
   CERTIFICATES_GROUP,
@@ -17,7 +23,6 @@ import {
   certificateSigningRequestFields,
   conditionsOf,
 } from "./certificate-signing-request.ts";
-import { checkRequestedGroups, checkSignerPermission } from "./signer-authorization.ts";
 import {
   validateCertificateSigningRequest,
   validateConditions,
@@ -168,3 +173,55 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
     ],
     strategy: strategyFor(authorizer),
   });
+
+// Permissions to approve requests for a signer and to sign in its name, and subjects that are always forbidden.
+// Source: k8s.io/kubernetes/plugin/pkg/admission/certificates/{approval,signing,subjectrestriction}/admission.go
+
+const RESOURCE = { group: CERTIFICATES_GROUP, resource: "certificatesigningrequests" };
+const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
+
+/** Throws 403 unless the caller has `verb` on the signer by its name, or on all signers of its domain (`domain/*`). */
+async function checkSignerPermission(
+  authorizer: Authorizer,
+  { user, credential }: RequestContext,
+  { metadata, spec }: CertificateSigningRequest,
+  verb: "approve" | "sign",
+): Promise<void> {
+  const signerName = spec?.signerName ?? "";
+  const wildcard = `${signerName.split("/")[0] ?? ""}/*`;
+  for (const name of [signerName, wildcard]) {
+    const decision = await authorizer.authorize({
+      user,
+      credential,
+      verb,
+      isResourceRequest: true,
+      apiGroup: CERTIFICATES_GROUP,
+      apiVersion: "*",
+      resource: "signers",
+      subresource: "",
+      namespace: "",
+      name,
+      path: "",
+    });
+    if (decision.verdict === "allow") return;
+  }
+  const why = `user not permitted to ${verb} requests with signerName ${quoteGo(signerName)}`;
+  throw forbiddenRequestError(RESOURCE, metadata.name ?? "", why);
+}
+
+/** Throws 403 for a request that would make its holder an administrator permanently. */
+function checkRequestedGroups({ metadata, spec }: CertificateSigningRequest): void {
+  if (spec?.signerName !== CLIENT_SIGNER || !organizationsOf(spec.request ?? "").includes(GROUP_MASTERS)) return;
+  const why = `use of ${CLIENT_SIGNER} signer with ${GROUP_MASTERS} group is not allowed`;
+  throw forbiddenRequestError(RESOURCE, metadata.name ?? "", why);
+}
+
+/** None for a request that cannot be read: validation refuses it. */
+function organizationsOf(request: string): readonly string[] {
+  try {
+    return decodeDistinguishedName(readEncodedCertificateRequest(request).subject).organizations;
+  } catch (error) {
+    if (error instanceof DerError) return [];
+    throw error;
+  }
+}

@@ -1,4 +1,4 @@
-// What makes a CertificateSigningRequest, its approval and its status valid.
+// Validates CertificateSigningRequests, their approval and their status.
 // Source: k8s.io/kubernetes/pkg/apis/certificates/validation/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

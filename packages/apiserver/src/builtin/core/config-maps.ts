@@ -1,4 +1,4 @@
-// ConfigMaps: settings by key, readable by whoever may read the object.
+// ConfigMaps: configuration by key.
 // Source: k8s.io/kubernetes/pkg/registry/core/configmap/strategy.go
 
 import { s } from "@postern/apimachinery/schema/builder";

@@ -9,10 +9,18 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
+import { stringsOf } from "../../authorization/rbac/policy-rule.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
-import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "./namespace-finalizers.ts";
+
+// The finalizers that a namespace keeps in its spec, beside those of its metadata.
+
+/** Held by the namespace controller until the namespace is empty. */
+export const NAMESPACE_FINALIZER = "kubernetes";
+
+export const namespaceFinalizersOf = ({ spec }: KubeObject): readonly string[] =>
+  isJsonObject(spec) ? stringsOf(spec["finalizers"]) : [];
 
 const conditionSchema = s.object({
   type: s.string().required().describe("Type of namespace controller condition."),

@@ -20,7 +20,7 @@ const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /** Parts below a nano are dropped. */
 const NANO_DIGITS = 9;
 
-/** In nanos; undefined for what is no amount. */
+/** In nanos; undefined if the text is not a quantity. */
 export function parseAmount(text: string): bigint | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   const [, sign, whole = "", fraction = "", suffix = ""] = QUANTITY.exec(text) ?? [];

@@ -1,15 +1,17 @@
 // Refuses what would be one object too many for a namespace.
 // Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go
 
-import { forbiddenByAdmission } from "../../admission/forbidden-by-admission.ts";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  forbiddenByAdmission,
+} from "../../registry/admission-plugin.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { ServiceTotals } from "../services/service-totals.ts";
-import { type CountedResource, countedResource, counts } from "./counted-resources.ts";
-import { createPendingObjects } from "./pending-objects.ts";
 import { parseAmount, quantityText } from "./quantities.ts";
-import type { ResourceQuota } from "./resource-quotas.ts";
+import { type CountedResource, countedResource, counts, type ResourceQuota } from "./resource-quotas.ts";
 
 type QuotaAdmissionDeps = {
   readonly quotas: () => InstalledResource;
@@ -109,4 +111,54 @@ function tooMany(
   const limited = list(({ name, hard }) => `${name}=${hard / NANO}`);
   const why = `exceeded quota: ${quota}, requested: ${requested}, used: ${used}, limited: ${limited}`;
   return forbiddenByAdmission(attributes, why);
+}
+
+// What has been let in and is not in memory yet: it counts, so that requests at one time do not each take the last place.
+
+/** A write that was let in has long been made, or refused by the store, after this. */
+const PENDING_MS = 10_000;
+
+type Place = Pick<InstalledResource, "keys" | "view">;
+
+type PendingObjects = {
+  /** `amounts` are those by which the object uses more than before, by the name that quotas have for them. */
+  add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, number>): void;
+  /** Of a resource in a namespace, without what has arrived. */
+  amount(resource: Place, namespace: string, name: string): number;
+};
+
+function createPendingObjects(elapsed: () => number): PendingObjects {
+  /** By key in the store. */
+  const pending = new Map<
+    string,
+    {
+      readonly amounts: ReadonlyMap<string, number>;
+      readonly at: number;
+      /** That of the object when it was let in; undefined where there was none. */
+      readonly revision: number | undefined;
+      readonly view: Place["view"];
+    }
+  >();
+
+  function forgetArrived(): void {
+    const now = elapsed();
+    for (const [key, { at, revision, view }] of pending) {
+      if (now - at > PENDING_MS || view.get(key)?.revision !== revision) pending.delete(key);
+    }
+  }
+
+  return {
+    add({ keys, view }, { metadata: { namespace = "", name = "" } }, amounts) {
+      const key = keys.of(namespace, name);
+      pending.set(key, { amounts, at: elapsed(), revision: view.get(key)?.revision, view });
+    },
+    amount({ keys }, namespace, name) {
+      if (pending.size === 0) return 0;
+      forgetArrived();
+      const prefix = keys.inNamespace(namespace);
+      let sum = 0;
+      for (const [key, { amounts }] of pending) if (key.startsWith(prefix)) sum += amounts.get(name) ?? 0;
+      return sum;
+    },
+  };
 }

@@ -1,4 +1,4 @@
-// Nobody gives away more than they have: the check on writes of roles and bindings.
+// The escalation check on writes of roles and bindings: you can only grant permissions that you have.
 // Source: k8s.io/kubernetes/pkg/registry/rbac/{escalation_check.go,*/policybased/storage.go}, pkg/registry/rbac/validation/rule.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -6,11 +6,13 @@ import { forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { AuthorizationAttributes, Authorizer, RuleResolver } from "../../authorization/authorizer.ts";
-import { isMaster } from "../../authorization/masters-authorizer.ts";
+import { isMaster } from "../../authorization/builtin-authorizers.ts";
 import {
+  breakDown,
   compactRules,
   countPieces,
   describeRule,
+  MAX_PIECES,
   quoteGoList,
   uncoveredRulesInSteps,
 } from "../../authorization/rbac/covers.ts";
@@ -19,7 +21,6 @@ import { policyRulesOf } from "../../authorization/rbac/rbac-authorizer.ts";
 import type { RbacSource } from "../../authorization/rbac/rbac-source.ts";
 import { readRoleRef } from "../../authorization/rbac/role-binding.ts";
 import type { RequestContext } from "../../context/request-context.ts";
-import { rulesDeniedOutside } from "./outer-authorization.ts";
 
 export type EscalationCheckDeps = {
   readonly authorizer: Authorizer;
@@ -138,4 +139,70 @@ function changesOnlyForGarbageCollection(object: KubeObject, old: KubeObject): b
   const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...meta } = object.metadata;
   const { ownerReferences: _o, finalizers: _f, managedFields: _m, ...oldMeta } = old.metadata;
   return equalJson({ ...object, metadata: meta }, { ...old, metadata: oldMeta });
+}
+
+// On a surface behind another: the permissions that the outer surface does not allow to the credential of the request.
+
+/** Occurs in no name and no path, so that it represents all of them: only a rule for all names allows it. */
+const ANY = "\0";
+
+/** The smallest parts of `wanted` that the outer authorizer would not allow by themselves; empty without an outer authorizer. */
+export async function rulesDeniedOutside(
+  {
+    outerAuthorizer,
+    user,
+    credential,
+    pause = () => undefined,
+  }: Pick<RequestContext, "user" | "credential"> & {
+    readonly outerAuthorizer?: Authorizer | undefined;
+    /** Others get their turn between the questions. */
+    readonly pause?: () => Promise<void> | undefined;
+  },
+  namespace: string,
+  wanted: readonly PolicyRule[],
+): Promise<readonly PolicyRule[]> {
+  if (outerAuthorizer === undefined) return [];
+  const isOpen = async (piece: PolicyRule): Promise<boolean> => {
+    for (const question of questionsAbout(piece, namespace)) {
+      const { verdict } = await outerAuthorizer.authorize({ user, credential, ...question });
+      if (verdict !== "allow") return false;
+    }
+    return true;
+  };
+  const closedOf = async (rules: readonly PolicyRule[]): Promise<readonly PolicyRule[]> => {
+    const closed: PolicyRule[] = [];
+    for (const rule of rules) {
+      for (const piece of breakDown(rule)) {
+        await pause();
+        if (!(await isOpen(piece))) closed.push(piece);
+      }
+    }
+    return closed;
+  };
+  // Too many questions to ask one by one: then everything has to be open.
+  if (countPieces(wanted) > MAX_PIECES) return (await closedOf(FULL_AUTHORITY)).length === 0 ? [] : wanted;
+  return await closedOf(wanted);
+}
+
+type Question = Omit<AuthorizationAttributes, "user" | "credential">;
+
+/** Requests that are all open only where everything that the piece opens is. What is granted for the cluster holds in every namespace. */
+function questionsAbout(
+  {
+    verbs: [verb = ""],
+    apiGroups: [apiGroup = ""],
+    resources: [whole = ""],
+    resourceNames,
+    nonResourceURLs,
+  }: PolicyRule,
+  namespace: string,
+): readonly Question[] {
+  const base = { verb, apiGroup, apiVersion: "*", resource: "", subresource: "", namespace: "", name: "", path: "" };
+  const [url] = nonResourceURLs;
+  if (url !== undefined) return [{ ...base, isResourceRequest: false, path: url.replace(/\*$/, ANY) }];
+  const [resource = "", subresource = ""] = whole.split("/");
+  const names = resourceNames.length === 0 ? ["", ANY] : resourceNames;
+  return (namespace === "" ? ["", ANY] : [namespace]).flatMap((where) =>
+    names.map((name) => ({ ...base, isResourceRequest: true, resource, subresource, namespace: where, name })),
+  );
 }

@@ -1,4 +1,4 @@
-// What makes a role or a binding valid.
+// Validates roles and bindings.
 // Source: k8s.io/kubernetes/pkg/apis/rbac/validation/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

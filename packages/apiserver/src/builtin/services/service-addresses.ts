@@ -16,7 +16,7 @@ const TRIES = 64;
 const CHOSEN_MS = 30_000;
 
 export type ServiceAddresses = {
-  /** Undefined where all Services are known; otherwise whoever asks for the rest has to wait. */
+  /** Undefined once all Services are known; otherwise callers have to wait. */
   ready(): Promise<void> | undefined;
   /** An address that no Service has. Throws where there is none. */
   chooseAddress(): string;
@@ -89,7 +89,7 @@ export function createServiceAddresses({ totals, elapsed, random }: ServiceAddre
 
 const formatAddress = (number: number): string => [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join(".");
 
-/** Undefined for what is no IPv4 address. */
+/** Undefined if the text is not an IPv4 address. */
 function parseAddress(text: string): number | undefined {
   const parts = text.split(".");
   if (parts.length !== 4 || parts.some((part) => !/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255))

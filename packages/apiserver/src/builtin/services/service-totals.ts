@@ -2,8 +2,7 @@
 // asked for, and kept by watch from then on: a cluster may have very many.
 
 import type { CachedObject } from "../../cache/cached-object.ts";
-import { type FollowedInParts, followInParts } from "../../cache/follow-in-parts.ts";
-import type { ViewPrefix } from "../../cache/follow-view.ts";
+import { type FollowedInParts, followInParts, type ViewPrefix } from "../../cache/follow-view.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
 import type { Runtime } from "../../runtime/clock.ts";
 import { clusterIPOf, hasNodePorts, type Service, typeOf } from "./service.ts";

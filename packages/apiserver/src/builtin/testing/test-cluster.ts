@@ -8,7 +8,7 @@ import { createOwnerReferencesAdmission } from "../../admission/owner-references
 import { createTokenFileAuthenticator } from "../../authentication/token-file-authenticator.ts";
 import type { UserInfo } from "../../authentication/user-info.ts";
 import { unionAuthorizer, unionRuleResolver } from "../../authorization/authorizer.ts";
-import { mastersAuthorizer } from "../../authorization/masters-authorizer.ts";
+import { mastersAuthorizer } from "../../authorization/builtin-authorizers.ts";
 import { createCachedRbacSource } from "../../authorization/rbac/cached-rbac-source.ts";
 import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
 import { createRbacAuthorizer } from "../../authorization/rbac/rbac-authorizer.ts";

@@ -1,7 +1,6 @@
-// Where a cluster has no nodes and is not told to keep workloads as objects, whoever makes one hears why it would never run.
+// In a cluster without nodes, workloads are rejected, unless the cluster stores them: they would never run.
 
-import { forbiddenByAdmission } from "../../admission/forbidden-by-admission.ts";
-import type { AdmissionPlugin } from "../../registry/admission-plugin.ts";
+import { type AdmissionPlugin, forbiddenByAdmission } from "../../registry/admission-plugin.ts";
 import { isWorkload } from "../cluster-kinds.ts";
 
 /** Asked at every creation of a workload, so that a change counts at once. */

@@ -1,4 +1,4 @@
-// What most built-in kinds with a status do on the way into the store: what is desired and what is are written by different hands.
+// The strategy of most built-in kinds with a status subresource.
 // Source: k8s.io/kubernetes/pkg/registry/apps/deployment/strategy.go, and others of this form
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";

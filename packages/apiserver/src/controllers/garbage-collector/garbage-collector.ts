@@ -1,4 +1,4 @@
-// Deletes objects whose owners are all gone, and lets owners wait for their dependents or leave them behind.
+// Deletes objects whose owners are all gone, and blocks or orphans dependents when owners are deleted.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go
 
 import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
@@ -7,9 +7,7 @@ import type { Controller, ControllerPort } from "../controller-port.ts";
 import { createEventRecorder, type EventRecorder } from "../event-recorder.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
-import { classifyOwners } from "./classify-owners.ts";
-import { DependencyGraph, isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
-import { GraphBuilder } from "./graph-builder.ts";
+import { DependencyGraph, GraphBuilder, isDeletingDependents, isOrphaningDependents } from "./graph-builder.ts";
 import {
   createObjectAccess,
   type ObjectAccess,
@@ -38,7 +36,7 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
   const queue = new WorkQueue(port, {
     name: "garbage_collector",
     async process(key, signal) {
-      // An owner is not let go while it may have dependents that nobody has seen yet.
+      // An owner is kept while it may have dependents that have not been observed yet.
       await builder.scanned();
       if (!signal.aborted) await collect({ access, graph, reports, enqueue }, key, signal);
     },
@@ -166,4 +164,50 @@ class InvalidOwnerReports {
   forget(key: string): void {
     this.#told.delete(key);
   }
+}
+
+// Sorts the owners of an object into those that are there, those that are gone and those that wait for it to go.
+// Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go (classifyReferences)
+
+type OwnerState = "present" | "absent" | "waiting";
+type ClassifiedOwner = {
+  readonly reference: OwnerReference;
+  readonly state: OwnerState;
+  /** It is there, but in a namespace where the reference cannot mean it. */
+  readonly isElsewhere: boolean;
+};
+
+/**
+ * An owner of a kind that is not served counts as present, since nobody knows whether it is gone; so does a namespaced owner of a
+ * cluster-scoped object, which is never looked for.
+ */
+function classifyOwners(
+  access: ObjectAccess,
+  { metadata }: KubeObject,
+  signal: AbortSignal,
+): Promise<readonly ClassifiedOwner[]> {
+  const { ownerReferences = [], namespace = "" } = metadata;
+  return Promise.all(
+    ownerReferences.map(async (reference) => {
+      const state = await stateOf(access, reference, namespace, signal);
+      const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
+      return { reference, state, isElsewhere: isLookedFor && access.isElsewhere(reference, namespace) };
+    }),
+  );
+}
+
+async function stateOf(
+  access: ObjectAccess,
+  reference: OwnerReference,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<OwnerState> {
+  const location = access.locateOwner(reference, namespace);
+  if (typeof location === "string") return "present";
+  const isOwner = (object: KubeObject | undefined): object is KubeObject => object?.metadata.uid === reference.uid;
+  let owner = access.cached(location);
+  // Memory may be behind the store: nothing is collected for an owner that only memory does not know.
+  if (!isOwner(owner)) owner = await access.live(location, signal);
+  if (!isOwner(owner)) return "absent";
+  return isDeletingDependents(owner) ? "waiting" : "present";
 }

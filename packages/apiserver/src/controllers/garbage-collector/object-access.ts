@@ -1,4 +1,4 @@
-// Reads and writes of single objects by storage key, as the garbage collector does them: always of exactly the uid it means.
+// Reads and writes single objects by storage key for the garbage collector, always with the uid as a precondition.
 
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
@@ -21,7 +21,7 @@ export type ObjectAccess = {
   locate(key: string): ObjectLocation | undefined;
   /** From memory. */
   cached(location: ObjectLocation): KubeObject | undefined;
-  /** From the store: what is not there does not exist. */
+  /** Reads from the store. */
   live(location: ObjectLocation, signal: AbortSignal): Promise<KubeObject | undefined>;
   /** Where the owner of an object in `namespace` has to be. */
   locateOwner(reference: OwnerReference, namespace: string): ObjectLocation | "unknown-kind" | "wrong-scope";

@@ -1,4 +1,4 @@
-// Keeps one object of a given name in every namespace.
+// Maintains an object with a given name in every namespace.
 // Source: k8s.io/kubernetes/pkg/controller/serviceaccount/serviceaccounts_controller.go, pkg/controller/certificates/rootcacertpublisher/publisher.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -9,8 +9,7 @@ import { followView } from "../../cache/follow-view.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
 import { createControlled, updateControlled } from "../controlled-objects.ts";
 import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
-import { followKeys } from "../follow-keys.ts";
-import { createQueueController } from "../queue-controller.ts";
+import { createQueueController, followKeys } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
 export type NamespaceObject = {
@@ -42,7 +41,7 @@ export function createNamespaceObjectController(
       if (current === undefined) await create(namespace, signal);
       else if (hasChanged(current)) await restore(namespace, signal);
     } catch (error) {
-      // Somebody else was faster, or the namespace goes: the change is on the way here.
+      // Another writer was faster, or the namespace is terminating: the change is on its way.
       const isOutpaced = ["AlreadyExists", "Conflict", "NotFound", "Forbidden"] as const;
       if (!isOutpaced.some((reason) => isApiError(error, reason))) throw error;
     }
@@ -78,3 +77,22 @@ export function createNamespaceObjectController(
   ];
   return createQueueController(queue, following);
 }
+
+// What a cluster keeps in every namespace.
+
+export const DEFAULT_SERVICE_ACCOUNT: NamespaceObject["object"] = {
+  apiVersion: "v1",
+  kind: "ServiceAccount",
+  metadata: { name: "default" },
+};
+
+/** `certificateAuthority`: PEM of what verifies the server. */
+export const rootCertificateAuthority = (certificateAuthority: string): NamespaceObject["object"] => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: {
+    name: "kube-root-ca.crt",
+    annotations: { "kubernetes.io/description": "The certificates that verify the API server of this cluster." },
+  },
+  data: { "ca.crt": certificateAuthority },
+});

@@ -1,18 +1,16 @@
-// Keeps `status` of ResourceQuotas: what is limited, and how much of it is used.
+// Updates `status` of ResourceQuotas: limits and usage.
 // Source: k8s.io/kubernetes/pkg/controller/resourcequota/resource_quota_controller.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { countedResource } from "../../builtin/quotas/counted-resources.ts";
-import type { ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
+import { countedResource, type ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
 import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
 import { followView } from "../../cache/follow-view.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
 import { createTurns } from "../../runtime/in-slices.ts";
 import { ignoringConflicts, updateControlled } from "../controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controller-port.ts";
-import { followKeys } from "../follow-keys.ts";
-import { createQueueController } from "../queue-controller.ts";
+import { createQueueController, followKeys } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
 /** Follows the objects of a resource only while some quota limits it. */
@@ -40,7 +38,7 @@ export function createQuotaController(
       const used: Record<string, string> = {};
       for (const name of Object.keys(quota.spec?.hard ?? {})) {
         const counted = countedResource(name);
-        // Amounts of processors and memory are nobody's here.
+        // CPU and memory are not counted here.
         if (counted === undefined) continue;
         const resource = resources.get(nameOf(counted.resource));
         if (resource !== undefined) follow(resource);

@@ -1,4 +1,4 @@
-// Fills the rules of aggregated ClusterRoles with those of the ClusterRoles that they select.
+// Updates the rules of aggregated ClusterRoles from the ClusterRoles that they select.
 // Source: k8s.io/kubernetes/pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -7,7 +7,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type LabelSelector, selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import { followInParts } from "../../cache/follow-in-parts.ts";
+import { followInParts } from "../../cache/follow-view.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
 import { createTurns, inTurns } from "../../runtime/in-slices.ts";
 import { updateControlled } from "../controlled-objects.ts";

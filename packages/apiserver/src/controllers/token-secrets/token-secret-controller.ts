@@ -1,4 +1,4 @@
-// Puts tokens into the Secrets that ask for them, and removes those whose ServiceAccount is gone.
+// Adds tokens to Secrets of type service-account-token, and deletes those whose ServiceAccount is gone.
 // Source: k8s.io/kubernetes/pkg/controller/serviceaccount/tokens_controller.go
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -21,7 +21,7 @@ export type TokenSecretDeps = {
   readonly secrets: ControlledResource;
   readonly accounts: ControlledResource;
   readonly tokens: Pick<ServiceAccountTokens, "issueForSecret">;
-  /** PEM of what verifies the server. Absent: Secrets are told none. */
+  /** PEM of the CA that verifies the server. Absent: Secrets have none. */
   readonly rootCertificateAuthority?: string | undefined;
 };
 

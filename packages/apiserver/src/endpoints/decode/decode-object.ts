@@ -1,8 +1,7 @@
-// Turns a body into an object of the resource's kind: parsed, of the right kind, pruned of what is unknown, with defaults.
+// Decodes a body into an object of the resource's kind: parsed, checked, pruned and defaulted.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (schemaCoercingDecoder)
 
-import { goKindOf } from "@postern/apimachinery/json/go-kind";
-import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { goKindOf, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -24,7 +23,7 @@ import { findTypeFault } from "./find-type-fault.ts";
 import { withGoValues } from "./go-values.ts";
 import { type ParsedBody, parseBodyInSteps } from "./parse-body.ts";
 
-/** The kind a body must be of, and the schema that says what is known of it. */
+/** The expected kind of a body, and its schema. */
 export type BodyKind = GroupVersionKind & {
   readonly schema: StructuralSchema;
   /** Of kinds that have a Go type upstream: called with objects whose types have been checked. */

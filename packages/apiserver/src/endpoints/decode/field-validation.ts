@@ -1,4 +1,4 @@
-// What becomes of unknown and duplicate fields: nothing, a warning, or a refusal.
+// Handles unknown and duplicate fields: ignored, warned about, or rejected.
 // Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#validation-for-unrecognized-or-duplicate-fields
 
 import type { WarningRecorder } from "../../context/request-context.ts";

@@ -1,11 +1,10 @@
-// Finds a value of a type that the field of a built-in kind cannot hold, and says so in the words of Go's decoder.
+// Finds values of a wrong type in fields of built-in kinds, with the messages of Go's decoder.
 // Source: encoding/json (UnmarshalTypeError)
 
-import { goKindOf } from "@postern/apimachinery/json/go-kind";
-import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { findBase64Fault } from "@postern/apimachinery/text/base64-fault";
-import { parseGoTime } from "@postern/apimachinery/time/go-time";
+import { parseGoTime } from "@postern/apimachinery/time/timestamp";
 
 /**
  * Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object; `path` is where the value

@@ -1,10 +1,9 @@
-// Gives the values of a body the form that Go's types give them: what is empty is left out, a null is the zero value of its type, and times
-// and bytes are written in one way. Source: encoding/json, k8s.io/apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
+// Normalizes values as Go's types do: empty values are omitted, null is the zero value, times and bytes have one form.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { type MemberChanges, withMemberChanges } from "@postern/apimachinery/schema/member-changes";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
-import { parseGoTime } from "@postern/apimachinery/time/go-time";
+import { parseGoTime } from "@postern/apimachinery/time/timestamp";
 
 /** Of a value without type faults. The value itself where there is nothing to change. */
 export function withGoValues(value: JsonValue, schema: StructuralSchema): JsonValue {

@@ -1,8 +1,8 @@
-// Reads the text of a body into a value, and remembers what a strict reader would object to.
+// Parses the text of a body, and collects what strict decoding would reject.
 
 import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
 import { hasMoreValues } from "@postern/apimachinery/json/has-more-values";
-import { JsonSyntaxError } from "@postern/apimachinery/json/json-syntax-error";
+import { JsonSyntaxError } from "@postern/apimachinery/json/json-cursor";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";

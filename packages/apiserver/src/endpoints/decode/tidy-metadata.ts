@@ -1,4 +1,4 @@
-// Names each owner of an object once, and says which of them came twice.
+// Removes duplicate owner references, and reports them.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/rest.go (dedupOwnerReferencesAndAddWarning)
 
 import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";

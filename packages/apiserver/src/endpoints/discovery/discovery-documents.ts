@@ -1,11 +1,10 @@
-// Every discovery document of one set of resources, each prepared when it is first asked for.
+// All discovery documents for one set of resources, built on first use.
 
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { type AggregatedVersion, aggregatedDiscovery } from "./aggregated-discovery.ts";
 import { type ApiGroup, apiGroups } from "./api-groups.ts";
 import { apiGroup, apiGroupList, apiResourceList } from "./legacy-discovery.ts";
-import { lazily } from "./per-revision.ts";
-import { type PreparedDocument, prepareDocument } from "./prepared-document.ts";
+import { lazily, type PreparedDocument, prepareDocument } from "./prepared-document.ts";
 
 export type DiscoveryDocuments = {
   readonly groups: readonly ApiGroup[];

@@ -1,4 +1,4 @@
-// Answers what clients ask to find out what this server has: discovery, OpenAPI documents, the list of paths.
+// Serves discovery, OpenAPI documents, and the list of paths.
 // Source: k8s.io/apiserver/pkg/endpoints/discovery, k8s.io/apiserver/pkg/server/routes
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -14,8 +14,7 @@ import { createOpenApiRouter, OPENAPI_PATHS } from "../openapi/openapi-router.ts
 import { AGGREGATED_OUTPUT, type AggregatedVersion, aggregatedParameters } from "./aggregated-discovery.ts";
 import { type DiscoveryDocuments, discoveryDocuments } from "./discovery-documents.ts";
 import { apiVersions } from "./legacy-discovery.ts";
-import { perRevision } from "./per-revision.ts";
-import { type PreparedDocument, prepareDocument, preparedResponse } from "./prepared-document.ts";
+import { type PreparedDocument, perRevision, prepareDocument, preparedResponse } from "./prepared-document.ts";
 
 export type DiscoveryDeps = {
   /** The resources served now. */

@@ -1,4 +1,4 @@
-// The discovery documents that every client understands, one per group and version.
+// The unaggregated discovery documents, one per group and version.
 // Source: k8s.io/apiserver/pkg/endpoints/discovery/{root,group,version,legacy}.go
 
 import { createHash } from "node:crypto";

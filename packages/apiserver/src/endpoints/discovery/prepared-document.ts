@@ -1,4 +1,4 @@
-// A document that does not depend on the caller: encoded once per encoding, with an ETag, for as long as it is current.
+// A document that is the same for all callers: encoded once per encoding, with an ETag, until the resources change.
 
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -77,4 +77,21 @@ function matchesEtag(ifNoneMatch: string, hash: string): boolean {
     const validator = tag.trim().replace(/^W\//, "");
     return validator === "*" || validator === `"${hash}"`;
   });
+}
+
+// Keeps what was built from the set of resources until the set changes.
+
+/** Builds on the first call, and again on the first call after `revision` has moved. */
+export function perRevision<T>(revision: () => number, build: () => T): () => T {
+  let built: { readonly revision: number; readonly value: T } | undefined;
+  return () => {
+    const current = revision();
+    if (built?.revision !== current) built = { revision: current, value: build() };
+    return built.value;
+  };
+}
+
+/** A value that is built when it is first asked for. */
+export function lazily<T>(build: () => T): () => T {
+  return perRevision(() => 0, build);
 }

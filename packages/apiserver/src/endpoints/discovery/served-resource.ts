@@ -1,4 +1,4 @@
-// What discovery and OpenAPI say about a resource: its verbs, and its subresources with theirs.
+// The verbs and subresources of a resource in discovery and OpenAPI.
 
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import {

@@ -1,8 +1,7 @@
 // PATCH with an apply configuration: server-side apply.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go (applyPatcher)
 
-import { goKindOf } from "@postern/apimachinery/json/go-kind";
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { goKindOf, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";

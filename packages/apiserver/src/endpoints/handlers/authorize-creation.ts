@@ -1,4 +1,4 @@
-// An update or apply that finds nothing creates: that needs the right to create, too.
+// Authorizes `create` for an update or apply of an object that does not exist.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/update.go (withAuthorization)
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";

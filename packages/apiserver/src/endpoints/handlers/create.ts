@@ -1,4 +1,4 @@
-// POST on a collection: creates an object, or answers one that is not stored (reviews).
+// POST on a collection: creates an object, or answers a review.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go
 
 import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";

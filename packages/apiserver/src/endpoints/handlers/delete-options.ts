@@ -1,8 +1,13 @@
-// Reads how an object is to be deleted, from the body where there is one, else from the query.
+// Reads DeleteOptions from the body or the query.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go
 
-import { goKindOf } from "@postern/apimachinery/json/go-kind";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import {
+  goKindOf,
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { type ApiError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";

@@ -1,4 +1,4 @@
-// Names the field manager of a write: what the client says, else what its User-Agent says.
+// The field manager of a write: the query parameter, or a default from the User-Agent.
 
 import { managerFromUserAgent } from "@postern/structured-merge/managedfields/manager-from-user-agent";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";

@@ -1,4 +1,4 @@
-// Reads what a list, a watch or a deletecollection selects, and refuses combinations that make no sense.
+// Reads the options of a list, watch or deletecollection, and rejects invalid combinations.
 
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import {

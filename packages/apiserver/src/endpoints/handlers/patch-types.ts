@@ -1,10 +1,9 @@
-// How each patch type makes the next state of an object out of the current one.
+// How each patch type computes the next state of an object from the current one.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go
 
 import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import {
   ApiError,
   badRequestError,
@@ -27,9 +26,8 @@ import {
   decodeStrategicMergePatch,
 } from "@postern/apimachinery/patch/merge-patch";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
-import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
-import { StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-patch-directives";
-import { findMetadataFault } from "@postern/apimachinery/schema/metadata-fault";
+import { applyStrategicMergePatch, StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-merge-patch";
+import { findMetadataFault } from "@postern/apimachinery/schema/coerce-metadata";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";

@@ -1,4 +1,4 @@
-// Writes watch events as JSON lines. Watchers of the same objects share the encoded line.
+// Encodes watch events as JSON lines. Watches of the same objects share the encoded line.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";

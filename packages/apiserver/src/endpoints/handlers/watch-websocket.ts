@@ -1,4 +1,4 @@
-// Sends the events of a watch as WebSocket messages, one text message each, for browsers.
+// Sends the events of a watch as WebSocket text messages, for browsers.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS)
 
 import type { IncomingMessage } from "node:http";
@@ -8,7 +8,7 @@ import { webSocketProtocols } from "../../request/bearer-token.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
 
-/** How long a client may take to agree that it is over. */
+/** How long a client may take to confirm the close. */
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Clients send nothing but control frames. */
 const MAX_MESSAGE_BYTES = 4096;

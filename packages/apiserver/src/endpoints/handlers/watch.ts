@@ -1,4 +1,4 @@
-// GET with watch=true: streams events as JSON lines until the client goes, the time is up, or the watch cannot be kept whole.
+// GET with watch=true: streams events as JSON lines until the client disconnects, the time is up, or events would be lost.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go
 
 import { ApiError, expiredError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";

@@ -1,4 +1,4 @@
-// Answers a refused request with its Status, in an encoding the client reads if there is one.
+// Responds with a Status, in an accepted encoding if possible.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go (ErrorNegotiated)
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";

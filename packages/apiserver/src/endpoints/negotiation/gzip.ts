@@ -1,4 +1,4 @@
-// Compresses large answers for clients that take gzip.
+// Compresses large responses for clients that accept gzip.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go
 
 import { pipeline, Readable } from "node:stream";

@@ -1,4 +1,4 @@
-// Writes a list element by element, so that a large one is never a single text and never holds the event loop.
+// Encodes a list item by item, so that a large list never blocks the event loop.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";

@@ -1,4 +1,4 @@
-// Answers with a list: kept objects are joined, not parsed, and large lists go out in bounded steps.
+// Responds with a list: cached objects are joined without parsing, and large lists are sent in steps.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";

@@ -1,5 +1,5 @@
-// Keeps neighbours of lists joined, so that a list is written from hundreds of pieces rather than from each of its objects. A segment holds
-// as long as each object in it is the very one that it was made of: any change of one makes another object.
+// Caches joined runs of list items, so that a list consists of hundreds of buffers and not of one per object. A segment is valid while its objects
+// are unchanged.
 
 import type { CachedObject } from "../../cache/cached-object.ts";
 

@@ -1,4 +1,4 @@
-// Reads a request's Content-Type: what its body is decoded as.
+// Reads the Content-Type of a request.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 
 import { unsupportedMediaTypeError } from "@postern/apimachinery/meta/api-error";

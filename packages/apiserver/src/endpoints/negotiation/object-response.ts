@@ -1,4 +1,4 @@
-// Answers with one document: as it is kept, or in the form and encoding the client asked for.
+// Responds with one object: its cached bytes, or converted and encoded as requested.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// The routes of built-in kinds say what they write, and a request for nothing of that never gets to a handler.
+// Rejects requests for built-in kinds that accept none of the served media types with 406, before any handler, as the routes of kube-apiserver do.
 // Source: github.com/emicklei/go-restful/v3 curly.go, jsr311.go; k8s.io/apiserver/pkg/endpoints/installer.go
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";

@@ -1,4 +1,4 @@
-// The paths of a resource with their operations, before they are written in one version of OpenAPI or the other.
+// The paths and operations of a resource, independent of the OpenAPI version.
 // Source: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go
 
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";

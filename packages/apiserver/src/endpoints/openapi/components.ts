@@ -1,4 +1,4 @@
-// The schemas that a set of resources publishes, under the names that documents refer to them by.
+// The schemas of a set of resources, and their names in OpenAPI documents.
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/group-version";

@@ -1,4 +1,4 @@
-// The media types that operations take and answer, as documents list them.
+// The media types that operations consume and produce.
 
 export const OBJECT_MEDIA_TYPES: readonly string[] = ["application/json", "application/yaml"];
 

@@ -1,12 +1,11 @@
-// Every OpenAPI document of one set of resources, each made when it is first asked for.
+// All OpenAPI documents for one set of resources, built on first use.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { toOpenApiV2 } from "@postern/apimachinery/schema/openapi-v2";
 import { toOpenApiV3 } from "@postern/apimachinery/schema/openapi-v3";
 import type { ApiGroup, ApiVersion } from "../discovery/api-groups.ts";
-import { lazily } from "../discovery/per-revision.ts";
-import { type PreparedBody, prepareBody } from "../discovery/prepared-document.ts";
+import { lazily, type PreparedBody, prepareBody } from "../discovery/prepared-document.ts";
 import { type ApiPath, apiPaths } from "./api-paths.ts";
 import { openApiComponents, referredComponents, writeComponents } from "./components.ts";
 import { encodeGnosticDocument } from "./encode-gnostic.ts";

@@ -1,4 +1,4 @@
-// What OpenAPI documents call definitions, operations and tags.
+// Names of definitions, operations and tags in OpenAPI documents.
 // Source: k8s.io/kube-openapi/pkg/util, k8s.io/apiserver/pkg/endpoints/openapi/openapi.go
 
 import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/group-version";

@@ -6,8 +6,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, type ResponseHeaders, textResponse } from "../../transport/api-response.ts";
 import type { ApiGroup } from "../discovery/api-groups.ts";
-import { perRevision } from "../discovery/per-revision.ts";
-import { type PreparedBody, prepareBody, preparedResponse } from "../discovery/prepared-document.ts";
+import { type PreparedBody, perRevision, prepareBody, preparedResponse } from "../discovery/prepared-document.ts";
 import { negotiateMediaType } from "../negotiation/negotiate-output.ts";
 import { type ApiInfo, type OpenApiDocuments, openApiDocuments } from "./openapi-documents.ts";
 

@@ -1,4 +1,4 @@
-// The schemas that every API has beside its own kinds: answers, options, patches, scale.
+// The schemas that all APIs share: Status, options, patches, Scale.
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go, k8s.io/api/autoscaling/v1/types.go
 
 import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/group-version";

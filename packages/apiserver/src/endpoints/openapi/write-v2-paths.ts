@@ -1,4 +1,4 @@
-// Writes paths and operations as OpenAPI v2, with the parameters that many operations have in one place.
+// Writes paths and operations as OpenAPI v2, with shared parameters in one place.
 // Source: https://spec.openapis.org/oas/v2.0, k8s.io/kube-openapi/pkg/builder/parameters.go
 
 import { createHash } from "node:crypto";

@@ -2,10 +2,9 @@
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor/tableconvertor.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
-import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { humanDuration } from "@postern/apimachinery/time/human-duration";
+import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import { formatGoFloat } from "@postern/apimachinery/validation/go-syntax";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";

@@ -1,4 +1,4 @@
-// Answers `as=Table`: objects as rows of the columns that kubectl prints.
+// Responds to `as=Table`: objects as rows with the columns that kubectl prints.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/response.go (asTable)
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";

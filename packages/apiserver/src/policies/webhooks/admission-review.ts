@@ -1,4 +1,4 @@
-// What a webhook is asked, and what it answers.
+// The AdmissionReview that a webhook receives, and its response.
 // Source: k8s.io/api/admission/v1/types.go, k8s.io/apiserver/pkg/admission/plugin/webhook/{request/admissionreview.go,errors/statuserror.go}
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -65,7 +65,7 @@ export type ReviewAnswer = {
   readonly auditAnnotations: readonly (readonly [key: string, value: string])[];
 };
 
-/** Throws WebhookCallError for what is no answer to the review. */
+/** Throws WebhookCallError if the body is not a response to the review. */
 export function readAnswer(
   text: string,
   { version, uid, isMutating }: { readonly version: ReviewVersion; readonly uid: string; readonly isMutating: boolean },

@@ -1,4 +1,4 @@
-// Which webhooks a request concerns, and in which version of the object.
+// The webhooks to call for a request, and the version of the object that each receives.
 // Source: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go (ShouldCallHook), .../matchconditions/matcher.go
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -11,8 +11,8 @@ import type { AdmissionAttributes } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
-import { type SeenRequest, seenIn, versionMeant } from "../equivalent-versions.ts";
 import { createEvaluate, type NamedExpression, type RequestEvaluation } from "../evaluate-expression.ts";
+import { type SeenRequest, seenIn, versionMeant } from "../match-resources.ts";
 import type { Webhook, WebhookConfiguration } from "./webhook-configuration.ts";
 
 export type NamedWebhook = {

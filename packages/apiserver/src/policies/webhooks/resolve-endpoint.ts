@@ -1,4 +1,4 @@
-// Where a webhook is: its URL, or what the Service that it names leads to.
+// The address of a webhook: its URL, or the endpoint of its Service.
 // Source: k8s.io/apiserver/pkg/util/proxy/proxy.go (ResolveEndpoint, ResolveCluster), pkg/util/webhook/client.go
 
 import type { Endpoints } from "../../builtin/services/endpoints.ts";

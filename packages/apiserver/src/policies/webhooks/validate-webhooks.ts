@@ -1,4 +1,4 @@
-// What is wrong with a webhook configuration.
+// Validates webhook configurations.
 // Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/util/webhook/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

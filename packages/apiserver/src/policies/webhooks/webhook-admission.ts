@@ -1,4 +1,4 @@
-// Asks the webhooks of a cluster about requests: mutating ones one after the other, validating ones at the same time.
+// Calls the admission webhooks of a cluster: mutating webhooks one after another, validating webhooks in parallel.
 // Source: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -20,9 +20,9 @@ import type { WebhookCall, WebhookMetrics } from "../../metrics/webhook-metrics.
 import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
-import type { SeenRequest } from "../equivalent-versions.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
+import type { SeenRequest } from "../match-resources.ts";
 import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
 import { type ReviewAnswer, type ReviewVersion, readAnswer, rejectionOf, reviewTextFor } from "./admission-review.ts";
 import { createWebhookList, type Matcher, type NamedWebhook, shownTo } from "./matching-webhooks.ts";

@@ -1,4 +1,4 @@
-// The port to webhooks. Tenants choose their addresses; the implementation decides which of them are dialled.
+// The port to webhooks. Tenants choose their addresses; the implementation decides which addresses are allowed.
 
 export type WebhookEndpoint = {
   /** `https://host:port`; the host may be an address. */

@@ -1,4 +1,4 @@
-// What every write of the generic store ends with: the object as memory shows it, and the hooks that run after it.
+// The end of every write in the generic store: the object as it is cached, and the hooks that run after the commit.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { withoutManagedFields } from "@postern/structured-merge/managedfields/object-managed-fields";

@@ -1,9 +1,8 @@
-// The opaque text with which a client asks for the next page of a list.
+// The continue token of paginated lists.
 // Source: k8s.io/apiserver/pkg/storage/continue.go
 
 import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
-import { goKindOf } from "@postern/apimachinery/json/go-kind";
-import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { goKindOf, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { isDotSegment } from "../../request/asked.ts";

@@ -1,8 +1,8 @@
-// Deletes an object, or marks it as being deleted while finalizers hold it.
+// Deletes an object, or sets its deletionTimestamp while it has finalizers. A collection is deleted object by object.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Delete), pkg/registry/rest/delete.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { type ApiError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, conflictError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
@@ -10,9 +10,10 @@ import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
-import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
+import type { DeleteOptions, DeleteOutcome, ListPage, ListQuery } from "../resource-storage.ts";
 import { committedObject, runHook } from "./commit.ts";
 import { keyOfRequest } from "./get-object.ts";
+import { listObjects } from "./list-objects.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
@@ -139,4 +140,33 @@ function checkPreconditions(store: StoreContext, { metadata }: KubeObject, { pre
 function preconditionError(store: StoreContext, name: string, why: string): ApiError {
   const { group, kind } = groupKindOf(store);
   return conflictError({ group, resource: kind }, name, why);
+}
+
+// Deletes everything that a list selects, one object after the other, each by the rules of a single delete.
+
+/** Deletions in flight at once: enough to share commits, few enough to leave room for others. */
+const CONCURRENCY = 32;
+
+/** Resolves with the objects as they were when they were selected. Preconditions hold for each of them. */
+export async function deleteCollection(
+  store: StoreContext,
+  context: RequestContext,
+  query: ListQuery,
+  options: DeleteOptions,
+): Promise<ListPage> {
+  const page = await listObjects(store, context, query);
+  const pending = [...page.items];
+  const worker = async (): Promise<void> => {
+    for (let object = pending.shift(); object !== undefined; object = pending.shift()) {
+      const { namespace, name } = store.keys.parse(object.key);
+      await deleteObject(store, context, namespace, name, options).catch(ignoreAbsent);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, pending.length) }, worker));
+  return page;
+}
+
+/** Another client deleted it first, which is the requested result. */
+function ignoreAbsent(error: unknown): void {
+  if (!isApiError(error, "NotFound")) throw error;
 }

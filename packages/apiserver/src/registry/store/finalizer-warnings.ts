@@ -1,4 +1,4 @@
-// Warns of finalizers that a write adds and that other controllers could take for their own.
+// Warns about new finalizers that other controllers could mistake for their own.
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/{strategy,validator}.go
 
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";

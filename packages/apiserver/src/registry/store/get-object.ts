@@ -1,4 +1,4 @@
-// Reads one object, as fresh as the client asks for.
+// Reads one object with the requested freshness.
 
 import {
   ApiError,

@@ -1,4 +1,4 @@
-// Lists objects: from memory where the newest state will do, from the history of the store where a snapshot is asked for.
+// Lists objects from memory if the newest state suffices, and from the history of the store for a snapshot.
 // Source: k8s.io/apiserver/pkg/storage/etcd3/store.go (GetList), pkg/storage/cacher/delegator.go
 
 import { badRequestError, expiredError, tooLargeResourceVersionError } from "@postern/apimachinery/meta/api-error";

@@ -1,4 +1,4 @@
-// Between an object and its stored value, also where a resource is a view of another one's records, or its schema has changed since.
+// Converts between objects and stored values, also for resources that are a view of other records, or whose schema has changed.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter)
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

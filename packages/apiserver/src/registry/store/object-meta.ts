@@ -1,4 +1,4 @@
-// The metadata that belongs to the server: what it fills in on create, and what it takes back on update.
+// System metadata: set on create, and restored on update.
 // Source: k8s.io/apiserver/pkg/registry/rest/meta.go
 
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";

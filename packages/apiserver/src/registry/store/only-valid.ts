@@ -5,11 +5,11 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { Strategy } from "../strategy.ts";
-import { checkedVersion } from "./checked-version.ts";
 import { createObject } from "./create-object.ts";
 import { parseResourceVersion } from "./get-object.ts";
 import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
 import { withMeta } from "./object-meta.ts";
+import { checkedVersion } from "./preconditions.ts";
 import type { StoreContext } from "./store-context.ts";
 import { schemaFaults, validateChangedObject } from "./validate-object.ts";
 

@@ -1,5 +1,4 @@
-// The objects that writes last started from or ended with, parsed: one request looks inside its object several times, and who changes an object
-// often changes it again soon.
+// Recently written objects, parsed: one request reads its object several times, and clients often change an object again soon.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";

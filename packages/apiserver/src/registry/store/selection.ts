@@ -1,4 +1,4 @@
-// Compiles what a list or a watch selects into one test of a cached object.
+// Compiles the selectors of a list or watch into one predicate on cached objects.
 
 import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";

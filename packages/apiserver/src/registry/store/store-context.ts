@@ -1,4 +1,4 @@
-// What every operation of the generic store works with.
+// Dependencies of all operations of the generic store.
 
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { SchemaValidator } from "@postern/apimachinery/schema/validate-schema";

@@ -12,16 +12,15 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
-import { checkedVersion } from "./checked-version.ts";
 import { committedObject, runHook, writeDroppingManagedFields, writeReserved, writeWithinLimit } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { keyOfRequest } from "./get-object.ts";
 import { mergeSubresource } from "./merge-subresource.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
+import { checkedVersion, uidPreconditionError } from "./preconditions.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
-import { uidPreconditionError } from "./uid-precondition-error.ts";
 import { validateChangedObject } from "./validate-object.ts";
 
 type Target = { readonly namespace: string; readonly name: string; readonly key: string };
@@ -187,7 +186,7 @@ async function write(
   return await committedObject(store, { key, value, revision }, object, context.signal);
 }
 
-/** The last finalizer went: the object goes with it, and the client is shown what it looked like. */
+/** The last finalizer was removed: the object is deleted, and the response shows its last state. */
 async function remove(
   store: StoreContext,
   context: RequestContext,

@@ -1,5 +1,4 @@
-// Lets those who change one object in vain try again one after the other. All at once, each would win over all others: the work of a hundred
-// writers would grow with the square of their number.
+// Serializes retries on conflicting writes of one object. In parallel, the work of a hundred writers would grow with the square of their number.
 
 export type WriteTurns = {
   /** Undefined when it is the caller's turn at once; otherwise resolves when it is. The turn lasts until `end`. */

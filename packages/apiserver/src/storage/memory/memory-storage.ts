@@ -1,4 +1,4 @@
-// A store in memory, with history: for tests, simulations, and servers whose objects need not outlive the process.
+// A store in memory, with history, for tests, simulations, and servers whose objects need not outlive the process.
 
 import { OrderedEntries } from "../ordered-entries.ts";
 import type {

@@ -1,4 +1,4 @@
-// Gives a key a new value, and its old one an end.
+// Replaces the value of a key, and sets the end of the old value.
 
 import type { AccessKeySecrets, KeptAccessKey } from "../access-key-secrets.ts";
 import type { KeyOrigin } from "../key-origins.ts";
@@ -56,7 +56,7 @@ export function rotateValue(
   };
 }
 
-/** The old value is over: a client has set another. */
+/** The old value is no longer accepted: a client has set another. */
 export function replaceValue(
   sealed: SealedAccessKey,
   key: KeptAccessKey,
@@ -79,5 +79,36 @@ export function replaceValue(
     valueOrigins: origins,
     inertBelow: serial,
     ...(revokesChildren(sealed, false) ? { childrenFrom: serial, childrenRevokedAt: now } : {}),
+  };
+}
+
+// What a report of a leaked value changes about its key. It concerns the value that was reported, and no other.
+
+/** Undefined where nothing is news. `refuses`: the value, and everything created with it, is refused from now on. */
+export function withLeak(
+  sealed: SealedAccessKey,
+  id: string,
+  now: number,
+  refuses: boolean,
+): SealedAccessKey | undefined {
+  if (sealed.key?.id === id) {
+    if (sealed.leak !== undefined && (sealed.leak.isRefused || !refuses)) return undefined;
+    return { ...sealed, leak: { at: now, isRefused: refuses }, inertBelow: Math.max(sealed.inertBelow, sealed.serial) };
+  }
+  const value = sealed.retired.find((retired) => retired.id === id);
+  if (value === undefined) return undefined;
+  // What came after it has not been reported: its children stay.
+  const isOver = value.isOver === true;
+  const childrenFrom = refuses ? Math.max(sealed.childrenFrom, value.serial + 1) : sealed.childrenFrom;
+  const inertBelow = Math.max(sealed.inertBelow, sealed.serial);
+  if (isOver && childrenFrom === sealed.childrenFrom && inertBelow === sealed.inertBelow) return undefined;
+  return {
+    ...sealed,
+    retired: refuses
+      ? sealed.retired.map((retired) => (retired.serial <= value.serial ? endedValue(retired, now) : retired))
+      : sealed.retired,
+    inertBelow,
+    childrenFrom,
+    ...(childrenFrom === sealed.childrenFrom ? {} : { childrenRevokedAt: now }),
   };
 }

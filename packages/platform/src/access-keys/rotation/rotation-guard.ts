@@ -1,5 +1,5 @@
-// What follows from the use of a key that was rotated: the first use of the new value ends the old ones, and the use of an old one
-// after its end locks the key, since then two parties hold its values.
+// Handles uses of rotated keys: the first use of the new value ends the old ones. The use of an old value after its end locks the key, since two
+// parties have its values.
 
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
@@ -9,7 +9,7 @@ import type { SealedRecordWriter } from "./sealed-record-writer.ts";
 
 /** Disposing it tries a last time to write what is not written yet. */
 export type RotationGuard = AsyncDisposable & {
-  /** The key was presented and is good. Costs nothing for keys that were not rotated. */
+  /** The key was presented and is valid. Costs nothing for keys that were not rotated. */
   accepted(key: AccessKeyState): void;
   /** The key was presented and is refused. */
   refused(key: AccessKeyState): void;

@@ -1,4 +1,4 @@
-// Changes what is kept hidden of an access key and nothing else: no admission, no managers of fields, no new generation.
+// Changes only the sealed part of an access key: without admission, field managers, or a new generation.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";

@@ -8,8 +8,7 @@ import {
 } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { asRequest, awaitsSigning, type RequestSigner } from "./request-signer.ts";
 

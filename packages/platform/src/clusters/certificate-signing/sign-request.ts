@@ -4,9 +4,12 @@
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import type { CertificateSigningRequest } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
+import {
+  type CertificateAuthority,
+  type SignedCertificate,
+  signClientCertificate,
+} from "../../pki/certificate-authority.ts";
 import { CertificateRequestError, parseCertificateRequest } from "../../pki/certificate-request.ts";
-import { type SignedCertificate, signClientCertificate } from "../../pki/client-certificate.ts";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
 

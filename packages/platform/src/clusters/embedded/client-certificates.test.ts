@@ -3,9 +3,8 @@ import { readFileSync } from "node:fs";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
-import { createCertificateAuthority } from "../../pki/certificate-authority.ts";
+import { createCertificateAuthority, signClientCertificate } from "../../pki/certificate-authority.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
-import { signClientCertificate } from "../../pki/client-certificate.ts";
 import { createWorkspace, openssl } from "../../pki/testing/openssl.ts";
 import { createEmbeddedHost, type EmbeddedHost, signal } from "./testing/embedded-host.ts";
 

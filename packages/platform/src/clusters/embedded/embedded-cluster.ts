@@ -42,7 +42,7 @@ import {
   type StandardSurface,
 } from "@postern/apiserver/server/standard-surface";
 import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/apiserver/service-accounts/issuer-discovery";
-import type { ServiceAccountKey } from "@postern/apiserver/service-accounts/service-account-key";
+import type { ServiceAccountKey } from "@postern/apiserver/service-accounts/json-web-token";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { type ApiResponse, afterResponse } from "@postern/apiserver/transport/api-response";

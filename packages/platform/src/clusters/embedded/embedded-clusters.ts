@@ -11,7 +11,7 @@ import {
   createServiceAccountKeyPem,
   type ServiceAccountKey,
   serviceAccountKeyFromPem,
-} from "@postern/apiserver/service-accounts/service-account-key";
+} from "@postern/apiserver/service-accounts/json-web-token";
 import {
   compositionPrefix,
   createInternalRecords,

@@ -2,8 +2,7 @@
 
 import { followView, type ViewFollower, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Project } from "../../api/project.ts";
-import { quotaOf } from "../../api/project-quotas.ts";
+import { type Project, quotaOf } from "../../api/project.ts";
 import { templateOf, type VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { ClusterSettings } from "./embedded-cluster.ts";

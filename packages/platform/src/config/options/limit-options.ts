@@ -1,4 +1,4 @@
-// Options that bound what clients may ask for at once.
+// Options for limits per client.
 
 import { integerOption } from "../option.ts";
 

@@ -1,4 +1,4 @@
-// Options of the notices that go out before access keys end.
+// Options for notices before access keys expire.
 
 import { integerOption, listOption, textOption } from "../option.ts";
 import { leadTimes, networks, webhookUrlOrEmpty } from "../rules.ts";

@@ -1,4 +1,4 @@
-// Options of what the server serves: its names, access keys and kubeconfigs.
+// Options of the platform: names, access keys and kubeconfigs.
 
 import { choiceOption, integerOption, listOption, switchOption, textOption } from "../option.ts";
 import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix, networks } from "../rules.ts";

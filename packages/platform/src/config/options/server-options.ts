@@ -1,4 +1,4 @@
-// Options of the server itself: where it keeps its data and where it listens.
+// Options of the server: data directory, store and addresses.
 
 import { choiceOption, integerOption, listOption, switchOption, textOption } from "../option.ts";
 import { hostAndPortOrEmpty, hostNames, ipAddress, notEmpty } from "../rules.ts";

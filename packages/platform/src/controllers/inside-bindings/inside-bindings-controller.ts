@@ -1,10 +1,9 @@
-// Keeps, inside every virtual cluster that is ready, one ClusterRoleBinding for each role that the platform gives there.
+// Maintains one ClusterRoleBinding in every ready virtual cluster for each role that the platform grants there.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
 import type { BackendRegistry } from "../../clusters/backend-registry.ts";

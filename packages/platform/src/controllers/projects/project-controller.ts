@@ -1,4 +1,4 @@
-// Keeps the namespace of every project, and removes it with the project.
+// Maintains the namespace of every project, and deletes it with the project.
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
@@ -7,15 +7,13 @@ import {
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { hasFinalizer, withoutFinalizer } from "../../api/finalizers.ts";
 import type { Project, ProjectStatus } from "../../api/project.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { projectFinalizer } from "../../resources/projects/strategy.ts";
-import { createProjectNamespaces } from "./project-namespaces.ts";
-import { projectStatus } from "./project-status.ts";
+import { createProjectNamespaces, projectStatus } from "./project-namespaces.ts";
 
 export type ProjectControllerDeps = {
   readonly names: PlatformNames;

@@ -1,16 +1,16 @@
-// The namespaces of projects: which one belongs to which project, and how it is made.
+// The namespaces of projects: lookup, creation, and the status of the project.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import type { Project } from "../../api/project.ts";
+import { type Condition, withCondition } from "../../api/conditions.ts";
+import type { Project, ProjectStatus } from "../../api/project.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { type NamespaceState, namespaceFault } from "./project-status.ts";
 
 export type ProjectNamespaces = {
   nameOf(project: Project): string;
-  /** Undefined when there is none. A namespace that belongs to nobody, or to an earlier project, is not taken over. */
+  /** Undefined if there is none. A namespace of no project, or of an earlier project, is not taken over. */
   find(project: Project): { readonly object: KubeObject; readonly state: NamespaceState } | undefined;
   create(project: Project, signal: AbortSignal): Promise<NamespaceState>;
 };
@@ -70,3 +70,44 @@ export const createProjectNamespace =
     const { nameOf, create } = createProjectNamespaces(port, { names, namespaces: namespaces() });
     return namespaceFault(nameOf(project), await create(project, signal));
   };
+
+// The status of a project, from how its namespace is.
+
+type NamespaceState = "ready" | "taken" | "terminating";
+
+const PHASES = { ready: "Ready", taken: "Failed", terminating: "Pending" } as const;
+const REASONS = { ready: "Created", taken: "NamespaceTaken", terminating: "NamespaceTerminating" } as const;
+
+/** What keeps a project from its namespace, for people; undefined when nothing does. */
+function namespaceFault(namespace: string, state: NamespaceState): string | undefined {
+  switch (state) {
+    case "ready":
+      return undefined;
+    case "taken":
+      return `namespace ${namespace} already exists and does not belong to this project`;
+    case "terminating":
+      return `namespace ${namespace} is being deleted, and will be created again`;
+  }
+}
+
+/** `now` in milliseconds. */
+export function projectStatus(
+  { status }: Project,
+  namespace: string,
+  state: NamespaceState,
+  now: number,
+): NonNullable<ProjectStatus> {
+  const message = namespaceFault(namespace, state) ?? "";
+  const condition = { holds: state === "ready", reason: REASONS[state], message };
+  const { message: _before, ...kept } = status ?? {};
+  return {
+    ...kept,
+    phase: PHASES[state],
+    ...(message === "" ? {} : { message }),
+    // The namespace is all that a project needs to be ready.
+    conditions: ["NamespaceReady", "Ready"].reduce(
+      (conditions: readonly Condition[], type) => withCondition(conditions, { type, ...condition }, now),
+      kept.conditions ?? [],
+    ),
+  };
+}

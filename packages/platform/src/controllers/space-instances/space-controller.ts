@@ -1,4 +1,4 @@
-// Brings every space to where it should be, and removes all that it has when it goes.
+// Brings every space into its desired state, and deletes its content with it.
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
@@ -10,7 +10,7 @@ import type { SpaceRegistry } from "../../clusters/space-registry.ts";
 import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
-import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
+import { spaceFinalizer } from "../../resources/space-instances/index.ts";
 import { createInstanceController } from "../instance-controller.ts";
 import { readyCondition } from "../ready-condition.ts";
 

@@ -1,4 +1,4 @@
-// Brings every virtual cluster instance to where it should be, and removes all that it has when it goes.
+// Brings every virtual cluster instance into its desired state, and deletes its content with it.
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";

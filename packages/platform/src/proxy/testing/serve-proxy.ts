@@ -2,7 +2,7 @@
 
 import type { ClientHttp2Session } from "node:http2";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { toApiError } from "@postern/apiserver/chain/to-api-error";
+import { toApiError } from "@postern/apiserver/chain/with-errors";
 import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
 import { readAsked } from "@postern/apiserver/request/asked";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";

@@ -1,14 +1,14 @@
-// AccessKeys: the administrators' view of the records of all access keys. It never shows a key.
+// AccessKeys: all access keys, for administrators. Their values are never shown.
 
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
 import { accessKeySchema } from "../../api/owned-access-key.ts";
 import { accessKeyColumns } from "../owned-access-keys/columns.ts";
-import { secretDelivery } from "../owned-access-keys/deliver-secret.ts";
 import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
 import { type PresentActivityDeps, presentActivities, presentActivity } from "../owned-access-keys/present-activity.ts";
 import { type ScopeWarningDeps, scopeWarnings } from "../owned-access-keys/scope-warnings.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
+import { secretDelivery } from "../owned-access-keys/secret-delivery.ts";
 import { type AccessKeyStrategyDeps, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
 
 export const accessKeys = (deps: AccessKeyStrategyDeps & ScopeWarningDeps & PresentActivityDeps): ResourceDefinition =>

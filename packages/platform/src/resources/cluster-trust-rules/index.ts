@@ -1,4 +1,4 @@
-// ClusterTrustRules: which tokens of others are taken, and what is given for them, anywhere on the platform.
+// ClusterTrustRules: which external tokens are accepted, and what they grant on the whole platform.
 
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { CLUSTER_TRUST_RULES } from "../../trust/trust-rule-state.ts";

@@ -1,13 +1,20 @@
-// Clusters: where virtual clusters and spaces live.
+// Clusters: where virtual clusters and spaces run.
 
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
-import { clusterFields } from "../../api/cluster.ts";
+import { type Cluster, clusterFields, isLocalCluster } from "../../api/cluster.ts";
+import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { networkPeerWarnings } from "../../proxy/network-peer.ts";
+import { callerAsOwner } from "../caller-as-owner.ts";
 import { stateColumns } from "../state-columns.ts";
-import { type AuthorityDeps, presentAuthority } from "./present-authority.ts";
-import { type ClusterStrategyDeps, clusterStrategy } from "./strategy.ts";
 import { type ClusterAccessKeyDeps, clusterAccessKey } from "./subresources/access-key.ts";
 
 export type ClustersDeps = ClusterStrategyDeps &
@@ -38,3 +45,67 @@ export const clusters = (deps: ClustersDeps): ResourceDefinition =>
     visibility: deps.visibility,
     present: presentAuthority(deps),
   });
+
+// Shows every cluster with the authority that verifies the platform, in the annotation from which clients fill the kubeconfigs that
+// they write: the platform's proxy is how a cluster is reached.
+
+export type AuthorityDeps = {
+  readonly names: Pick<PlatformNames, "key">;
+  readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
+};
+
+/** For the `present` of the resource. */
+const presentAuthority =
+  (deps: AuthorityDeps) =>
+  (object: CachedObject): CachedObject => {
+    const cluster = object.decode();
+    const shown = withAuthority(cluster, deps);
+    return shown === cluster ? object : CachedObject.fromObject(object.key, shown);
+  };
+
+/** A cluster with an endpoint of its own has an authority of its own. */
+export function withAuthority<T extends KubeObject>(cluster: T, { names, endpoint }: AuthorityDeps): T {
+  const { certificateAuthorityPem } = endpoint;
+  const { annotations = {} } = cluster.metadata;
+  if (certificateAuthorityPem === undefined || Object.hasOwn(annotations, names.key("direct-cluster-endpoint"))) {
+    return cluster;
+  }
+  const authority = Buffer.from(certificateAuthorityPem).toString("base64");
+  const shown = { ...annotations, [names.key("direct-cluster-endpoint-ca-data")]: authority };
+  return { ...cluster, metadata: { ...cluster.metadata, annotations: shown } };
+}
+
+// What happens to a cluster on its way into the store.
+
+type ClusterStrategyDeps = { readonly names: PlatformNames; readonly directory: Directory };
+
+const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
+  allowUnconditionalUpdate: true,
+  prepareForCreate(cluster, { user }) {
+    const owner = cluster.spec?.owner ?? callerAsOwner(user, deps);
+    const spec = { ...cluster.spec, ...(owner === undefined ? {} : { owner }) };
+    return { ...cluster, spec, status: firstStatus(cluster) };
+  },
+  validate: validateCluster,
+  warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  validateUpdate: (cluster, old) => [
+    ...validateCluster(cluster),
+    ...(isLocalCluster(cluster) === isLocalCluster(old)
+      ? []
+      : [forbiddenError("spec.local", "cannot be changed: the objects in the cluster would be lost")]),
+  ],
+});
+
+const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
+  phase: isLocalCluster(cluster) ? "Initialized" : "Pending",
+});
+
+function validateCluster({ spec }: Cluster): readonly FieldError[] {
+  if (spec?.local === true && spec.kubeConfigRef !== undefined) {
+    return [forbiddenError("spec.kubeConfigRef", "a local cluster has no kubeconfig")];
+  }
+  const { secretNamespace = "", secretName = "" } = spec?.kubeConfigRef ?? {};
+  if (secretName === "" || secretNamespace !== "" || (spec?.managementNamespace ?? "") !== "") return [];
+  return [requiredError("spec.kubeConfigRef.secretNamespace", "where spec.managementNamespace is not set")];
+}

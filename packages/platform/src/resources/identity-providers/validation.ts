@@ -1,4 +1,4 @@
-// What has to hold of an identity provider besides the schema.
+// Validates identity providers beyond the schema.
 
 import {
   duplicateError,

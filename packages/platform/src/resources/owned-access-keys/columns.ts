@@ -1,8 +1,8 @@
-// What `kubectl get ownedaccesskeys` prints.
+// The columns of `kubectl get ownedaccesskeys`.
 
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { humanDuration } from "@postern/apimachinery/time/human-duration";
+import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";

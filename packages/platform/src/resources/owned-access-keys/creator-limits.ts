@@ -1,4 +1,4 @@
-// What the creator or writer of a key must be allowed to: no key has more permissions than its creator.
+// Limits for the writer of a key: no key has more permissions than its creator.
 
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";

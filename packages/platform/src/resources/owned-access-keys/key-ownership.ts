@@ -1,4 +1,4 @@
-// Which access keys are a caller's own, and which it may touch besides, since it administers all.
+// Which access keys a caller owns, and which it may change as an administrator.
 
 import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";

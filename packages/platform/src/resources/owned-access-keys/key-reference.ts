@@ -1,4 +1,4 @@
-// How other objects name an access key as their owner: they go with it.
+// The owner reference to an access key: objects with it are deleted with the key.
 
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { OwnerReference } from "@postern/apimachinery/meta/object-meta";

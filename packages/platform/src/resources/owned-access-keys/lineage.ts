@@ -1,4 +1,4 @@
-// The parents of a new access key: they follow from the credential of the request, and not from anything that a client writes.
+// The parents of a new access key, from the credential of the request and never from client input.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { keyNotFoundError } from "../../access-keys/access-key-authenticator.ts";

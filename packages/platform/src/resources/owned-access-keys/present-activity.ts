@@ -1,4 +1,4 @@
-// Adds the last use to every key, which is recorded beside it, and the expiration that follows from it.
+// Adds the last use and the resulting expiration to access keys.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";

@@ -1,9 +1,9 @@
-// What the status of an access key says about whether it is good.
+// The Ready condition of an access key.
 
 import type { KeyRefusal } from "../../access-keys/key-refusal.ts";
 import type { ConditionState } from "../../api/conditions.ts";
 
-/** The reason of a key that is good. */
+/** The reason of a valid key. */
 export const READY = "Accepted";
 
 export const readyCondition = (refusal: KeyRefusal | undefined): ConditionState =>

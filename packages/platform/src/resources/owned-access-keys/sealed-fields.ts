@@ -1,4 +1,4 @@
-// Splits an access key into what is served and what is kept hidden beside it.
+// Splits an access key into its served and its sealed part.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -13,11 +13,12 @@ import { type DefaultTTLs, defaultTTLOf } from "../../access-keys/key-expiration
 import { type KeyOrigin, originsOf, replacedError } from "../../access-keys/key-origins.ts";
 import { replaceValue } from "../../access-keys/rotation/rotate-value.ts";
 import {
+  openSecret,
   readSealedAccessKey,
   type SealedAccessKey,
+  sealSecret,
   writeSealedAccessKey,
 } from "../../access-keys/sealed-access-key.ts";
-import { openSecret, sealSecret } from "../../access-keys/sealed-secrets.ts";
 import {
   ENVELOPED_FIELDS,
   SECRET_PATHS,

@@ -1,5 +1,6 @@
-// Writes the value of an access key into the Secret that spec.secretRef names: with the create, and with each new value (ADR 35).
+// Delivers the value of an access key: into the Secret of spec.secretRef, on create and on rotation (ADR 35), or in the response to a create.
 
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError, invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
@@ -11,11 +12,15 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { isConfigMapKey, isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createControlled, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
+import type { ClientWrite } from "@postern/apiserver/registry/client-write";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import { LAST_APPLIED, specOf, withoutSecrets } from "../../access-keys/secret-fields.ts";
 import type { AccessKeySpec, OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { keyReference } from "./key-reference.ts";
@@ -186,3 +191,57 @@ function isMadeFor({ metadata }: KubeObject, uid: string, names: Pick<PlatformNa
 
 const objectOf = (value: KubeObject[string]) =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+
+// Delivers the value of a key: into the Secret of spec.secretRef, or in the response to a create. An apply does not return the value, and warns if
+// nothing else receives it.
+
+const readSecretRef = createMemberReader({ spec: { secretRef: true } });
+
+const NOT_PRINTED =
+  "spec.secretRef: unset, so the value of the access key is only in the response to this request, and kubectl apply does not print it";
+const NOT_SHOWN =
+  "spec.secretRef: unset, so the value of the access key was not returned: rotate the key to get one, or set a Secret that receives it";
+
+/** For the `deliver` of a resource. */
+export const secretDelivery =
+  (deps: SecretDeliveryDeps) =>
+  async (write: ClientWrite, { warnings }: RequestContext): Promise<CachedObject> => {
+    const { object, created, submitted } = write;
+    if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
+    const chosen = valueIn(submitted);
+    const hasSecret = specOf(object.read(readSecretRef) as KubeObject)["secretRef"] !== undefined;
+    if (!created) {
+      if (hasSecret && chosen !== "") await deliverValue(keyIn(object), chosen, deps);
+      return object;
+    }
+    if (hasSecret) await deliverNew(write, valueIn(keyIn(object)) || chosen, deps);
+    if (write.verb === "update") {
+      if (!hasSecret && chosen === "") warnings.add(NOT_SHOWN);
+      return withoutKey(object);
+    }
+    const isApplied = submitted.metadata.annotations?.[LAST_APPLIED] !== undefined;
+    if (!hasSecret && chosen === "" && isApplied) warnings.add(NOT_PRINTED);
+    return object;
+  };
+
+/** A key whose value was never delivered is useless. */
+async function deliverNew(write: ClientWrite, value: string, deps: SecretDeliveryDeps): Promise<void> {
+  try {
+    await deliverValue(keyIn(write.object), value, deps);
+  } catch (error) {
+    await write.undo();
+    throw error;
+  }
+}
+
+const withoutKey = (object: CachedObject): CachedObject =>
+  CachedObject.fromObject(object.key, withoutSecrets(object.decode()));
+
+// The store holds no other kind under this resource.
+const keyIn = (object: CachedObject): OwnedAccessKey => object.decode() as OwnedAccessKey;
+
+/** Of a body too that has not passed its schema: patches are checked in the store. */
+function valueIn(object: KubeObject): string {
+  const { key } = isJsonObject(object) ? specOf(object) : {};
+  return typeof key === "string" ? key : "";
+}

@@ -1,9 +1,9 @@
-// What happens to an access key on its way into the store.
+// The strategy of access keys.
 
 import { forbiddenRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
-import { humanDuration } from "@postern/apimachinery/time/human-duration";
+import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { systemUser } from "@postern/apiserver/context/system-context";

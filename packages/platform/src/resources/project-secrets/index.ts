@@ -1,4 +1,4 @@
-// ProjectSecrets: bytes by key in the namespace of a project.
+// ProjectSecrets: bytes by key in a project namespace.
 
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { type KeyedSecretsDeps, keyedSecrets } from "../keyed-secret.ts";

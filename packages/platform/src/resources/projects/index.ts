@@ -1,4 +1,4 @@
-// Projects: who works on what, in a namespace of their own.
+// Projects: members, quotas, and a namespace.
 
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";

@@ -1,4 +1,4 @@
-// What happens to a project on its way into the store.
+// The strategy of projects.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// TrustRules: which tokens of others are taken in a project, and what is given for them. Cluster-scoped ones are the same kind of thing.
+// TrustRules: which external tokens are accepted in a project, and what they grant. ClusterTrustRules share this code.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// What has to hold of a trust rule besides the schema.
+// Validates trust rules beyond the schema.
 
 import { X509Certificate } from "node:crypto";
 import {
@@ -17,8 +17,7 @@ import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { faultOfCondition } from "../../trust/claim-conditions.ts";
 import { faultOfKeySet } from "../../trust/key-set.ts";
-import { validateRules } from "../owned-access-keys/validate-rules.ts";
-import { validateScope, validateSize } from "../owned-access-keys/validation.ts";
+import { validateRules, validateScope, validateSize } from "../owned-access-keys/validation.ts";
 
 export type TrustRuleValidation = {
   readonly names: PlatformNames;

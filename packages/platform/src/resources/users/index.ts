@@ -1,4 +1,4 @@
-// Users: people and programs that may have access keys.
+// Users: people and programs with access keys.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
@@ -10,8 +10,7 @@ import type { Condition } from "../../api/conditions.ts";
 import { type User, userSchema } from "../../api/user.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
-import { credentialsOfOwner } from "../credentials-of.ts";
-import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
+import { type CredentialsDeps, credentialsOfOwner, credentialsSubresource } from "../credentials-subresource.ts";
 import { type UserStrategyDeps, userStrategy } from "./strategy.ts";
 
 export type UsersDeps = UserStrategyDeps &

@@ -1,4 +1,4 @@
-// What happens to a user on its way into the store.
+// The strategy of users.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import {

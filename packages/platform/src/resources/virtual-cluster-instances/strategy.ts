@@ -1,4 +1,4 @@
-// What happens to a virtual cluster instance on its way into the store.
+// The strategy of virtual cluster instances.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";

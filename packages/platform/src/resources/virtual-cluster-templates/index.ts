@@ -1,4 +1,4 @@
-// VirtualClusterTemplates: what virtual clusters are made from, with parameters.
+// VirtualClusterTemplates: templates for virtual clusters, with parameters.
 
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { indexPath, invalidError } from "@postern/apimachinery/validation/field-error";

@@ -1,4 +1,4 @@
-// GET clusters/{name}/accesskey: the key with which the agent of a cluster reports to the platform.
+// GET clusters/{name}/accesskey: the access key with which the agent of a cluster reports to the platform.
 
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";

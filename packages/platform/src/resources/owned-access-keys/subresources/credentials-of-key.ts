@@ -1,4 +1,4 @@
-// A key, and through the ledger all that was made with it.
+// The key, and all credentials created with it.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";

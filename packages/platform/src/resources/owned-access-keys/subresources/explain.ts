@@ -1,4 +1,4 @@
-// POST ownedaccesskeys/{name}/explain: whether a key can do something, and why not; and how narrow its scope could be.
+// POST ownedaccesskeys/{name}/explain: whether a key may do something, and why not; and how its scope could be narrowed.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
@@ -19,7 +19,7 @@ import type { KeyUsage } from "../../../authorization/key-usage.ts";
 import type { PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 import { managementRequest, type PlatformRequest } from "../../../authorization/platform-request.ts";
-import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-path.ts";
+import { parseProxyPath, proxyRequest } from "../../../authorization/proxied-call.ts";
 import {
   describeRequest,
   type ScopeEntry,

@@ -1,4 +1,4 @@
-// The key that a request for one of its subresources names.
+// The access key of a request for one of its subresources.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";

@@ -1,5 +1,4 @@
-// GET projects/{name}/templates: what instances of the project may be made from. Clients that make a space of a template find the one that
-// changes nothing.
+// GET projects/{name}/templates: the templates for instances of the project. Clients that require one for spaces get a template that changes nothing.
 
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";

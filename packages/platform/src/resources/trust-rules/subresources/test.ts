@@ -1,4 +1,4 @@
-// POST (cluster)trustrules/{name}/test: what of a token a rule takes, and what it does not. Nothing is handed out, and the token is not kept.
+// POST (cluster)trustrules/{name}/test: which conditions of the rule a token meets. Nothing is issued, and the token is not stored.
 
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

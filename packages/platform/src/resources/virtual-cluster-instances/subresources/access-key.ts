@@ -1,4 +1,4 @@
-// GET virtualclusterinstances/{name}/accesskey: the key with which the control plane of a virtual cluster speaks to the platform.
+// GET virtualclusterinstances/{name}/accesskey: the access key of a virtual cluster's control plane.
 
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";

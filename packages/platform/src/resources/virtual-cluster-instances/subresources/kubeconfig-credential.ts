@@ -1,10 +1,16 @@
-// What a kubeconfig authenticates with: a platform token that opens this one virtual cluster, or a client certificate of its own.
+// The credential of a kubeconfig: a token for this one virtual cluster, or a client certificate. Its subject is the requester.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import {
+  authorizationAttributesOf,
+  forbiddenErrorFor,
+  type RequestContext,
+} from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
-import { ownerUid } from "../../../access-keys/access-key-owner.ts";
+import { ownerOfCaller, ownerUid, sameOwner } from "../../../access-keys/access-key-owner.ts";
+import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import { originsOf } from "../../../access-keys/key-origins.ts";
 import type { MintAccessKey } from "../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../access-keys/secret-fields.ts";
@@ -17,8 +23,8 @@ import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-ba
 import type { Directory } from "../../../directory/directory.ts";
 import type { KubeconfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
+import { isSystemName } from "../../../proxy/system-name.ts";
 import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
-import type { Requester } from "./requester.ts";
 
 export type CredentialDeps = {
   readonly names: PlatformNames;
@@ -172,3 +178,47 @@ const VIEW_RULES: NonNullable<AccessKeySpec["rules"]> = [
   },
   { ...INSIDE, verbs: ["get", "head"], nonResourceURLs: ["/*"] },
 ];
+
+// The requester of a kubeconfig: the owner of the new key, or the subject of the certificate.
+
+export type RequesterDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly authorizer: Authorizer;
+};
+
+type Requester = {
+  readonly owner: AccessKeyOwner;
+  /** Groups of the key beside those of its owner. */
+  readonly groups: readonly string[];
+  /** The key of the request; undefined for other credentials. */
+  readonly parent: AccessKeyState | undefined;
+};
+
+/**
+ * Who the caller is, having checked that it may `use` the instance that the request names; that it may create kubeconfigs has been
+ * checked on the way here. Throws ApiError 403.
+ */
+export async function authorizedRequester(context: RequestContext, deps: RequesterDeps): Promise<Requester> {
+  const attributes = { ...authorizationAttributesOf(context), verb: "use", subresource: "" };
+  const { verdict, reason } = await deps.authorizer.authorize(attributes);
+  if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+
+  const { user, credential } = context;
+  if (isSystemName(user.name)) throw refusedRequester(context, "kubeconfigs are issued to users and teams only");
+  const parent = credential === undefined ? undefined : deps.keys.byId(credential.id);
+  const owner = ownerOfCaller(user, deps.directory, deps.names);
+  if (parent === undefined || !sameOwner(parent.owner, owner)) {
+    // With impersonation, the impersonated user owns the key; the scope still applies.
+    if (parent?.restrictions !== undefined) {
+      throw refusedRequester(context, "a scoped access key can request kubeconfigs only for its own owner");
+    }
+    const groups = owner.kind === "subject" ? user.groups.filter((group) => !isSystemName(group)) : [];
+    return { owner, groups, parent };
+  }
+  return { owner, groups: parent.groups, parent };
+}
+
+const refusedRequester = ({ info }: RequestContext, why: string) =>
+  forbiddenRequestError({ group: info.apiGroup, resource: info.resource }, info.name, why);

@@ -1,11 +1,11 @@
-// The fields of VirtualClusterInstanceKubeConfigs, and what makes a request for one valid.
+// The fields of VirtualClusterInstanceKubeConfigs, and their validation.
 
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
-import { normalizeServer, validateServer } from "../../../kubeconfig/normalize-server.ts";
+import { normalizeServer, validateServer } from "../../../kubeconfig/kubeconfig.ts";
 import {
   type CertificateRequest,
   CertificateRequestError,

@@ -1,27 +1,35 @@
-// POST virtualclusterinstances/{name}/kubeconfig: a kubeconfig for the caller. Nothing of it is stored but the key in it.
+// POST virtualclusterinstances/{name}/kubeconfig: a kubeconfig for the caller. Only its access key is stored.
 
-import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
+import { hasIngressEndpoint, type VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
 import type { InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { BackendRegistry } from "../../../clusters/backend-registry.ts";
+import type { PlatformEndpoint } from "../../../clusters/platform-endpoint.ts";
 import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
 import { buildKubeconfig, type KubeconfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
-import { asViewer, type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
+import type { PlatformNames } from "../../../platform-names.ts";
+import {
+  asViewer,
+  authorizedRequester,
+  type CredentialDeps,
+  grantCertificate,
+  grantToken,
+  type RequesterDeps,
+} from "./kubeconfig-credential.ts";
 import {
   KUBE_CONFIG_KIND,
   type KubeconfigRequest,
   kubeconfigFields,
   readKubeconfigRequest,
 } from "./kubeconfig-request.ts";
-import { authorizedRequester, type RequesterDeps } from "./requester.ts";
-import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
 
 export type KubeconfigDeps = RequesterDeps &
   ServerAddressDeps &
@@ -106,4 +114,92 @@ function addressFor(
   }
   const address = serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint });
   return server === undefined ? address : { ...address, url: server };
+}
+
+// At which address the holder of a kubeconfig reaches a virtual cluster, and what verifies it there.
+
+type ServerAddressDeps = {
+  readonly names: Pick<PlatformNames, "key" | "projectOf">;
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  readonly endpoint: PlatformEndpoint;
+  /** Answer with the platform's own address where the virtual cluster has no ingress endpoint, instead of refusing. */
+  readonly proxyFallback: boolean;
+  /** A client certificate opens the virtual cluster's own endpoint, and not the platform's address for it. Default false. */
+  readonly needsOwnEndpoint?: boolean;
+};
+
+type ServerAddress = {
+  readonly url: string;
+  /** PEM; undefined where public roots verify it. */
+  readonly certificateAuthorityPem: string | undefined;
+};
+
+/** Throws ApiError 400, which says what to configure, where the virtual cluster has no ingress endpoint. */
+export function serverAddressOf(
+  instance: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer" | "serverCertificateAuthority">,
+  deps: ServerAddressDeps,
+): ServerAddress {
+  const missing = missingForIngress(instance, backend, deps);
+  if (missing !== undefined && (deps.needsOwnEndpoint === true || !deps.proxyFallback)) {
+    throw noIngressEndpoint(instance, missing, deps);
+  }
+  if (missing !== undefined || backend.endpoint === "platform") return platformAddress(instance, deps);
+  return {
+    url: ownServerOf(instance, backend) ?? `https://${ingressHost(instance, deps)}`,
+    certificateAuthorityPem: backend.serverCertificateAuthority,
+  };
+}
+
+/** What would have to be configured; undefined when the ingress endpoint is there. */
+function missingForIngress(
+  instance: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer">,
+  deps: ServerAddressDeps,
+): string | undefined {
+  // The platform serves it, so it is there.
+  if (backend.endpoint === "platform") return undefined;
+  if (!hasIngressEndpoint(instance)) {
+    return "set spec.template.accessPoint.ingress.enabled of the virtual cluster instance to true";
+  }
+  if (ingressSuffix(instance, deps) !== "") return undefined;
+  if (ownServerOf(instance, backend) !== undefined) return undefined;
+  const cluster = quoteGo(instance.spec?.clusterRef?.cluster ?? "");
+  return `annotate cluster ${cluster} with ${deps.names.key("ingress-suffix")}`;
+}
+
+/** A virtual cluster that is in no cluster of the platform's has no ingress there: it is where its own kubeconfig says. */
+const ownServerOf = (
+  instance: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "ownServer">,
+): string | undefined => ((instance.spec?.clusterRef?.cluster ?? "") === "" ? backend.ownServer : undefined);
+
+function noIngressEndpoint(
+  { metadata }: VirtualClusterInstance,
+  missing: string,
+  { names, needsOwnEndpoint = false }: ServerAddressDeps,
+) {
+  const otherWay = needsOwnEndpoint
+    ? "set spec.server to its address, or request a token: a client certificate is valid only at its own endpoint"
+    : "set kubeConfig.proxyFallback, so that the server returns its own address";
+  const project = names.projectOf(metadata.namespace ?? "") ?? "";
+  return badRequestError(
+    `virtual cluster ${quoteGo(metadata.name ?? "")} of project ${quoteGo(project)} has no ingress endpoint: ${missing}, or ${otherWay}`,
+  );
+}
+
+function platformAddress({ metadata }: VirtualClusterInstance, { names, endpoint }: ServerAddressDeps): ServerAddress {
+  const project = names.projectOf(metadata.namespace ?? "") ?? "";
+  return {
+    url: `${endpoint.url()}/kubernetes/project/${project}/virtualcluster/${metadata.name ?? ""}`,
+    certificateAuthorityPem: endpoint.certificateAuthorityPem,
+  };
+}
+
+const ingressSuffix = ({ spec }: VirtualClusterInstance, { names, lookup }: ServerAddressDeps): string =>
+  lookup.cluster(spec?.clusterRef?.cluster ?? "")?.metadata.annotations?.[names.key("ingress-suffix")] ?? "";
+
+function ingressHost(instance: VirtualClusterInstance, deps: ServerAddressDeps): string {
+  const { namespace = "", name = "" } = instance.metadata;
+  return `${name}-${deps.names.projectOf(namespace) ?? ""}.${ingressSuffix(instance, deps).replace(/^\.+/, "")}`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../../api/cluster.ts";
 import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
 import { createPlatformNames } from "../../../platform-names.ts";
-import { serverAddressOf } from "./server-address.ts";
+import { serverAddressOf } from "./kubeconfig.ts";
 
 const names = createPlatformNames({ domain: "example.test", name: "example", projectNamespacePrefix: "p-" });
 const API = "management.example.test/v1";

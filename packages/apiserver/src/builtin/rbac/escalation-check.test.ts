@@ -1,0 +1,85 @@
+import { expect, it } from "vitest";
+import type { AuthorizationAttributes } from "../../authorization/authorizer.ts";
+import { readPolicyRules } from "../../authorization/rbac/policy-rule.ts";
+import { rulesDeniedOutside } from "./escalation-check.ts";
+
+const user = { name: "al", groups: [] };
+const read = (...resources: readonly string[]) => ({ verbs: ["get"], apiGroups: [""], resources });
+
+async function closed(
+  opens: (asked: AuthorizationAttributes) => boolean,
+  rules: readonly object[],
+  namespace = "ns1",
+): Promise<readonly string[]> {
+  const outerAuthorizer = {
+    authorize: (asked: AuthorizationAttributes) => ({
+      verdict: opens(asked) ? ("allow" as const) : ("deny" as const),
+      reason: "",
+    }),
+  };
+  const pieces = await rulesDeniedOutside(
+    { outerAuthorizer, user, credential: undefined },
+    namespace,
+    readPolicyRules([...rules] as never),
+  );
+  return pieces.map(({ verbs, resources, nonResourceURLs, resourceNames }) =>
+    [...verbs, ...resources, ...nonResourceURLs, ...resourceNames].join(" "),
+  );
+}
+
+it("lets everything be given where the surface was reached directly", async () => {
+  expect(await rulesDeniedOutside({ user, credential: undefined }, "ns1", readPolicyRules([read("pods")]))).toEqual([]);
+});
+
+it("asks about each piece, as the caller and with its credential", async () => {
+  const asked: AuthorizationAttributes[] = [];
+  const credential = { id: "k1" };
+  const outerAuthorizer = {
+    authorize: (attributes: AuthorizationAttributes) => {
+      asked.push(attributes);
+      return { verdict: "allow" as const, reason: "" };
+    },
+  };
+  const rules = [
+    { ...read("pods/log"), resourceNames: ["a"] },
+    { verbs: ["get"], nonResourceURLs: ["/x/*"] },
+  ];
+  expect(await rulesDeniedOutside({ outerAuthorizer, user, credential }, "ns1", readPolicyRules(rules))).toEqual([]);
+  const base = { user, credential, verb: "get", apiGroup: "", apiVersion: "*" };
+  expect(asked).toEqual([
+    {
+      ...base,
+      isResourceRequest: true,
+      resource: "pods",
+      subresource: "log",
+      namespace: "ns1",
+      name: "a",
+      path: "",
+    },
+    { ...base, isResourceRequest: false, resource: "", subresource: "", namespace: "", name: "", path: "/x/\0" },
+  ]);
+});
+
+it("tells the pieces that are closed, and only these", async () => {
+  expect(await closed(({ resource }) => resource === "pods", [read("pods", "secrets"), read("events")])).toEqual([
+    "get secrets",
+    "get events",
+  ]);
+});
+
+it("takes what is granted for all names to be open where all names are", async () => {
+  expect(await closed(({ name }) => name === "", [read("pods")])).toEqual(["get pods"]);
+  expect(await closed(({ name }) => name === "a", [{ ...read("pods"), resourceNames: ["a"] }])).toEqual([]);
+});
+
+it("takes what is granted for the cluster to be open where every namespace is", async () => {
+  const inOne = ({ namespace }: AuthorizationAttributes): boolean => namespace === "";
+  expect(await closed(inOne, [read("pods")], "")).toEqual(["get pods"]);
+  expect(await closed(() => true, [read("pods")], "")).toEqual([]);
+});
+
+it("takes a path with a star to be open where all below it is", async () => {
+  const web = { verbs: ["get"], nonResourceURLs: ["/web/*", "/web"] };
+  expect(await closed(({ path }) => path === "/web", [web])).toEqual(["get /web/*"]);
+  expect(await closed(({ path }) => path.startsWith("/web"), [web])).toEqual([]);
+});

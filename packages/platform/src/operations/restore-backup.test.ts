@@ -1,0 +1,93 @@
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { describe, expect, it } from "vitest";
+import { readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
+import { encodeCertificate } from "../certificates/issued-certificate.ts";
+import { createEntryRestorer, type KeyPolicy } from "./restore-backup.ts";
+import { type KnownKey, rightsDigest } from "./valid-keys.ts";
+
+const PREFIXES = { accessKeys: "/keys/", certificates: "/certificates/" };
+const SPEC = { displayName: "CI", user: "dev", scope: { projects: [{ project: "a" }] } };
+const GOOD: KnownKey = { uid: "u1", value: "v1", inForce: true, retired: [], rights: rightsDigest(SPEC) };
+
+const entryOf = (spec: JsonObject = SPEC) => ({
+  key: "/keys/ci",
+  value: encodeStoredValue(
+    { apiVersion: "management.example.com/v1", kind: "OwnedAccessKey", metadata: { name: "ci", uid: "u1" }, spec },
+    {
+      key: { id: "v1", digest: "d", structured: true },
+      retired: ["r1", "r2"].map((id) => ({ id, digest: "d", structured: true, until: 9e15, nonce: "n" })),
+    },
+  ),
+});
+
+function restored(policy: KeyPolicy, spec?: JsonObject) {
+  const { key, entry } = createEntryRestorer(policy, PREFIXES)(entryOf(spec));
+  if (entry === undefined) return { key };
+  const object = CachedObject.fromEntry({ ...entry, revision: 1 });
+  const { retired } = readSealedAccessKey(object.decodeSealed());
+  return { key, spec: object.decode()["spec"], retired: retired.map(({ id }) => id) };
+}
+
+const inForce = (...keys: readonly KnownKey[]): KeyPolicy => ({
+  type: "in-force",
+  list: { takenAt: 0, keys, certificates: ["AB"] },
+});
+
+describe("the record of an access key", () => {
+  it.each<[string, KeyPolicy, object]>([
+    ["stays as it was on demand", { type: "keep" }, { key: "kept", spec: SPEC, retired: ["r1", "r2"] }],
+    ["stays where the list has it as it was", inForce(GOOD), { key: "kept", spec: SPEC, retired: [] }],
+    [
+      "keeps the replaced values that are accepted still",
+      inForce({ ...GOOD, retired: ["r2"] }),
+      { key: "kept", spec: SPEC, retired: ["r2"] },
+    ],
+    ["is left out where the key was deleted", inForce(), { key: "left out" }],
+    [
+      "is left out where it has another value since",
+      inForce({ ...GOOD, value: "v2", retired: ["v1"] }),
+      { key: "left out" },
+    ],
+    [
+      "is disabled where the key is refused now",
+      inForce({ ...GOOD, inForce: false }),
+      { key: "disabled", spec: { ...SPEC, disabled: true }, retired: [] },
+    ],
+    [
+      "is disabled where the key opens something else since",
+      inForce({ ...GOOD, rights: rightsDigest({ user: "dev" }) }),
+      { key: "disabled", spec: { ...SPEC, disabled: true }, retired: [] },
+    ],
+    ["is disabled on demand", { type: "disable" }, { key: "disabled", spec: { ...SPEC, disabled: true }, retired: [] }],
+  ])("%s", (_, policy, expected) => {
+    expect(restored(policy)).toEqual(expected);
+  });
+
+  it("stays disabled as it was in the backup, and takes another display name for no other right", () => {
+    const spec = { ...SPEC, displayName: "another", disabled: true };
+    expect(restored(inForce(GOOD), spec)).toEqual({ key: "kept", spec, retired: [] });
+  });
+});
+
+describe("the record of a certificate", () => {
+  const entryOfSerial = (serial: string) => ({
+    key: `/certificates/${serial.toLowerCase()}`,
+    value: encodeCertificate({
+      serial,
+      commonName: "dev",
+      organizations: [],
+      issuedAt: 0,
+      notAfter: 0,
+      instanceUid: "i",
+    }),
+  });
+
+  it("stays where the list has its serial, or on demand", () => {
+    const restore = createEntryRestorer(inForce(), PREFIXES);
+    expect(restore(entryOfSerial("AB")).entry).toEqual(entryOfSerial("AB"));
+    expect(restore(entryOfSerial("CD")).entry).toBeUndefined();
+    expect(createEntryRestorer({ type: "keep" }, PREFIXES)(entryOfSerial("CD")).entry).toBeDefined();
+    expect(createEntryRestorer({ type: "disable" }, PREFIXES)(entryOfSerial("AB")).entry).toBeUndefined();
+  });
+});

@@ -1,6 +1,0 @@
-// What a store says that may be read and not written.
-
-/** The credentials do not let anybody write. The message says where. */
-export class StoreWriteRefusedError extends Error {
-  override readonly name = "StoreWriteRefusedError";
-}
