@@ -42,7 +42,7 @@ const events = async (): Promise<readonly any[]> => (await lines()).map((line) =
 const search = async (...args: readonly string[]): Promise<any> =>
   JSON.parse(await succeed(postern("audit", "search", log, "-o", "json", ...args)));
 
-describe("security book 48: who takes a request back", () => {
+describe("who takes a request back (security book 48)", () => {
   /** So often the server answers a PING before the stream is reset: from at once to after the answer. */
   const TURNS = [0, 1, 2, 3, 5, 8, 13];
   const AT_ONCE = 6;

@@ -27,7 +27,7 @@ const chosen = ALL ? ATTACKS : Array.from({ length: DRAWN }, () => left.splice(n
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-describe(`security book 48, 49, 50: others are served during an attack (TEST_SEED=${seed})`, () => {
+describe(`others are served during an attack (TEST_SEED=${seed}) (security book 48, 49, 50)`, () => {
   let tenants: Tenants;
   let attacker: Attacker;
   beforeAll(async () => {

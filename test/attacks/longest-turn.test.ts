@@ -332,7 +332,7 @@ function key(name: string, metadata: object): HttpRequest {
   return { body: { metadata: { name, ...metadata }, spec: { type: "User", user: "good" } } };
 }
 
-describe("security book 46, 50: one request keeps others waiting for no longer than some walks over its body", () => {
+describe("one request keeps others waiting for no longer than some walks over its body (security book 46, 50)", () => {
   let tenants: Tenants;
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let file: string;

@@ -32,14 +32,14 @@ const whoAmI = async (headers: { readonly [name: string]: string } = {}, as: "ad
   ).json.status.userInfo;
 
 test.each(["Basic YWRtaW46YWRtaW4=", "Token admin-token", "Bearer", "Bearer "])(
-  "A-02 takes %j for nobody's",
+  "takes %j for nobody's (A-02)",
   async (authorization) => {
     const { json } = await api.get(KEYS, { as: "", headers: { Authorization: authorization } });
     expect(json).toMatchObject({ code: 403, message: expect.stringContaining('User "system:anonymous" cannot list') });
   },
 );
 
-test("A-04 adds the group of everybody who proved something", async () => {
+test("adds the group of everybody who proved something (A-04)", async () => {
   expect(await whoAmI({}, "bob")).toEqual({
     username: "bob",
     uid: "bob-uid",
@@ -49,7 +49,7 @@ test("A-04 adds the group of everybody who proved something", async () => {
 
 type ProtobufCase = { readonly base64: string; readonly json: JsonObject; readonly note: string };
 
-test("Z-01 reads reviews in protobuf, as kubectl sends them, and answers in JSON", async () => {
+test("reads reviews in protobuf, as kubectl sends them, and answers in JSON (Z-01)", async () => {
   const file = new URL("../../packages/apimachinery/src/protobuf/testdata/protobuf-reviews.json", import.meta.url);
   const { cases }: { readonly cases: readonly ProtobufCase[] } = JSON.parse(await readFile(file, "utf8"));
   const reviews = cases.filter(({ json }) => String(json["apiVersion"]).startsWith("authorization.k8s.io/"));
@@ -79,7 +79,7 @@ test("Z-01 reads reviews in protobuf, as kubectl sends them, and answers in JSON
   }
 });
 
-test("Z-02 wants exactly one of the two kinds of attributes", async () => {
+test("wants exactly one of the two kinds of attributes (Z-02)", async () => {
   const both = { resourceAttributes: { verb: "get" }, nonResourceAttributes: { path: "/", verb: "get" } };
   expect((await review("SelfSubjectAccessReview", {})).json).toMatchObject({
     code: 422,
@@ -98,7 +98,7 @@ test("Z-02 wants exactly one of the two kinds of attributes", async () => {
   ]);
 });
 
-test("Z-02 checks the requirements of a selector, and knows that there may be operators it does not know", async () => {
+test("checks the requirements of a selector, and knows that there may be operators it does not know (Z-02)", async () => {
   const select = (labelSelector: JsonObject) =>
     review("SelfSubjectAccessReview", { resourceAttributes: { verb: "list", labelSelector } });
   expect((await select({ requirements: [{ key: "a", operator: "Like", values: ["x"] }] })).status).toBe(201);
@@ -119,7 +119,7 @@ test("Z-02 checks the requirements of a selector, and knows that there may be op
   ).toEqual([`${path}.requirements[0].values`, `${path}.requirements[1].key`]);
 });
 
-test("Z-03 needs a namespace to list the rules of, and answers with resource and other rules", async () => {
+test("needs a namespace to list the rules of, and answers with resource and other rules (Z-03)", async () => {
   await allow(api, "bob", { apiGroups: [GROUP], resources: ["widgets"], verbs: ["get"], resourceNames: ["z03"] });
   expect((await review("SelfSubjectRulesReview", {}, bob)).json).toMatchObject({
     code: 400,
@@ -136,7 +136,7 @@ test("Z-03 needs a namespace to list the rules of, and answers with resource and
   expect(json.status.nonResourceRules.flatMap(({ nonResourceURLs }: any) => nonResourceURLs)).toContain("/healthz");
 });
 
-test("Z-03 reviews others by user or groups", async () => {
+test("reviews others by user or groups (Z-03)", async () => {
   const resourceAttributes = { verb: "delete", group: GROUP, resource: "widgets", namespace: "default" };
   expect((await review("SubjectAccessReview", { user: "carol", resourceAttributes })).json.status).toEqual({
     allowed: false,
@@ -150,7 +150,7 @@ test("Z-03 reviews others by user or groups", async () => {
   });
 });
 
-test("Z-03 takes no metadata with a review, and shows what it got as Go would print it", async () => {
+test("takes no metadata with a review, and shows what it got as Go would print it (Z-03)", async () => {
   const { json } = await api.post(`${AUTHORIZATION}/subjectaccessreviews`, {
     apiVersion: "authorization.k8s.io/v1",
     kind: "SubjectAccessReview",
@@ -163,7 +163,7 @@ test("Z-03 takes no metadata with a review, and shows what it got as Go would pr
   );
 });
 
-test("Z-03 asks a local review about its own namespace, and about resources alone", async () => {
+test("asks a local review about its own namespace, and about resources alone (Z-03)", async () => {
   const ask = { user: "carol", resourceAttributes: { verb: "get", namespace: "default" } };
   expect(await localReview(ask)).toMatchObject({ status: 201, json: { status: { allowed: false } } });
   expect((await localReview(ask, { namespace: "other" })).json).toMatchObject({
@@ -178,7 +178,7 @@ test("Z-03 asks a local review about its own namespace, and about resources alon
   expect((await localReview(path)).json.message).toContain("disallowed on this kind of request");
 });
 
-test("Z-03 reports the owner of a token that names no audience, for any audience", async () => {
+test("reports the owner of a token that names no audience, for any audience (Z-03)", async () => {
   const known = await tokenReview({ token: "bob-token" });
   expect(known).toMatchObject({ status: 201 });
   expect(known.json.status).toEqual({
@@ -196,7 +196,7 @@ test("Z-03 reports the owner of a token that names no audience, for any audience
   });
 });
 
-test("Z-05 says who may not get a path, of those without rights also where nothing is", async () => {
+test("says who may not get a path, of those without rights also where nothing is (Z-05)", async () => {
   for (const path of ["/metrics", "/nosuch"]) {
     expect((await api.get(path, { as: "alice" })).json).toMatchObject({
       code: 403,
@@ -208,7 +208,7 @@ test("Z-05 says who may not get a path, of those without rights also where nothi
   expect((await api.get("/nosuch")).status).toBe(404);
 });
 
-test("Z-06 matches subresources by name or by */, and never by resource/*", async () => {
+test("matches subresources by name or by */, and never by resource/* (Z-06)", async () => {
   const may = async (resource: string, subresource: string, rules: readonly string[]) => {
     const name = `z06-${rules.join("-").replace(/[^a-z-]/g, "x")}`;
     await api.post(`${RBAC}/clusterroles`, clusterRole(name, { apiGroups: ["*"], resources: rules, verbs: ["get"] }));
@@ -223,7 +223,7 @@ test("Z-06 matches subresources by name or by */, and never by resource/*", asyn
   expect(await may("widgets", "status", ["*"])).toBe(true);
 });
 
-test("Z-06 lets names allow neither to create nor to list others", async () => {
+test("lets names allow neither to create nor to list others (Z-06)", async () => {
   await allow(api, "alice", {
     apiGroups: [GROUP],
     resources: ["ownedaccesskeys"],
@@ -237,14 +237,14 @@ test("Z-06 lets names allow neither to create nor to list others", async () => {
   expect((await api.get(`${KEYS}/z06`, alice)).status).toBe(404);
 });
 
-test("Z-06 ends a path in a star at most", async () => {
+test("ends a path in a star at most (Z-06)", async () => {
   await allow(api, "bob", { nonResourceURLs: ["/z06/*", "/z06-*/x"], verbs: ["get"] });
   expect((await api.get("/z06/a/b", bob)).status).toBe(404);
   expect((await api.get("/z06", bob)).status).toBe(403);
   expect((await api.get("/z06-a/x", bob)).status).toBe(403);
 });
 
-test("Z-07 lists and watches one object with rights to that one", async () => {
+test("lists and watches one object with rights to that one (Z-07)", async () => {
   await allow(api, "bob", {
     apiGroups: [GROUP],
     resources: ["ownedaccesskeys"],
@@ -262,7 +262,7 @@ test("Z-07 lists and watches one object with rights to that one", async () => {
   );
 });
 
-test("Z-07 watches no other object than the one of the path, whatever the selector says", async () => {
+test("watches no other object than the one of the path, whatever the selector says (Z-07)", async () => {
   await allow(api, "bob", {
     apiGroups: [GROUP],
     resources: ["ownedaccesskeys"],
@@ -277,7 +277,7 @@ test("Z-07 watches no other object than the one of the path, whatever the select
   }
 });
 
-test("Z-08 needs the right to create for what an apply creates", async () => {
+test("needs the right to create for what an apply creates (Z-08)", async () => {
   const widgets = `${API}/namespaces/other/widgets`;
   await allow(api, "bob", { apiGroups: [GROUP], resources: ["widgets"], verbs: ["patch"] });
   const apply = (name: string) =>
@@ -296,7 +296,7 @@ test("Z-08 needs the right to create for what an apply creates", async () => {
   expect((await apply("z08")).status).toBe(201);
 });
 
-test("Z-10 lets nobody give what they do not have", async () => {
+test("lets nobody give what they do not have (Z-10)", async () => {
   const manage = { apiGroups: ["rbac.authorization.k8s.io"], resources: ["*"], verbs: ["create", "update", "patch"] };
   await allow(api, "alice", manage, { apiGroups: [GROUP], resources: ["widgets"], verbs: ["get"] });
   const alice = { as: "alice" } as const;
@@ -317,7 +317,7 @@ test("Z-10 lets nobody give what they do not have", async () => {
   ).toBe(200);
 });
 
-test("Z-10 lets nobody bind what they do not have, unless they may bind or escalate", async () => {
+test("lets nobody bind what they do not have, unless they may bind or escalate (Z-10)", async () => {
   const binding = (name: string, role: string) =>
     api.post(`${RBAC}/clusterrolebindings`, clusterRoleBinding(name, role, "bob"), bob);
   const write = { apiGroups: ["rbac.authorization.k8s.io"], resources: ["*"], verbs: ["create"] };
@@ -353,7 +353,7 @@ test.each([
   ["a group", { "Impersonate-Group": "system:masters" }, "{Group  system:masters    }"],
   ["a uid", { "Impersonate-Uid": "u" }, "{UID  u  authentication.k8s.io/v1  }"],
   ["something extra", { "Impersonate-Extra-Foo": "x" }, "{UserExtra  x  authentication.k8s.io/v1  foo}"],
-])("I-02 answers 500 to who would be %s of nobody", async (_what, headers, asked) => {
+])("answers 500 to who would be %s of nobody (I-02)", async (_what, headers, asked) => {
   const { status, headers: answered, text } = await api.get(KEYS, { headers });
   expect({ status, type: answered["content-type"], text }).toEqual({
     status: 500,
@@ -362,11 +362,11 @@ test.each([
   });
 });
 
-test("I-02 takes an empty name for none", async () => {
+test("takes an empty name for none (I-02)", async () => {
   expect((await whoAmI({ "Impersonate-User": "" })).username).toBe("admin");
 });
 
-test("I-03 gives a service account its groups, unless others are given, and everybody that of all", async () => {
+test("gives a service account its groups, unless others are given, and everybody that of all (I-03)", async () => {
   const account = { "Impersonate-User": "system:serviceaccount:default:sa" };
   expect(await whoAmI(account)).toEqual({
     username: "system:serviceaccount:default:sa",
@@ -379,7 +379,7 @@ test("I-03 gives a service account its groups, unless others are given, and ever
   );
 });
 
-test("I-03 reads the keys of extras in lower case, percent-decoded", async () => {
+test("reads the keys of extras in lower case, percent-decoded (I-03)", async () => {
   const headers = { "Impersonate-User": "u", "Impersonate-Uid": "id", "Impersonate-Extra-Acme.com%2FProject": "P" };
   expect(await whoAmI(headers)).toEqual({
     username: "u",
@@ -389,7 +389,7 @@ test("I-03 reads the keys of extras in lower case, percent-decoded", async () =>
   });
 });
 
-test("I-03 lets only those act as one of the masters who are", async () => {
+test("lets only those act as one of the masters who are (I-03)", async () => {
   const headers = { "Impersonate-User": "u", "Impersonate-Group": "system:masters" };
   expect((await api.get(WIDGETS, { headers })).status).toBe(200);
   await allow(api, "alice", { apiGroups: [""], resources: ["users", "groups"], verbs: ["impersonate"] });

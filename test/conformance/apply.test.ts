@@ -14,14 +14,14 @@ const apply = (name: string, spec: JsonObject, query = "fieldManager=m1", meta: 
 const TYPED_PATCH = (name: string) =>
   `failed to create typed patch object (/${name}; management.example.com/v1, Kind=OwnedAccessKey)`;
 
-test("S-01 needs a field manager", async () => {
+test("needs a field manager (S-01)", async () => {
   expect((await apply("s01", {}, "")).json).toMatchObject({
     code: 422,
     message: 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
   });
 });
 
-test("S-02 creates what is absent, but not a status", async () => {
+test("creates what is absent, but not a status (S-02)", async () => {
   expect((await apply("s02", { user: "a" })).status).toBe(201);
   expect((await api.patch(`${KEYS}/s02-absent/status?fieldManager=m`, APPLY_PATCH, key("s02-absent"))).status).toBe(
     404,
@@ -38,25 +38,25 @@ test.each<[string, JsonObject | string, string]>([
     "a: b: c",
     "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in this context",
   ],
-])("S-03 refuses a configuration with %s", async (_what, body, message) => {
+])("refuses a configuration with %s (S-03)", async (_what, body, message) => {
   const { json } = await api.patch(`${KEYS}/s03?fieldManager=m`, APPLY_PATCH, body);
   expect({ code: json.code, message: json.message }).toEqual({ code: 400, message });
 });
 
-test("S-04 changes nothing by the same configuration again", async () => {
+test("changes nothing by the same configuration again (S-04)", async () => {
   const first = await apply("s04", { user: "a" });
   const again = await apply("s04", { user: "a" });
   expect({ status: again.status, json: again.json }).toEqual({ status: 200, json: first.json });
 });
 
-test("S-05 removes what an applier alone owned and leaves out, and keeps what another owns too", async () => {
+test("removes what an applier alone owned and leaves out, and keeps what another owns too (S-05)", async () => {
   await apply("s05", { user: "a", team: "t" });
   await apply("s05", { user: "a" }, "fieldManager=m2");
   const { json } = await apply("s05", { displayName: "d" });
   expect(json.spec).toEqual({ user: "a", displayName: "d" });
 });
 
-test("S-06 names the owner and the field of one conflict", async () => {
+test("names the owner and the field of one conflict (S-06)", async () => {
   await apply("s06", { user: "a" });
   expect((await apply("s06", { user: "b" }, "fieldManager=m2")).json).toMatchObject({
     code: 409,
@@ -66,7 +66,7 @@ test("S-06 names the owner and the field of one conflict", async () => {
   });
 });
 
-test("S-07 lists several conflicts by owner", async () => {
+test("lists several conflicts by owner (S-07)", async () => {
   await api.post(`${KEYS}?fieldManager=creator`, key("s07", { user: "u" }));
   await apply("s07", { team: "t" }, "fieldManager=second");
   const { json } = await apply("s07", { user: "x", team: "y" }, "fieldManager=third");
@@ -77,14 +77,14 @@ test("S-07 lists several conflicts by owner", async () => {
   expect(json.details).not.toHaveProperty("name");
 });
 
-test("S-08 takes the fields by force, and drops a manager that is left with nothing", async () => {
+test("takes the fields by force, and drops a manager that is left with nothing (S-08)", async () => {
   await apply("s08", { user: "a" });
   const { json } = await apply("s08", { user: "b" }, "fieldManager=m2&force=true");
   expect(json.spec.user).toBe("b");
   expect(json.metadata.managedFields.map(({ manager }: { manager: string }) => manager)).toEqual(["m2"]);
 });
 
-test("S-10 tracks maps themselves for updates only", async () => {
+test("tracks maps themselves for updates only (S-10)", async () => {
   const updated = (await api.post(KEYS, key("s10u", { user: "u" }))).json;
   const applied = (await apply("s10a", { user: "u" })).json;
   expect(updated.metadata.managedFields[0].fieldsV1).toEqual({ "f:spec": { ".": {}, "f:user": {} } });
@@ -94,12 +94,12 @@ test("S-10 tracks maps themselves for updates only", async () => {
 test.each([
   ["kubectl/v1.32", "kubectl"],
   ["Mozilla/5.0 (X11)", "Mozilla"],
-])("S-11 names a manager after the User-Agent %s", async (userAgent, manager) => {
+])("names a manager after the User-Agent %s (S-11)", async (userAgent, manager) => {
   const { json } = await api.post(`${KEYS}?dryRun=All`, key("s11"), { headers: { "User-Agent": userAgent } });
   expect(json.metadata.managedFields[0].manager).toBe(manager);
 });
 
-test("S-13 merges the oldest of more than ten updaters", async () => {
+test("merges the oldest of more than ten updaters (S-13)", async () => {
   await api.post(`${KEYS}?fieldManager=u0`, key("s13"));
   for (let n = 1; n <= 11; n++) {
     await api.patch(`${KEYS}/s13?fieldManager=u${n}`, MERGE_PATCH, { metadata: { labels: { [`l${n}`]: "x" } } });
@@ -110,7 +110,7 @@ test("S-13 merges the oldest of more than ten updaters", async () => {
   expect(managers).toHaveLength(10);
 });
 
-test("S-14 holds what was there before the first apply against it", async () => {
+test("holds what was there before the first apply against it (S-14)", async () => {
   await api.post(KEYS, key("s14", { user: "old" }));
   await api.patch(`${KEYS}/s14`, MERGE_PATCH, { metadata: { managedFields: [{}] } });
   expect((await apply("s14", { user: "new" })).json.message).toBe(
@@ -125,7 +125,7 @@ test.each<[string, JsonObject, string]>([
     { scope: { projects: [{ project: "a" }, { project: "a" }] } },
     '.spec.scope.projects: duplicate entries for key [project="a"]',
   ],
-])("S-15 answers 500 to %s", async (_what, spec, fault) => {
+])("answers 500 to %s (S-15)", async (_what, spec, fault) => {
   const { json } = await apply("s15", spec);
   expect({ code: json.code, message: json.message }).toEqual({ code: 500, message: `${TYPED_PATCH("s15")}: ${fault}` });
 });
@@ -133,18 +133,18 @@ test.each<[string, JsonObject, string]>([
 test.each<[string, JsonObject, string]>([
   ["an unknown field", { bogus: 1 }, ".spec.bogus: field not declared in schema"],
   ["a wrong type", { ttl: "s" }, ".spec.ttl: expected numeric (int or float), got string"],
-])("S-16 answers 500 to %s, whatever fieldValidation says", async (_what, spec, fault) => {
+])("answers 500 to %s, whatever fieldValidation says (S-16)", async (_what, spec, fault) => {
   const { json } = await apply("s16", spec, "fieldManager=m&fieldValidation=Ignore");
   expect({ code: json.code, message: json.message }).toEqual({ code: 500, message: `${TYPED_PATCH("s16")}: ${fault}` });
 });
 
-test("S-17 merges labels one by one and finalizers as a set", async () => {
+test("merges labels one by one and finalizers as a set (S-17)", async () => {
   await apply("s17", {}, "fieldManager=m1", { labels: { a: "1" }, finalizers: ["x.y/a"] });
   const { json } = await apply("s17", {}, "fieldManager=m2", { labels: { b: "2" }, finalizers: ["x.y/b"] });
   expect(json.metadata).toMatchObject({ labels: { a: "1", b: "2" }, finalizers: ["x.y/a", "x.y/b"] });
 });
 
-test("S-18 keeps main resource and status apart", async () => {
+test("keeps main resource and status apart (S-18)", async () => {
   await api.post(WIDGETS, widget("s18"));
   const status = { conditions: [{ type: "Ready", status: "True" }] };
   const body = { ...widget("s18", { size: 9 }, { labels: { a: "b" } }), status };
@@ -162,7 +162,7 @@ test("S-18 keeps main resource and status apart", async () => {
   expect(entry.fieldsV1).not.toHaveProperty("f:spec");
 });
 
-test("S-19 takes a version for a lock, and refuses a uid of what is not there", async () => {
+test("takes a version for a lock, and refuses a uid of what is not there (S-19)", async () => {
   expect((await apply("s19", { user: "a" }, "fieldManager=m1", { resourceVersion: "55" })).status).toBe(201);
   expect((await apply("s19", { user: "b" }, "fieldManager=m1", { resourceVersion: "1" })).status).toBe(409);
   expect((await apply("s19-absent", {}, "fieldManager=m1", { uid: "x" })).json).toMatchObject({
@@ -173,12 +173,12 @@ test("S-19 takes a version for a lock, and refuses a uid of what is not there", 
   });
 });
 
-test("S-20 makes dry runs of creations and changes", async () => {
+test("makes dry runs of creations and changes (S-20)", async () => {
   expect((await apply("s20", { user: "a" }, "fieldManager=m1&dryRun=All")).status).toBe(201);
   expect((await api.get(`${KEYS}/s20`)).status).toBe(404);
 });
 
-test("S-21 leaves null where a manager gives up the last field of an object that it still applies", async () => {
+test("leaves null where a manager gives up the last field of an object that it still applies (S-21)", async () => {
   await apply("s21", { user: "a" });
   expect((await apply("s21", {})).json).toMatchObject({
     code: 422,
@@ -188,7 +188,7 @@ test("S-21 leaves null where a manager gives up the last field of an object that
   });
 });
 
-test("K-08 moves from client-side to server-side apply as kubectl does", async () => {
+test("moves from client-side to server-side apply as kubectl does (K-08)", async () => {
   const lastApplied = JSON.stringify(key("k08", { user: "a", team: "t" }));
   const annotations = { "kubectl.kubernetes.io/last-applied-configuration": lastApplied };
   const created = await api.post(
@@ -228,7 +228,7 @@ async function setTimes(path: string, times: { readonly [manager: string]: strin
 }
 const OLD = "2020-01-01T00:00:00Z";
 
-test("S-09 tells managers apart by name, operation and subresource, and versions of an updater, too", async () => {
+test("tells managers apart by name, operation and subresource, and versions of an updater, too (S-09)", async () => {
   await api.post(`${WIDGETS}?fieldManager=m`, widget("s09"));
   await api.patch(`${WIDGETS}/s09?fieldManager=m`, APPLY_PATCH, widget("s09", { mode: "A" }));
   await api.patch(`${WIDGETS}/s09/status?fieldManager=m`, MERGE_PATCH, { status: { phase: "x" } });
@@ -245,7 +245,7 @@ test("S-09 tells managers apart by name, operation and subresource, and versions
   }
 });
 
-test("S-09 lists appliers first, then by time, then by name", async () => {
+test("lists appliers first, then by time, then by name (S-09)", async () => {
   await api.post(`${KEYS}?fieldManager=zoe`, key("s09"));
   await api.patch(`${KEYS}/s09?fieldManager=ann`, MERGE_PATCH, { spec: { team: "t" } });
   await apply("s09", { displayName: "d" }, "fieldManager=yves");
@@ -259,7 +259,7 @@ test("S-09 lists appliers first, then by time, then by name", async () => {
   expect(entriesOf(json)).toEqual(["yves Apply ", "bea Apply ", "ann Update ", "zoe Update ", "clock Update "]);
 });
 
-test("S-12 gives an entry another time only for other fields or values of its own", async () => {
+test("gives an entry another time only for other fields or values of its own (S-12)", async () => {
   await apply("s12", { user: "a", team: "t" }, "fieldManager=one");
   await apply("s12", { displayName: "d" }, "fieldManager=two");
   await api.patch(`${KEYS}/s12?fieldManager=three`, MERGE_PATCH, { spec: { description: "d" } });
@@ -283,7 +283,7 @@ test("S-12 gives an entry another time only for other fields or values of its ow
   expect(await changed(() => update({ user: "c" }))).toEqual(["three"]);
 });
 
-test("S-22 lets kubectl take over what its own client-side apply left, and nobody else", async () => {
+test("lets kubectl take over what its own client-side apply left, and nobody else (S-22)", async () => {
   const lastApplied = JSON.stringify(key("s22", { user: "a", team: "t" }));
   const annotations = { "kubectl.kubernetes.io/last-applied-configuration": lastApplied };
   const body = key("s22", { user: "a", team: "t" }, { annotations });
@@ -299,7 +299,7 @@ test("S-22 lets kubectl take over what its own client-side apply left, and nobod
   });
 });
 
-test("S-23 merges what has no schema by what it is: maps by key, lists and scalars whole", async () => {
+test("merges what has no schema by what it is: maps by key, lists and scalars whole (S-23)", async () => {
   const free = (value: JsonObject, manager: string, query = "") =>
     api.patch(`${WIDGETS}/s23?fieldManager=${manager}${query}`, APPLY_PATCH, widget("s23", { size: 1, free: value }));
   await free({ a: { x: 1 }, list: [{ name: "n" }] }, "one");
@@ -316,7 +316,7 @@ test("S-23 merges what has no schema by what it is: maps by key, lists and scala
   });
 });
 
-test("S-24 gives a manager of parts the whole of what became atomic, and cannot tell the parts of what became granular", async () => {
+test("gives a manager of parts the whole of what became atomic, and cannot tell the parts of what became granular (S-24)", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "postern-schemas-"));
   const atomic = await readFile(CUSTOM_RESOURCE_DEFINITIONS, "utf8");
   const MARK = "x-kubernetes-map-type: atomic, ";

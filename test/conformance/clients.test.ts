@@ -21,7 +21,7 @@ const api = useServer();
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const versionOf = (json: { readonly metadata: { readonly resourceVersion: string } }) => json.metadata.resourceVersion;
 
-test("M-01 lets a reflector list, follow, take up where a watch ended, and list again after 410", async () => {
+test("lets a reflector list, follow, take up where a watch ended, and list again after 410 (M-01)", async () => {
   const path = `${API}/namespaces/other/widgets`;
   await api.post(path, widget("m01"));
   const list = (await api.get(`${path}?limit=500&resourceVersion=0`)).json;
@@ -67,7 +67,7 @@ const RELEASED_LEASE = "azhzAAofChZjb29yZGluYXRpb24uazhzLmlvL3YxEgVMZWFzZRISCgoK
 
 type ProtobufCase = { readonly base64: string; readonly json: JsonObject };
 
-test("M-02 takes protobuf of typed clients for built-in kinds, and answers them in JSON", async () => {
+test("takes protobuf of typed clients for built-in kinds, and answers them in JSON (M-02)", async () => {
   const file = new URL("../../packages/apimachinery/src/protobuf/testdata/protobuf-reviews.json", import.meta.url);
   const { cases }: { readonly cases: readonly ProtobufCase[] } = JSON.parse(await readFile(file, "utf8"));
   const bytesOf = (kind: string) => {
@@ -108,7 +108,7 @@ test("M-02 takes protobuf of typed clients for built-in kinds, and answers them 
   });
 });
 
-test("M-03 answers metadata clients with metadata alone, in lists and watches", async () => {
+test("answers metadata clients with metadata alone, in lists and watches (M-03)", async () => {
   const accept = (kind: string) => ({
     headers: {
       Accept: [
@@ -138,7 +138,7 @@ test("M-03 answers metadata clients with metadata alone, in lists and watches", 
   watch.close();
 });
 
-test("M-03 applies for dynamic clients, which force and name their manager", async () => {
+test("applies for dynamic clients, which force and name their manager (M-03)", async () => {
   const apply = (user: string, manager: string) =>
     api.patch(`${KEYS}/m03-dynamic?fieldManager=${manager}&force=true`, APPLY_PATCH, key("m03-dynamic", { user }));
   expect((await apply("a", "one")).status).toBe(201);
@@ -149,7 +149,7 @@ test("M-03 applies for dynamic clients, which force and name their manager", asy
   });
 });
 
-test("M-04 tells controller-runtime the same by either kind of discovery", async () => {
+test("tells controller-runtime the same by either kind of discovery (M-04)", async () => {
   const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   const { items } = (await api.get("/apis", { headers: { Accept: aggregated } })).json;
   const group = items.find(({ metadata }: any) => metadata.name === GROUP);
@@ -175,7 +175,7 @@ test("M-04 tells controller-runtime the same by either kind of discovery", async
   expect(legacy.map(({ name }: any) => name)).toContain("widgets/scale");
 });
 
-test("M-04 lets controllers lock their patches, patch status, and take finalizers off", async () => {
+test("lets controllers lock their patches, patch status, and take finalizers off (M-04)", async () => {
   const { json } = await api.post(WIDGETS, widget("m04", { size: 1 }, { finalizers: ["example.com/a"] }));
   const locked = (resourceVersion: string, labels: JsonObject) =>
     api.patch(`${WIDGETS}/m04`, MERGE_PATCH, { metadata: { resourceVersion, labels } });
@@ -193,7 +193,7 @@ test("M-04 lets controllers lock their patches, patch status, and take finalizer
   expect((await api.get(`${WIDGETS}/m04`)).status).toBe(404);
 });
 
-test("M-07 plans for Terraform by a dry apply, and keeps exactly what is applied", async () => {
+test("plans for Terraform by a dry apply, and keeps exactly what is applied (M-07)", async () => {
   const { definitions } = (await api.get("/openapi/v2")).json;
   const kinds = Object.values<any>(definitions).flatMap((schema) => schema["x-kubernetes-group-version-kind"] ?? []);
   expect(kinds).toContainEqual({ group: GROUP, version: "v1", kind: "Widget" });
@@ -221,7 +221,7 @@ test("M-07 plans for Terraform by a dry apply, and keeps exactly what is applied
   });
 });
 
-test("M-08 answers Helm by reasons, keeps its releases, and merges three ways", async () => {
+test("answers Helm by reasons, keeps its releases, and merges three ways (M-08)", async () => {
   expect((await api.get(`${WIDGETS}/m08`)).json).toMatchObject({ kind: "Status", code: 404, reason: "NotFound" });
   const secrets = "/api/v1/namespaces/default/secrets";
   const labels = { owner: "helm", name: "demo", status: "deployed", version: "1" };

@@ -9,7 +9,7 @@ const create = async (name: string, meta: JsonObject = {}) =>
   (await api.post(KEYS, key(name, { user: "u" }, meta))).json;
 const HELD = { finalizers: ["example.com/a"] };
 
-test("D-01 answers with a Status that has the uid", async () => {
+test("answers with a Status that has the uid (D-01)", async () => {
   const { metadata } = await create("d01");
   expect((await api.delete(`${KEYS}/d01`)).json).toEqual({
     kind: "Status",
@@ -20,7 +20,7 @@ test("D-01 answers with a Status that has the uid", async () => {
   });
 });
 
-test("D-02 answers with the object while finalizers hold it, the same for a second time", async () => {
+test("answers with the object while finalizers hold it, the same for a second time (D-02)", async () => {
   const old = await create("d02", HELD);
   const { status, json } = await api.delete(`${KEYS}/d02`);
   expect(status).toBe(200);
@@ -37,7 +37,7 @@ test.each<[string, JsonObject | string, string]>([
   ["of the core version", { kind: "DeleteOptions", apiVersion: "v1" }, "application/json"],
   ["of the group's version", { kind: "DeleteOptions", apiVersion: "management.example.com/v1" }, "application/json"],
   ["in YAML", "propagationPolicy: Background", "application/yaml"],
-])("D-03 takes options %s", async (_what, body, contentType) => {
+])("takes options %s (D-03)", async (_what, body, contentType) => {
   await create("d03");
   expect((await api.delete(`${KEYS}/d03`, body, { contentType })).json.status).toBe("Success");
 });
@@ -67,13 +67,13 @@ test.each<[JsonObject | string, number, string]>([
     "cannot unmarshal number into Go struct field Preconditions.preconditions.uid of type types.UID",
   ],
   [{ kind: "Foo" }, 500, 'no kind "Foo" is registered for version "meta.k8s.io/v1" in scheme'],
-])("D-04 answers as upstream to %j", async (body, code, text) => {
+])("answers as upstream to %j (D-04)", async (body, code, text) => {
   await create("d04");
   const { json } = await api.delete(`${KEYS}/d04`, body);
   expect(json).toMatchObject({ code, message: expect.stringContaining(text) });
 });
 
-test("D-04 does not hear who asks to delete what cannot be read", async () => {
+test("does not hear who asks to delete what cannot be read (D-04)", async () => {
   await create("d04b");
   const unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential";
   expect((await api.delete(`${KEYS}/d04b?${unsafe}=true&dryRun=All`)).status).toBe(200);
@@ -83,7 +83,7 @@ test("D-04 does not hear who asks to delete what cannot be read", async () => {
   );
 });
 
-test("D-05 refuses unknown policies, and two ways to say the same", async () => {
+test("refuses unknown policies, and two ways to say the same (D-05)", async () => {
   await create("d05");
   expect((await api.delete(`${KEYS}/d05`, { propagationPolicy: "Bogus" })).json.message).toBe(
     'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Bogus": supported values: "Foreground", "Background", "Orphan", "nil"',
@@ -92,7 +92,7 @@ test("D-05 refuses unknown policies, and two ways to say the same", async () => 
   expect((await api.delete(`${KEYS}/d05`, both)).json.code).toBe(422);
 });
 
-test("D-06 holds the preconditions against the object", async () => {
+test("holds the preconditions against the object (D-06)", async () => {
   const { metadata } = await create("d06");
   const uid = await api.delete(`${KEYS}/d06`, { preconditions: { uid: "other" } });
   expect(uid.json).toMatchObject({ code: 409, details: { kind: "OwnedAccessKey" } });
@@ -106,18 +106,18 @@ test("D-06 holds the preconditions against the object", async () => {
 test.each([
   ["Foreground", "foregroundDeletion"],
   ["Orphan", "orphan"],
-])("D-07 holds an object by a finalizer for %s", async (propagationPolicy, finalizer) => {
+])("holds an object by a finalizer for %s (D-07)", async (propagationPolicy, finalizer) => {
   await create(`d07-${finalizer.toLowerCase()}`);
   const { json } = await api.delete(`${KEYS}/d07-${finalizer.toLowerCase()}`, { propagationPolicy });
   expect(json.metadata.finalizers).toEqual([finalizer]);
 });
 
-test("D-08 answers 202 to the older way of asking, while a finalizer holds the object", async () => {
+test("answers 202 to the older way of asking, while a finalizer holds the object (D-08)", async () => {
   await create("d08", HELD);
   expect((await api.delete(`${KEYS}/d08`, { orphanDependents: false })).status).toBe(202);
 });
 
-test("D-10 lets no finalizer come while an object is being deleted, and any go", async () => {
+test("lets no finalizer come while an object is being deleted, and any go (D-10)", async () => {
   await create("d10", { finalizers: ["example.com/a", "example.com/b"] });
   await api.delete(`${KEYS}/d10`);
   const finalizers = (...names: string[]) => api.patch(`${KEYS}/d10`, MERGE_PATCH, { metadata: { finalizers: names } });
@@ -131,7 +131,7 @@ test("D-10 lets no finalizer come while an object is being deleted, and any go",
   expect((await finalizers("example.com/b")).status).toBe(200);
 });
 
-test("D-11 removes an object with its last finalizer, under a newer version", async () => {
+test("removes an object with its last finalizer, under a newer version (D-11)", async () => {
   await create("d11", HELD);
   const { metadata } = (await api.delete(`${KEYS}/d11`)).json;
   const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${metadata.resourceVersion}`);
@@ -144,7 +144,7 @@ test("D-11 removes an object with its last finalizer, under a newer version", as
   watch.close();
 });
 
-test("D-12 keeps the time of a deletion, whatever a patch says", async () => {
+test("keeps the time of a deletion, whatever a patch says (D-12)", async () => {
   await create("d12", HELD);
   const { deletionTimestamp } = (await api.delete(`${KEYS}/d12`)).json.metadata;
   for (const sent of [null, "2040-01-01T00:00:00Z"]) {
@@ -153,7 +153,7 @@ test("D-12 keeps the time of a deletion, whatever a patch says", async () => {
   }
 });
 
-test("D-13 says that the name belongs to something that is being deleted", async () => {
+test("says that the name belongs to something that is being deleted (D-13)", async () => {
   await create("d13", HELD);
   await api.delete(`${KEYS}/d13`);
   expect((await api.post(KEYS, key("d13"))).json.message).toBe(
@@ -161,13 +161,13 @@ test("D-13 says that the name belongs to something that is being deleted", async
   );
 });
 
-test("D-14 removes nothing in a dry run", async () => {
+test("removes nothing in a dry run (D-14)", async () => {
   await create("d14");
   expect((await api.delete(`${KEYS}/d14`, { dryRun: ["All"] })).json.status).toBe("Success");
   expect((await api.get(`${KEYS}/d14`)).status).toBe(200);
 });
 
-test("D-15 answers a deletion of a collection with the objects that were chosen", async () => {
+test("answers a deletion of a collection with the objects that were chosen (D-15)", async () => {
   for (const name of ["d15a", "d15b"]) await create(name, { labels: { d15: name } });
   const { status, json } = await api.delete(`${KEYS}?labelSelector=d15%3Dd15a`);
   expect({ status, kind: json.kind }).toEqual({ status: 200, kind: "OwnedAccessKeyList" });
@@ -176,12 +176,12 @@ test("D-15 answers a deletion of a collection with the objects that were chosen"
   expect((await api.delete(`${KEYS}?labelSelector=d15%3D%3D%3Dx`)).status).toBe(400);
 });
 
-test("D-16 answers with a Status to those who would like a Table", async () => {
+test("answers with a Status to those who would like a Table (D-16)", async () => {
   await create("d16");
   expect((await api.delete(`${KEYS}/d16`, undefined, { headers: { Accept: TABLE } })).json.kind).toBe("Status");
 });
 
-test("D-17 gives another uid to an object that is made again", async () => {
+test("gives another uid to an object that is made again (D-17)", async () => {
   const first = await create("d17");
   await api.delete(`${KEYS}/d17`);
   const second = await create("d17");
@@ -189,7 +189,7 @@ test("D-17 gives another uid to an object that is made again", async () => {
   expect((await api.delete(`${KEYS}/d17`, { preconditions: { uid: first.metadata.uid } })).status).toBe(409);
 });
 
-test.each([-1, 0, 30])("D-09 takes %d seconds of grace for none, where nothing ends gracefully", async (seconds) => {
+test.each([-1, 0, 30])("takes %d seconds of grace for none, where nothing ends gracefully (D-09)", async (seconds) => {
   const name = `d09${seconds + 1}`;
   await create(name, HELD);
   const { status, json } = await api.delete(`${KEYS}/${name}`, { gracePeriodSeconds: seconds });

@@ -9,7 +9,7 @@ const BETA = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscov
 const KUBECTL = `${AGGREGATED},${BETA},application/json`;
 const accept = (path: string, value: string, headers = {}) => api.get(path, { headers: { Accept: value, ...headers } });
 
-test("V-01 lists versions and groups, each at its path", async () => {
+test("lists versions and groups, each at its path (V-01)", async () => {
   const { json: core } = await api.get("/api");
   expect(core).toMatchObject({ kind: "APIVersions", versions: ["v1"] });
   expect(core.serverAddressByClientCIDRs).toEqual([
@@ -31,7 +31,7 @@ test("V-01 lists versions and groups, each at its path", async () => {
   }
 });
 
-test("V-02 lists what built-in kinds have below them by name, each with the verbs that are served", async () => {
+test("lists what built-in kinds have below them by name, each with the verbs that are served (V-02)", async () => {
   const below = async (groupVersion: string, plural: string) => {
     const { resources } = (await api.get(groupVersion)).json;
     const named = resources.filter(({ name }: { name: string }) => name.startsWith(`${plural}/`));
@@ -47,7 +47,7 @@ test("V-02 lists what built-in kinds have below them by name, each with the verb
   ]);
 });
 
-test("V-02 lists a resource with its names, verbs and subresources", async () => {
+test("lists a resource with its names, verbs and subresources (V-02)", async () => {
   const { resources } = (await api.get(API)).json;
   const verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
   expect(resources).toContainEqual({
@@ -90,7 +90,7 @@ test.each([
   ["/apis", AGGREGATED, AGGREGATED],
   ["/apis", BETA, BETA],
   ["/apis", KUBECTL, AGGREGATED],
-])("V-03 answers at %s to %s with everything, under the very type", async (path, type, answered) => {
+])("answers at %s to %s with everything, under the very type (V-03)", async (path, type, answered) => {
   const { status, headers, json } = await accept(path, type);
   expect(status).toBe(200);
   expect(headers).toMatchObject({
@@ -108,7 +108,7 @@ test.each([
   });
 });
 
-test("V-04 describes groups, versions and resources in the aggregated form", async () => {
+test("describes groups, versions and resources in the aggregated form (V-04)", async () => {
   const { json } = await accept("/apis", AGGREGATED);
   const group = json.items.find(({ metadata }: any) => metadata.name === GROUP);
   expect(group.versions).toHaveLength(1);
@@ -132,7 +132,7 @@ test("V-04 describes groups, versions and resources in the aggregated form", asy
   expect(core.items[0].versions[0].resources.map(({ resource }: any) => resource)).toContain("namespaces");
 });
 
-test("V-04 says the same in both forms", async () => {
+test("says the same in both forms (V-04)", async () => {
   const { json } = await accept("/apis", AGGREGATED);
   for (const { metadata, versions } of json.items) {
     for (const { version, resources } of versions) {
@@ -146,7 +146,7 @@ test("V-04 says the same in both forms", async () => {
   }
 });
 
-test("V-05 has the aggregated form of /api and /apis alone", async () => {
+test("has the aggregated form of /api and /apis alone (V-05)", async () => {
   for (const path of [`/apis/${GROUP}`, API, "/api/v1"]) {
     expect((await accept(path, AGGREGATED)).status, path).toBe(406);
     const { headers, json } = await accept(path, KUBECTL);
@@ -161,14 +161,14 @@ test("V-05 has the aggregated form of /api and /apis alone", async () => {
   }
 });
 
-test("V-06 is for those who are logged in", async () => {
+test("is for those who are logged in (V-06)", async () => {
   for (const path of ["/api", "/apis", "/api/v1", `/apis/${GROUP}`, API, "/openapi/v2", "/openapi/v3"]) {
     expect((await api.get(path, { as: "alice" })).status, path).toBe(200);
     expect((await api.get(path, { as: "" })).json, path).toMatchObject({ code: 403, reason: "Forbidden" });
   }
 });
 
-test("V-07 gives each stored resource a hash of its version", async () => {
+test("gives each stored resource a hash of its version (V-07)", async () => {
   const hashes = [API, "/api/v1"].map(async (path) =>
     (await api.get(path)).json.resources
       .filter(({ name, storageVersionHash }: any) => !name.includes("/") && storageVersionHash !== undefined)
@@ -180,7 +180,7 @@ test("V-07 gives each stored resource a hash of its version", async () => {
   for (const hash of all) expect(Buffer.from(hash, "base64")).toHaveLength(8);
 });
 
-test("V-08 names the preferred version first", async () => {
+test("names the preferred version first (V-08)", async () => {
   const { groups } = (await api.get("/apis")).json;
   for (const { versions, preferredVersion } of groups) expect(versions[0]).toEqual(preferredVersion);
 });

@@ -6,7 +6,7 @@ import { JSON_PATCH, KEYS, key, MERGE_PATCH, useServer, WIDGETS, widget } from "
 
 const api = useServer();
 
-test("Y-01 stores nothing of a dry run, through the main resource or status", async () => {
+test("stores nothing of a dry run, through the main resource or status (Y-01)", async () => {
   const old = (await api.post(KEYS, key("y01"))).json;
   const runs = [
     await api.put(`${KEYS}/y01?dryRun=All`, { ...old, spec: { user: "x" } }),
@@ -19,20 +19,20 @@ test("Y-01 stores nothing of a dry run, through the main resource or status", as
   expect((await api.get(`${KEYS}/y01`)).json).toEqual(old);
 });
 
-test.each(["all", "None", "", "true"])("Y-02 refuses the dryRun %j", async (value) => {
+test.each(["all", "None", "", "true"])("refuses the dryRun %j (Y-02)", async (value) => {
   expect((await api.post(`${KEYS}?dryRun=${value}`, key("y02"))).json).toMatchObject({
     code: 422,
     message: `CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: []string{${JSON.stringify(value)}}: supported values: "All"`,
   });
 });
 
-test("Y-03 shows the old version and the next generation of a dry update", async () => {
+test("shows the old version and the next generation of a dry update (Y-03)", async () => {
   const { metadata } = (await api.post(KEYS, key("y03"))).json;
   const { json } = await api.patch(`${KEYS}/y03?dryRun=All`, MERGE_PATCH, { spec: { user: "x" } });
   expect(json.metadata).toMatchObject({ resourceVersion: metadata.resourceVersion, generation: 2 });
 });
 
-test("Y-04 fails as the real thing would", async () => {
+test("fails as the real thing would (Y-04)", async () => {
   const { metadata } = (await api.post(KEYS, key("y04"))).json;
   expect((await api.post(`${KEYS}?dryRun=All`, key("y04"))).status).toBe(409);
   expect((await api.patch(`${KEYS}/absent?dryRun=All`, MERGE_PATCH, {})).status).toBe(404);
@@ -41,7 +41,7 @@ test("Y-04 fails as the real thing would", async () => {
   expect((await api.patch(`${KEYS}/y04?dryRun=All`, MERGE_PATCH, { spec: { type: "x" } })).status).toBe(422);
 });
 
-test("F-01 refuses an unknown directive", async () => {
+test("refuses an unknown directive (F-01)", async () => {
   expect((await api.post(`${KEYS}?fieldValidation=Bogus`, key("f01"))).json.message).toBe(
     'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Bogus": supported values: "", "Ignore", "Strict", "Warn"',
   );
@@ -57,14 +57,14 @@ const FAULTS = [
   'unknown field "spec.scope.projects[0].x"',
 ];
 
-test("F-02 warns of unknown and repeated fields, and drops them", async () => {
+test("warns of unknown and repeated fields, and drops them (F-02)", async () => {
   const { status, json, warnings } = await api.post(`${KEYS}?dryRun=All`, ODD);
   expect(status).toBe(201);
   expect(warnings).toEqual(FAULTS.map((text) => `299 - "${text.replaceAll('"', '\\"')}"`));
   expect(json.spec).toEqual({ user: "b", scope: { projects: [{ project: "p" }] } });
 });
 
-test("F-03 refuses them when asked to be strict", async () => {
+test("refuses them when asked to be strict (F-03)", async () => {
   const { json } = await api.post(`${KEYS}?fieldValidation=Strict`, ODD);
   expect(json).toMatchObject({
     code: 400,
@@ -72,7 +72,7 @@ test("F-03 refuses them when asked to be strict", async () => {
   });
 });
 
-test("F-03 refuses them in a patch with 422", async () => {
+test("refuses them in a patch with 422 (F-03)", async () => {
   await api.post(KEYS, key("f03"));
   const { json } = await api.patch(`${KEYS}/f03?fieldValidation=Strict`, MERGE_PATCH, { spec: { bogus: 1 } });
   expect(json).toMatchObject({
@@ -81,13 +81,13 @@ test("F-03 refuses them in a patch with 422", async () => {
   });
 });
 
-test("F-04 names the line of what YAML repeats", async () => {
+test("names the line of what YAML repeats (F-04)", async () => {
   const yaml = "metadata:\n  name: f04\nspec:\n  user: a\n  user: b\n";
   const { warnings } = await api.post(`${KEYS}?dryRun=All`, yaml, { contentType: "application/yaml" });
   expect(warnings).toEqual(['299 - "line 5: key \\"user\\" already set in map"']);
 });
 
-test("F-05 warns of odd members of a JSON patch", async () => {
+test("warns of odd members of a JSON patch (F-05)", async () => {
   await api.post(KEYS, key("f05"));
   const patch = '[{"op":"test","op":"test","path":"/kind","value":"OwnedAccessKey","foo":1}]';
   const { warnings } = await api.patch(`${KEYS}/f05`, JSON_PATCH, patch);
@@ -106,13 +106,13 @@ test.each<[JsonObject, string]>([
   [{ size: 1, mode: "Z" }, 'spec.mode: Unsupported value: "Z": supported values: "A", "B"'],
   [{ color: "red" }, "spec.size: Required value"],
   [{ size: 1, ports: [1, 2, 3, 4].map((port) => ({ port })) }, "spec.ports: Too many: 4: must have at most 3 items"],
-])("F-07 names what the schema does not allow: %j", async (spec, text) => {
+])("names what the schema does not allow: %j (F-07)", async (spec, text) => {
   const { json } = await api.post(`${WIDGETS}?dryRun=All`, widget("f07", spec));
   expect(json.code).toBe(422);
   expect(json.message).toContain(text);
 });
 
-test("F-08 says that rules were not checked on an object that is wrong already", async () => {
+test("says that rules were not checked on an object that is wrong already (F-08)", async () => {
   const { json } = await api.post(`${WIDGETS}?dryRun=All`, widget("f08", { size: 1, mode: "Z" }));
   expect(json.details.causes).toContainEqual({
     reason: "FieldValueInvalid",
@@ -122,19 +122,19 @@ test("F-08 says that rules were not checked on an object that is wrong already",
   });
 });
 
-test("F-09 gives the message of a rule that is broken", async () => {
+test("gives the message of a rule that is broken (F-09)", async () => {
   expect((await api.post(WIDGETS, widget("f09", { size: 1, mode: "B" }))).json.message).toBe(
     'Widget.management.example.com "f09" is invalid: spec: Invalid value: "object": mode B needs size above 5',
   );
 });
 
-test("F-10 fills in defaults on create, on update and in place of null", async () => {
+test("fills in defaults on create, on update and in place of null (F-10)", async () => {
   const { json } = await api.post(WIDGETS, widget("f10", { size: 1, color: null }));
   expect(json.spec.color).toBe("red");
   expect((await api.patch(`${WIDGETS}/f10`, MERGE_PATCH, { spec: { color: null } })).json.spec.color).toBe("red");
 });
 
-test("F-11 takes 1.0 for an integer, and either for int-or-string", async () => {
+test("takes 1.0 for an integer, and either for int-or-string (F-11)", async () => {
   expect(
     (await api.post(`${WIDGETS}?dryRun=All`, '{"metadata":{"name":"f11"},"spec":{"size":1.0}}')).json.spec.size,
   ).toBe(1);
@@ -143,23 +143,23 @@ test("F-11 takes 1.0 for an integer, and either for int-or-string", async () => 
   }
 });
 
-test("F-13 refuses JSON that nests too deep", async () => {
+test("refuses JSON that nests too deep (F-13)", async () => {
   const { json } = await api.post(KEYS, `{"spec":${"[".repeat(10_001)}${"]".repeat(10_001)}}`);
   expect(json).toMatchObject({ code: 400, message: expect.stringContaining("exceeded max depth") });
 });
 
-test("N-03 reads YAML 1.1", async () => {
+test("reads YAML 1.1 (N-03)", async () => {
   const yaml = "metadata: {name: n03}\nspec: {size: 010, free: {a: yes, b: 1_000, c: 0x10}}\n";
   const { json } = await api.post(`${WIDGETS}?dryRun=All`, yaml, { contentType: "application/yaml" });
   expect(json.spec).toMatchObject({ size: 8, free: { a: true, b: 1000, c: 16 } });
 });
 
-test("N-13 keeps integers of 64 bits exactly", async () => {
+test("keeps integers of 64 bits exactly (N-13)", async () => {
   const body = '{"metadata":{"name":"n13"},"spec":{"size":1,"free":{"n":9007199254740993}}}';
   expect((await api.post(`${WIDGETS}?dryRun=All`, body)).text).toContain('"n":9007199254740993');
 });
 
-test("X-01 bounds bodies and annotations", async () => {
+test("bounds bodies and annotations (X-01)", async () => {
   expect((await api.post(KEYS, `{"a":"${"x".repeat(3_145_728)}"}`)).json).toMatchObject({
     code: 413,
     message: "Request entity too large: limit is 3145728",

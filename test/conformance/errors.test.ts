@@ -7,7 +7,7 @@ import { connectRaw, rawRequest } from "./testing/raw-connection.ts";
 const api = useServer();
 const KEY_DETAILS = { group: GROUP, kind: "ownedaccesskeys" };
 
-test("E-01 is a Status with the code of the response, and without details when there are none", async () => {
+test("is a Status with the code of the response, and without details when there are none (E-01)", async () => {
   const { status, json } = await api.put(`${KEYS}/e01`, key("other"));
   expect(status).toBe(400);
   expect(json).toEqual({
@@ -21,7 +21,7 @@ test("E-01 is a Status with the code of the response, and without details when t
   });
 });
 
-test("E-01 says of a success no more than that it was one", async () => {
+test("says of a success no more than that it was one (E-01)", async () => {
   const { metadata } = (await api.post(KEYS, key("e01"))).json;
   expect((await api.delete(`${KEYS}/e01`)).json).toEqual({
     kind: "Status",
@@ -32,7 +32,7 @@ test("E-01 says of a success no more than that it was one", async () => {
   });
 });
 
-test("E-02 names the resource where an object is concerned, the Kind where its content is", async () => {
+test("names the resource where an object is concerned, the Kind where its content is (E-02)", async () => {
   await api.post(KEYS, key("e02"));
   const detailsOf = async (answer: Promise<{ readonly json: any }>) => (await answer).json.details;
   const resource = { name: "e02", ...KEY_DETAILS };
@@ -46,7 +46,7 @@ test("E-02 names the resource where an object is concerned, the Kind where its c
   expect(await detailsOf(api.delete(`${KEYS}/e02`, { preconditions: { uid: "x" } }))).toEqual(kind);
 });
 
-test("E-03 names what is not found, by its group where it has one", async () => {
+test("names what is not found, by its group where it has one (E-03)", async () => {
   expect((await api.get(`${KEYS}/e03`)).json).toMatchObject({
     code: 404,
     reason: "NotFound",
@@ -58,7 +58,7 @@ test("E-03 names what is not found, by its group where it has one", async () => 
   });
 });
 
-test("E-05 tells a stale version from a name that is taken, both with 409", async () => {
+test("tells a stale version from a name that is taken, both with 409 (E-05)", async () => {
   const { json } = await api.post(KEYS, key("e05"));
   await api.patch(`${KEYS}/e05`, MERGE_PATCH, { spec: { user: "u2" } });
   expect((await api.put(`${KEYS}/e05`, json)).json).toMatchObject({
@@ -69,7 +69,7 @@ test("E-05 tells a stale version from a name that is taken, both with 409", asyn
   expect((await api.post(KEYS, key("e05"))).json).toMatchObject({ code: 409, reason: "AlreadyExists" });
 });
 
-test("E-06 holds a PUT to the uid that it names", async () => {
+test("holds a PUT to the uid that it names (E-06)", async () => {
   const { metadata } = (await api.post(KEYS, key("e06"))).json;
   const { json } = await api.put(
     `${KEYS}/e06`,
@@ -84,7 +84,7 @@ test("E-06 holds a PUT to the uid that it names", async () => {
   );
 });
 
-test("E-07 holds a deletion to its preconditions", async () => {
+test("holds a deletion to its preconditions (E-07)", async () => {
   const { metadata } = (await api.post(KEYS, key("e07"))).json;
   const messageFor = async (preconditions: { readonly [name: string]: string }): Promise<string> =>
     (await api.delete(`${KEYS}/e07`, { preconditions })).json.message;
@@ -98,7 +98,7 @@ test("E-07 holds a deletion to its preconditions", async () => {
   expect((await api.delete(`${KEYS}/e07`, { preconditions: { uid: metadata.uid } })).status).toBe(200);
 });
 
-test("E-08 lists what is invalid, once in the text and each time in the causes", async () => {
+test("lists what is invalid, once in the text and each time in the causes (E-08)", async () => {
   const one = (await api.post(WIDGETS, widget("e08", { size: 11 }))).json;
   expect(one.message).toBe(
     `Widget.${GROUP} "e08" is invalid: spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10`,
@@ -146,13 +146,13 @@ test.each([
     "spec.size",
     'Invalid value: "string": spec.size in body must be of type integer: "string"',
   ],
-])("E-09 gives a cause the reason %s", async (reason, spec, field, message) => {
+])("gives a cause the reason %s (E-09)", async (reason, spec, field, message) => {
   const { json } = await api.post(WIDGETS, widget("e09", spec));
   expect(json).toMatchObject({ code: 422, reason: "Invalid" });
   expect(json.details.causes).toContainEqual({ reason, message, field });
 });
 
-test("E-09 quotes text as Go does, and says what may not be", async () => {
+test("quotes text as Go does, and says what may not be (E-09)", async () => {
   const { json } = await api.post(`${KEYS}?fieldManager=${encodeURIComponent("a\nb")}`, key("e09"));
   expect(json.details.causes).toEqual([
     {
@@ -169,7 +169,7 @@ test("E-09 quotes text as Go does, and says what may not be", async () => {
   expect(more.json.details.causes[0]).toMatchObject({ reason: "FieldValueForbidden", field: "metadata.finalizers" });
 });
 
-test("E-15 says Unauthorized and nothing else", async () => {
+test("says Unauthorized and nothing else (E-15)", async () => {
   const { json, headers } = await api.get(KEYS, { headers: { Authorization: "Bearer wrong" } });
   expect(json).toEqual({
     kind: "Status",
@@ -183,14 +183,14 @@ test("E-15 says Unauthorized and nothing else", async () => {
   expect(headers).not.toHaveProperty("www-authenticate");
 });
 
-test("E-16 has the reason Expired for a version that is gone", async () => {
+test("has the reason Expired for a version that is gone (E-16)", async () => {
   await api.post(KEYS, key("e16"));
   await api.server.compact();
   const { json } = await api.get(`${KEYS}?resourceVersion=2&resourceVersionMatch=Exact`);
   expect(json).toMatchObject({ code: 410, reason: "Expired" });
 });
 
-test("E-17 names the limit that a body is over", async () => {
+test("names the limit that a body is over (E-17)", async () => {
   const { json } = await api.post(KEYS, JSON.stringify(key("e17", { user: "x".repeat(3 * 1024 * 1024) })));
   expect(json).toMatchObject({
     code: 413,
@@ -199,7 +199,7 @@ test("E-17 names the limit that a body is over", async () => {
   });
 });
 
-test("E-19 answers 504 to a token from a version of the future", async () => {
+test("answers 504 to a token from a version of the future (E-19)", async () => {
   const token = { v: "meta.k8s.io/v1", rv: 999_999_999, start: "a" };
   const text = Buffer.from(JSON.stringify(token)).toString("base64url");
   expect((await api.get(`${KEYS}?continue=${text}`)).json).toMatchObject({
@@ -208,7 +208,7 @@ test("E-19 answers 504 to a token from a version of the future", async () => {
   });
 });
 
-test("E-20 answers 504 when a request is not done in the time that it asked for", async () => {
+test("answers 504 when a request is not done in the time that it asked for (E-20)", async () => {
   using connection = await connectRaw(api.server);
   connection.write(rawRequest("POST", `${KEYS}?timeout=100ms`, '{"kind":', 1000));
   const text = await connection.received('"code":504');
@@ -217,7 +217,7 @@ test("E-20 answers 504 when a request is not done in the time that it asked for"
   expect(text).toContain('"message":"Timeout: request did not complete within the allotted timeout"');
 });
 
-test("E-21 has no reason where upstream has an untyped error, and one where it has not", async () => {
+test("has no reason where upstream has an untyped error, and one where it has not (E-21)", async () => {
   const { json } = await api.post(KEYS, key("e21", {}, { resourceVersion: "5" }));
   expect(json).toEqual({
     kind: "Status",
@@ -234,7 +234,7 @@ test("E-21 has no reason where upstream has an untyped error, and one where it h
   });
 });
 
-test("E-23 tells of an error inside a watch that has begun", async () => {
+test("tells of an error inside a watch that has begun (E-23)", async () => {
   const { status, text } = await (await api.watch(`${KEYS}?watch=true&resourceVersion=1`)).finished;
   const [event] = parseEvents([text]);
   expect({ status, type: event.type, kind: event.object.kind, code: event.object.code }).toEqual({

@@ -7,7 +7,7 @@ const api = useServer();
 const anonymous = (path: string) => api.get(path, { as: "" });
 const metrics = async (): Promise<string> => (await api.get("/metrics")).text;
 
-test("H-01 says which release it is, to anybody, as kubectl reads it", async () => {
+test("says which release it is, to anybody, as kubectl reads it (H-01)", async () => {
   for (const path of ["/version", "/version/"]) {
     const { status, json } = await anonymous(path);
     expect(status).toBe(200);
@@ -28,7 +28,7 @@ test("H-01 says which release it is, to anybody, as kubectl reads it", async () 
 });
 
 test.each(["healthz", "livez", "readyz"])(
-  "H-02 says how it is, check by check to those who ask: /%s",
+  "says how it is, check by check to those who ask: /%s (H-02)",
   async (endpoint) => {
     const plain = await api.get(`/${endpoint}`);
     expect({ status: plain.status, text: plain.text, type: plain.headers["content-type"] }).toEqual({
@@ -48,7 +48,7 @@ test.each(["healthz", "livez", "readyz"])(
   },
 );
 
-test("H-02 leaves checks out, and says which it does not know", async () => {
+test("leaves checks out, and says which it does not know (H-02)", async () => {
   expect((await api.get("/livez?verbose&exclude=ping&exclude=etcd")).text).toBe(
     "[+]ping excluded: ok\n[+]log ok\n[+]etcd excluded: ok\nlivez check passed\n",
   );
@@ -59,7 +59,7 @@ test("H-02 leaves checks out, and says which it does not know", async () => {
   expect((await api.get("/livez?exclude=nosuch")).text).toBe("ok");
 });
 
-test("H-03 lets anybody ask how it is, and nothing else", async () => {
+test("lets anybody ask how it is, and nothing else (H-03)", async () => {
   for (const path of ["/healthz", "/livez", "/readyz", "/version", "/livez?verbose"]) {
     expect((await anonymous(path)).status, path).toBe(200);
   }
@@ -83,7 +83,7 @@ test("H-03 lets anybody ask how it is, and nothing else", async () => {
   });
 });
 
-test("H-04 counts requests under the names and labels of kube-apiserver", async () => {
+test("counts requests under the names and labels of kube-apiserver (H-04)", async () => {
   expect((await api.get("/metrics")).headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
   await api.post(`${KEYS}?dryRun=All`, key("h04"));
   await api.get(`${KEYS}/absent`);
@@ -117,7 +117,7 @@ test("H-04 counts requests under the names and labels of kube-apiserver", async 
   watch.close();
 });
 
-test("H-04 counts the work queues of controllers under the names of Kubernetes", async () => {
+test("counts the work queues of controllers under the names of Kubernetes (H-04)", async () => {
   await api.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "h04" } });
   await api.delete("/api/v1/namespaces/h04");
   const sampleOf = async (name: string, queue: string): Promise<number> => {

@@ -24,7 +24,7 @@ async function send(method: string, path: string, body?: object) {
   return { status: headers[":status"], headers, json: JSON.parse(Buffer.concat(chunks).toString()) };
 }
 
-test("R-20 serves a hundred requests at once on one connection", async () => {
+test("serves a hundred requests at once on one connection (R-20)", async () => {
   const created = await Promise.all(Array.from({ length: 100 }, (_none, n) => send("POST", KEYS, key(`r20-${n}`))));
   expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
   const { json, headers } = await send("GET", KEYS);
@@ -32,7 +32,7 @@ test("R-20 serves a hundred requests at once on one connection", async () => {
   expect(headers).not.toHaveProperty("server");
 });
 
-test("R-20 streams a watch beside other requests", async () => {
+test("streams a watch beside other requests (R-20)", async () => {
   const watch = session.request({
     ...HEADERS,
     ":path": `${KEYS}?watch=true&fieldSelector=metadata.name%3Dr20-watched`,
@@ -45,7 +45,7 @@ test("R-20 streams a watch beside other requests", async () => {
   watch.close();
 });
 
-test("R-09 refuses a method that nobody knows in the words of the resource", async () => {
+test("refuses a method that nobody knows in the words of the resource (R-09)", async () => {
   expect((await send("FOO", KEYS)).json).toMatchObject({
     code: 405,
     message: ' is not supported on resources of kind "ownedaccesskeys.management.example.com"',
@@ -53,7 +53,7 @@ test("R-09 refuses a method that nobody knows in the words of the resource", asy
   });
 });
 
-test("X-03 answers with an Audit-Id, the client's where it sends one", async () => {
+test("answers with an Audit-Id, the client's where it sends one (X-03)", async () => {
   const stream = session.request({ ...HEADERS, ":path": KEYS, "audit-id": "mine" });
   const [headers] = await once(stream, "response");
   expect(headers["audit-id"]).toBe("mine");

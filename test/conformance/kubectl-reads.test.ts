@@ -18,7 +18,7 @@ const { api, kubectl, start, asked, newCache } = useRecordedKubectl();
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
-  test("K-01 discovers all at once, keeps it, and asks later only whether it still holds", async () => {
+  test("discovers all at once, keeps it, and asks later only whether it still holds (K-01)", async () => {
     const cold = newCache();
     await api.post(KEYS, key("k01"));
     const first = await kubectl(["get", "oak", "k01"], undefined, cold);
@@ -36,7 +36,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect(again.stdout).toContain("ownedaccesskeys.management.example.com\n");
   });
 
-  test("K-02 gets Tables of a list and of one object, and plain JSON for other outputs", async () => {
+  test("gets Tables of a list and of one object, and plain JSON for other outputs (K-02)", async () => {
     await api.post(KEYS, key("k02", { user: "k02" }, { labels: { k02: "" } }));
     const list = await kubectl(["get", "oak", "-l", "k02"]);
     expect(list.lines).toEqual([`GET ${KEYS}?labelSelector=k02&limit=500`]);
@@ -54,7 +54,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect(everywhere.lines).toEqual([`GET ${WIDGETS.replace("/namespaces/default", "")}?limit=7`]);
   });
 
-  test("K-02 watches from the version of what it has got", async () => {
+  test("watches from the version of what it has got (K-02)", async () => {
     await api.post(KEYS, key("k02w", {}, { labels: { k02w: "" } }));
     using list = start(["get", "oak", "-l", "k02w", "-w", "--output-watch-events"]);
     await expect.poll(list.output).toMatch(/ADDED +k02w/);
@@ -78,7 +78,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     await expect.poll(single.output).toMatch(/DELETED +k02w/);
   });
 
-  test("K-03 gets every resource of a category, in its namespace where it has one", async () => {
+  test("gets every resource of a category, in its namespace where it has one (K-03)", async () => {
     await api.post(WIDGETS, widget("k03"));
     const platform = await kubectl(["get", "platform"]);
     expect(platform.lines.filter((line) => !DISCOVERY.includes(line)).toSorted()).toEqual([
@@ -89,7 +89,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect((await kubectl(["get", "all", "-o", "name"])).stdout).toContain("widget.management.example.com/k03\n");
   });
 
-  test("K-11 waits by a list and a watch of one name, with bookmarks", async () => {
+  test("waits by a list and a watch of one name, with bookmarks (K-11)", async () => {
     await api.post(KEYS, key("k11"));
     const run = await kubectl(["wait", "oak/k11", "--for=jsonpath={.spec.user}=u1", "--timeout=20s"]);
     const byName = `${KEYS}?fieldSelector=metadata.name%3Dk11`;
@@ -99,7 +99,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect([`GET ${watch}`, undefined]).toContain(run.lines[2]);
   });
 
-  test("K-12 describes an object with its events, or without where there are none", async () => {
+  test("describes an object with its events, or without where there are none (K-12)", async () => {
     const { metadata } = (await api.post(KEYS, key("k12"))).json;
     const event = {
       metadata: { name: "k12" },
@@ -121,7 +121,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect((await kubectl(["describe", "oak", "k12"])).stdout).toMatch(/Events:[\s\S]*Made[\s\S]*made by hand/);
   });
 
-  test("K-13 explains from OpenAPI v3 alone, and lists what is there from discovery", async () => {
+  test("explains from OpenAPI v3 alone, and lists what is there from discovery (K-13)", async () => {
     const explained = await kubectl(["explain", "oak.spec.displayName"]);
     expect(explained.lines).toEqual(OPEN_API);
     expect(explained.stdout).toMatch(/FIELD: displayName <string>[\s\S]*Name shown in the UI\./);
@@ -132,7 +132,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect((await kubectl(["version"])).stdout).toContain("Server Version: v1.32");
   });
 
-  test("K-13 asks about rights in protobuf", async () => {
+  test("asks about rights in protobuf (K-13)", async () => {
     const reviews = "POST /apis/authorization.k8s.io/v1/self";
     const may = await kubectl(["auth", "can-i", "get", "oak/x"]);
     expect(may).toMatchObject({ code: 0, stdout: "yes\n" });
@@ -147,7 +147,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect(who.stdout).toMatch(/^Username +admin$/m);
   });
 
-  test("K-14 says which kubectl it is, and which command", async () => {
+  test("says which kubectl it is, and which command (K-14)", async () => {
     const { requests } = await kubectl(["get", "oak"]);
     const [request] = requests;
     expect(request?.header("user-agent")).toMatch(/^kubectl\/v1\.\d+\.\S+ \(\w+\/\w+\) kubernetes\/\w+$/);
@@ -155,7 +155,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect(request?.header("kubectl-session")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("K-15 prints refusals by their reason, and those without one plainly", async () => {
+  test("prints refusals by their reason, and those without one plainly (K-15)", async () => {
     await api.post(KEYS, key("k15"));
     const fails = async (args: readonly string[], input?: JsonObject) => {
       const { code, stderr } = await kubectl(args, input);

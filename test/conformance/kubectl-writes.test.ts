@@ -19,7 +19,7 @@ const { api, kubectl, start, startEditing, asked, newCache } = useRecordedKubect
 const OPEN_API_OF_GROUP = "GET /openapi/v3/apis/management.example.com/v1?hash=H&timeout=32s";
 
 describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
-  test("K-04 lets the server validate what it creates", async () => {
+  test("lets the server validate what it creates (K-04)", async () => {
     const run = await kubectl(["create", "-f", "-"], key("k04"), newCache());
     expect(run.lines).toEqual([
       ...OPEN_API,
@@ -34,7 +34,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect(managedFields[0].manager).toBe("kubectl-create");
   });
 
-  test("K-05 applies by a merge patch of what differs, and by nothing where nothing does", async () => {
+  test("applies by a merge patch of what differs, and by nothing where nothing does (K-05)", async () => {
     const query = "fieldManager=kubectl-client-side-apply&fieldValidation=Strict";
     const created = await kubectl(["apply", "-f", "-"], key("k05"));
     expect(created.lines).toEqual([...OPEN_API, `GET ${pathOf("k05")}`, `POST ${KEYS}?${query}`]);
@@ -50,7 +50,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect((await api.get(pathOf("k05"))).json.spec).toEqual({ team: "t" });
   });
 
-  test("K-06 applies on the server, and prints every conflict", async () => {
+  test("applies on the server, and prints every conflict (K-06)", async () => {
     await api.post(`${KEYS}?fieldManager=other`, key("k06", { user: "a", team: "b" }));
     const server = (flags: readonly string[], spec: JsonObject) =>
       kubectl(["apply", "--server-side", ...flags, "-f", "-"], key("k06", spec));
@@ -71,7 +71,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect(created).toMatchObject({ code: 0, stdout: `${KIND}/k06-new serverside-applied\n` });
   });
 
-  test("K-07 asks for dry runs by dryRun=All, and exits with 1 where a diff finds something", async () => {
+  test("asks for dry runs by dryRun=All, and exits with 1 where a diff finds something (K-07)", async () => {
     await kubectl(["apply", "-f", "-"], key("k07"));
     const dry = await kubectl(["apply", "--dry-run=server", "-f", "-"], key("k07", { user: "v" }));
     expect(dry.lines.at(-1)).toContain(`PATCH ${pathOf("k07")}?dryRun=All&`);
@@ -88,7 +88,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect((await api.get(pathOf("k07"))).json.spec).toEqual({ user: "u1" });
   });
 
-  test("K-08 moves to server-side apply in four patches", async () => {
+  test("moves to server-side apply in four patches (K-08)", async () => {
     await kubectl(["apply", "-f", "-"], key("k08k", { user: "a", team: "t" }));
     const moved = await kubectl(["apply", "--server-side", "-f", "-"], key("k08k", { user: "a" }));
     const patches = moved.requests.filter(({ method }) => method === "PATCH");
@@ -109,7 +109,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect(managers.toSorted()).toEqual(["kubectl Apply", "kubectl-last-applied Apply"]);
   });
 
-  test("K-09 edits, patches, labels, annotates and replaces under names of their own", async () => {
+  test("edits, patches, labels, annotates and replaces under names of their own (K-09)", async () => {
     await api.post(KEYS, key("k09"));
     const path = pathOf("k09");
     const patch = await kubectl(["patch", "oak", "k09", "--type=merge", "-p", '{"spec":{"team":"t"}}']);
@@ -146,7 +146,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     ]);
   });
 
-  test("K-10 deletes in the background, and waits until the object is gone", async () => {
+  test("deletes in the background, and waits until the object is gone (K-10)", async () => {
     await api.post(KEYS, key("k10"));
     const run = await kubectl(["delete", "oak", "k10"]);
     expect(run.lines).toEqual([`DELETE ${pathOf("k10")}`, `GET ${pathOf("k10")}`]);
@@ -165,7 +165,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     }
   });
 
-  test("K-10 waits for the finalizers of what it deletes by a watch", async () => {
+  test("waits for the finalizers of what it deletes by a watch (K-10)", async () => {
     await api.post(KEYS, key("k10f", {}, { finalizers: ["example.com/a"] }));
     using run = start(["delete", "oak", "k10f"]);
     const seen: string[] = [];
@@ -180,7 +180,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     await expect.poll(() => run.output()).toContain('"k10f" deleted');
   });
 
-  test("K-10 deletes what it has listed one by one", async () => {
+  test("deletes what it has listed one by one (K-10)", async () => {
     for (const name of ["k10a", "k10b"]) await api.post(KEYS, key(name, {}, { labels: { k10: "" } }));
     const { lines } = await kubectl(["delete", "oak", "-l", "k10", "--wait=false"]);
     expect(lines).toEqual([`GET ${KEYS}?labelSelector=k10`, `DELETE ${pathOf("k10a")}`, `DELETE ${pathOf("k10b")}`]);

@@ -14,7 +14,7 @@ describe("with the usual limits", () => {
   test.each([
     ["labels", { "example.com/Name_1.x": "V-a_l.1", short: "" }],
     ["annotations", { "Example.COM/name": "anything at all\n\u{1f600}" }],
-  ])("X-02 takes %s", async (field, values) => {
+  ])("takes %s (X-02)", async (field, values) => {
     expect((await api.post(`${KEYS}?dryRun=All`, key("x02", {}, { [field]: values }))).status).toBe(201);
   });
 
@@ -36,13 +36,13 @@ describe("with the usual limits", () => {
     ["labels", { a: "b c" }, "metadata.labels", 'Invalid value: "b c": a valid label must be an empty string'],
     ["labels", { a: "b".repeat(64) }, "metadata.labels", "must be no more than 63"],
     ["annotations", { "a b": "c" }, "metadata.annotations", 'Invalid value: "a b": name part must consist of'],
-  ])("X-02 refuses the %s %j", async (field, values, path, text) => {
+  ])("refuses the %s %j (X-02)", async (field, values, path, text) => {
     const { json } = await api.post(KEYS, key("x02", {}, { [field]: values }));
     expect(json).toMatchObject({ code: 422, reason: "Invalid" });
     expect(json.details.causes[0]).toMatchObject({ field: path, message: expect.stringContaining(text) });
   });
 
-  test("X-06 answers 500 to a fault that nobody foresaw, says nothing of it, and keeps the connection", async () => {
+  test("answers 500 to a fault that nobody foresaw, says nothing of it, and keeps the connection (X-06)", async () => {
     using connection = await connectRaw(api.server);
     connection.write(rawRequest("POST", "/debug/panic"));
     const text = await connection.received("details.\n");
@@ -52,14 +52,14 @@ describe("with the usual limits", () => {
     expect(await connection.received("\r\n\r\nok")).not.toContain("asked to fail");
   });
 
-  test("X-07 reads a path of 70 kB", async () => {
+  test("reads a path of 70 kB (X-07)", async () => {
     const names = Array.from({ length: 4000 }, (_none, n) => `name-of-many-${n}`).join(",");
     const selector = encodeURIComponent(`case in (${names})`);
     expect(selector.length).toBeGreaterThan(70_000);
     expect((await api.get(`${KEYS}?labelSelector=${selector}`)).json).toMatchObject({ items: [] });
   });
 
-  test("X-08 keeps a connection for the next request", async () => {
+  test("keeps a connection for the next request (X-08)", async () => {
     using connection = await connectRaw(api.server);
     for (let n = 1; n <= 3; n++) {
       connection.write(rawRequest("GET", `${KEYS}/x08-${n}`));
@@ -75,7 +75,7 @@ describe("with room for one change", () => {
   const RETRY = { status: 429, text: "Too many requests, please try again later.\n", after: "1" };
   const held = () => shares.take("mutating", { user: "other", key: "other" }, { signal: AbortSignal.timeout(60_000) });
 
-  test("E-18 sends a second one away for a second, as text", async () => {
+  test("sends a second one away for a second, as text (E-18)", async () => {
     const place = await held();
     const { status, text, headers } = await api.post(KEYS, key("second"));
     expect({ status, text, after: headers["retry-after"] }).toEqual(RETRY);
@@ -84,7 +84,7 @@ describe("with room for one change", () => {
     expect((await api.post(`${KEYS}?dryRun=All`, key("second"))).status).toBe(201);
   });
 
-  test("X-04 counts neither reads, nor watches, nor probes as changes", async () => {
+  test("counts neither reads, nor watches, nor probes as changes (X-04)", async () => {
     using _ = await held();
     const watches = await Promise.all([1, 2, 3].map(() => api.watch(`${KEYS}?watch=true`)));
     expect(watches.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -93,7 +93,7 @@ describe("with room for one change", () => {
     for (const watch of watches) watch.close();
   });
 
-  test("X-04 takes a change beside others whose bodies have not come", async () => {
+  test("takes a change beside others whose bodies have not come (X-04)", async () => {
     using connection = await connectRaw(api.server);
     const body = JSON.stringify(key("slow"));
     connection.write(rawRequest("POST", `${KEYS}?dryRun=All`, body.slice(0, 5), body.length));
@@ -121,7 +121,7 @@ describe("with an audit log", () => {
   const api = useServer({ chain: { audit: { policy, sink, mode: "blocking" } } });
   const eventsOf = (id: unknown) => events.filter(({ auditID }) => auditID === id);
 
-  test("X-05 records arrival and answer of a change, with both bodies at the level that has them", async () => {
+  test("records arrival and answer of a change, with both bodies at the level that has them (X-05)", async () => {
     const { headers, json } = await api.post(`${KEYS}?fieldManager=m`, key("x05"), {
       headers: { "User-Agent": "agent/1" },
     });
@@ -145,7 +145,7 @@ describe("with an audit log", () => {
     expect(complete?.requestReceivedTimestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
-  test("X-05 keeps to the level: the request alone, metadata alone, or nothing", async () => {
+  test("keeps to the level: the request alone, metadata alone, or nothing (X-05)", async () => {
     const patched = await api.patch(`${KEYS}/x05`, MERGE_PATCH, { spec: { user: "u2" } });
     const [, patch] = eventsOf(patched.headers["audit-id"]);
     expect(patch).toMatchObject({ level: "Request", verb: "patch", objectRef: { name: "x05" } });
@@ -160,7 +160,7 @@ describe("with an audit log", () => {
     expect(eventsOf(ofBob.headers["audit-id"])).toEqual([]);
   });
 
-  test("X-05 records the refused, the impersonated, and the beginning of a watch", async () => {
+  test("records the refused, the impersonated, and the beginning of a watch (X-05)", async () => {
     const refused = await api.get(KEYS, { as: "alice" });
     expect(eventsOf(refused.headers["audit-id"])[1]).toMatchObject({
       user: { username: "alice" },
@@ -178,7 +178,7 @@ describe("with an audit log", () => {
     expect(eventsOf(id).map(({ stage }) => stage)).toEqual(["RequestReceived", "ResponseStarted", "ResponseComplete"]);
   });
 
-  test("X-05 records a fault at the stage Panic", async () => {
+  test("records a fault at the stage Panic (X-05)", async () => {
     const { headers } = await api.post("/debug/panic", "");
     expect(eventsOf(headers["audit-id"]).map(({ stage }) => stage)).toContain("Panic");
   });

@@ -11,7 +11,7 @@ const limitOf = (what: string): any => cases.find((each: any) => each.what.start
 const dry = (meta: object) => api.post(`${KEYS}?dryRun=All`, key("limits", {}, meta as any));
 const a = (length: number): string => "a".repeat(length);
 
-test("X-01 takes JSON patches of as many operations as recorded, and not one more", async () => {
+test("takes JSON patches of as many operations as recorded, and not one more (X-01)", async () => {
   const { at, over } = limitOf("JSON patch operations");
   await api.post(KEYS, key("operations"));
   const patch = (ops: number) =>
@@ -24,7 +24,7 @@ test("X-01 takes JSON patches of as many operations as recorded, and not one mor
   expect((await patch(over.ops)).json).toMatchObject({ code: over.status, reason: over.reason, message: over.message });
 });
 
-test("X-01 takes annotations of as many bytes as recorded, and not one more", async () => {
+test("takes annotations of as many bytes as recorded, and not one more (X-01)", async () => {
   const { at, over } = limitOf("total annotation bytes");
   expect((await dry({ annotations: { [at.key]: a(at.valueLength) } })).status).toBe(at.status);
   const { json } = await dry({ annotations: { [over.key]: a(over.valueLength) } });
@@ -35,13 +35,13 @@ test.each([
   ["label key name part", (length: number) => ({ labels: { [a(length)]: "" } })],
   ["label key prefix", (length: number) => ({ labels: { [`${a(length)}/x`]: "" } })],
   ["label value", (length: number) => ({ labels: { x: a(length) } })],
-])("X-02 bounds the %s as recorded", async (what, meta) => {
+])("bounds the %s as recorded (X-02)", async (what, meta) => {
   const { limit } = limitOf(what);
   expect((await dry(meta(limit))).status).toBe(201);
   expect((await dry(meta(limit + 1))).json).toMatchObject({ code: 422, reason: "Invalid" });
 });
 
-test("X-02 bounds the name of a namespace as recorded", async () => {
+test("bounds the name of a namespace as recorded (X-02)", async () => {
   const { limit } = limitOf("namespace");
   const create = (length: number) =>
     api.post("/api/v1/namespaces?dryRun=All", { apiVersion: "v1", kind: "Namespace", metadata: { name: a(length) } });
@@ -49,7 +49,7 @@ test("X-02 bounds the name of a namespace as recorded", async () => {
   expect((await create(limit + 1)).status).toBe(422);
 });
 
-test("X-07 reads heads of as many bytes as recorded, and says of longer ones that they are too long", async () => {
+test("reads heads of as many bytes as recorded, and says of longer ones that they are too long (X-07)", async () => {
   const { limitBytes } = limitOf("URL / header bytes");
   const ask = async (length: number): Promise<string> => {
     using connection = await connectRaw(api.server);
@@ -60,7 +60,7 @@ test("X-07 reads heads of as many bytes as recorded, and says of longer ones tha
   expect(await ask(limitBytes + 2_000)).toBe("HTTP/1.1 431 Request Header Fields Too Large");
 });
 
-test("X-01 bounds what copies of a JSON patch add up to", async () => {
+test("bounds what copies of a JSON patch add up to (X-01)", async () => {
   const { limitBytes } = limitOf("JSON patch accumulated copy bytes");
   const text = a(100_000);
   await api.post(WIDGETS, widget("copies", { size: 1, free: { text } }));

@@ -14,13 +14,13 @@ async function create(label: string, count: number): Promise<string> {
   return `${KEYS}?labelSelector=case%3D${label}`;
 }
 
-test("L-01 is a list of its kind with a version, also when it is empty", async () => {
+test("is a list of its kind with a version, also when it is empty (L-01)", async () => {
   const { json } = await api.get(`${API}/namespaces/other/widgets`);
   expect(json).toMatchObject({ kind: "WidgetList", apiVersion: "management.example.com/v1", items: [] });
   expect(json.metadata.resourceVersion).toMatch(/^\d+$/);
 });
 
-test("L-01 orders by namespace, then by name", async () => {
+test("orders by namespace, then by name (L-01)", async () => {
   for (const [namespace, name] of [
     ["other", "a"],
     ["default", "b"],
@@ -35,7 +35,7 @@ test("L-01 orders by namespace, then by name", async () => {
   expect(places).toEqual(["default/l01-a", "default/l01-b", "other/l01-a"]);
 });
 
-test("L-02 says how many remain, unless a selector leaves objects out", async () => {
+test("says how many remain, unless a selector leaves objects out (L-02)", async () => {
   for (const name of ["a", "b", "c"]) await api.post(WIDGETS, widget(`l02-${name}`));
   const page = (await api.get(`${WIDGETS}?limit=1`)).json.metadata;
   expect(page).toMatchObject({ continue: expect.stringMatching(/^[\w-]+$/), remainingItemCount: expect.any(Number) });
@@ -44,7 +44,7 @@ test("L-02 says how many remain, unless a selector leaves objects out", async ()
   expect(selected).not.toHaveProperty("remainingItemCount");
 });
 
-test("L-02 goes on after a full page while there is anything behind it, selected or not", async () => {
+test("goes on after a full page while there is anything behind it, selected or not (L-02)", async () => {
   const path = await create("l02-page", 2);
   await api.post(KEYS, key("l02-page-z"));
   const first = (await api.get(`${path}&limit=2`)).json;
@@ -53,7 +53,7 @@ test("L-02 goes on after a full page while there is anything behind it, selected
   expect({ names: namesOf(last), token: last.metadata.continue }).toEqual({ names: [], token: undefined });
 });
 
-test("L-02 has one page for the one object that a name selects", async () => {
+test("has one page for the one object that a name selects (L-02)", async () => {
   await create("l02-one", 2);
   const { json } = await api.get(`${KEYS}?limit=1&fieldSelector=metadata.name%3Dl02-one-0`);
   expect({ names: namesOf(json), token: json.metadata.continue }).toEqual({ names: ["l02-one-0"], token: undefined });
@@ -61,7 +61,7 @@ test("L-02 has one page for the one object that a name selects", async () => {
   expect(namesOf(filtered.json)).toEqual([]);
 });
 
-test("L-03 pages through a consistent snapshot", async () => {
+test("pages through a consistent snapshot (L-03)", async () => {
   const path = await create("l03", 4);
   const first = (await api.get(`${path}&limit=2`)).json;
   await api.patch(`${KEYS}/l03-3`, MERGE_PATCH, { metadata: { labels: { changed: "yes" } } });
@@ -72,7 +72,7 @@ test("L-03 pages through a consistent snapshot", async () => {
   expect(second.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
 });
 
-test("L-04 refuses a version beside a continue token, and a token that is none", async () => {
+test("refuses a version beside a continue token, and a token that is none (L-04)", async () => {
   const path = await create("l04", 2);
   const token = (await api.get(`${path}&limit=1`)).json.metadata.continue;
   expect((await api.get(`${path}&continue=${token}&resourceVersion=5`)).json).toMatchObject({
@@ -86,13 +86,13 @@ test("L-04 refuses a version beside a continue token, and a token that is none",
   }
 });
 
-test.each([-1, -2])("L-05 goes on with what is there now from a token of version %i", async (rv) => {
+test.each([-1, -2])("goes on with what is there now from a token of version %i (L-05)", async (rv) => {
   const path = await create(`l05${rv}`, 2);
   const token = Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv, start: `l05${rv}-0\0` })).toString("base64url");
   expect(namesOf((await api.get(`${path}&continue=${token}`)).json)).toEqual([`l05${rv}-1`]);
 });
 
-test("L-05 answers 410 to a token whose snapshot is gone, with one that goes on without it", async () => {
+test("answers 410 to a token whose snapshot is gone, with one that goes on without it (L-05)", async () => {
   const path = await create("l05", 3);
   const token = (await api.get(`${path}&limit=1`)).json.metadata.continue;
   await api.server.compact();
@@ -102,7 +102,7 @@ test("L-05 answers 410 to a token whose snapshot is gone, with one that goes on 
   expect(namesOf((await api.get(`${path}&continue=${json.metadata.continue}`)).json)).toEqual(["l05-1", "l05-2"]);
 });
 
-test("L-06 shows exactly a version, at least a version, or whatever is there", async () => {
+test("shows exactly a version, at least a version, or whatever is there (L-06)", async () => {
   const path = await create("l06", 1);
   const { resourceVersion } = (await api.get(path)).json.metadata;
   await api.post(KEYS, key("l06-later", {}, { labels: { case: "l06" } }));
@@ -114,7 +114,7 @@ test("L-06 shows exactly a version, at least a version, or whatever is there", a
   expect(await list("0&limit=1")).toEqual(["l06-0", "l06-later"]);
 });
 
-test("L-06 answers 410 for an exact version that is gone", async () => {
+test("answers 410 for an exact version that is gone (L-06)", async () => {
   expect((await api.get(`${KEYS}?resourceVersion=1&resourceVersionMatch=Exact`)).json).toMatchObject({
     code: 410,
     reason: "Expired",
@@ -122,7 +122,7 @@ test("L-06 answers 410 for an exact version that is gone", async () => {
   });
 });
 
-test("E-19 answers 504 for a version that does not come, and says when to try again", async () => {
+test("answers 504 for a version that does not come, and says when to try again (E-19)", async () => {
   const { json, headers } = await api.get(`${KEYS}?resourceVersion=999999999`);
   expect(json).toMatchObject({
     code: 504,
@@ -150,32 +150,32 @@ test.each([
     'resourceVersionMatch: Unsupported value: "Bogus": supported values: "Exact", "NotOlderThan", ""',
   ],
   ["sendInitialEvents=true", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"],
-])("L-07 refuses %s", async (query, text) => {
+])("refuses %s (L-07)", async (query, text) => {
   expect((await api.get(`${KEYS}?${query}`)).json).toMatchObject({
     code: 422,
     message: `ListOptions.meta.k8s.io "" is invalid: ${text}`,
   });
 });
 
-test("L-08 answers 500 for a version that is no number", async () => {
+test("answers 500 for a version that is no number (L-08)", async () => {
   expect((await api.get(`${KEYS}?resourceVersion=abc`)).json).toMatchObject({
     code: 500,
     message: 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
   });
 });
 
-test("L-09 sees every write that was acknowledged before", async () => {
+test("sees every write that was acknowledged before (L-09)", async () => {
   const { metadata } = (await api.post(KEYS, key("l09"))).json;
   const { json } = await api.get(KEYS);
   expect(namesOf(json)).toContain("l09");
   expect(Number(json.metadata.resourceVersion)).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));
 });
 
-test("L-10 is empty in a namespace that is not there", async () => {
+test("is empty in a namespace that is not there (L-10)", async () => {
   expect((await api.get(`${API}/namespaces/nowhere/widgets`)).json.items).toEqual([]);
 });
 
-test("L-04 says what is wrong with a token", async () => {
+test("says what is wrong with a token (L-04)", async () => {
   const messageFor = async (token: string | object): Promise<string> => {
     const text = typeof token === "string" ? token : Buffer.from(JSON.stringify(token)).toString("base64url");
     return (await api.get(`${KEYS}?continue=${encodeURIComponent(text)}`)).json.message;
@@ -202,7 +202,7 @@ test("L-04 says what is wrong with a token", async () => {
     expect(await messageFor({ v, rv: 5, start })).toBe(prefix + start);
 });
 
-test("L-08 refuses a version that is no number as a bad request where history is read", async () => {
+test("refuses a version that is no number as a bad request where history is read (L-08)", async () => {
   for (const query of ["resourceVersion=abc&limit=1", "resourceVersion=abc&resourceVersionMatch=Exact"]) {
     expect((await api.get(`${KEYS}?${query}`)).json, query).toMatchObject({
       code: 400,
@@ -213,7 +213,7 @@ test("L-08 refuses a version that is no number as a bad request where history is
   }
 });
 
-test("L-12 tells versions that never go back, and from which a watch misses nothing", async () => {
+test("tells versions that never go back, and from which a watch misses nothing (L-12)", async () => {
   const path = await create("l12", 1);
   let last = 0;
   const seen = new Set<string>();
@@ -230,11 +230,11 @@ test("L-12 tells versions that never go back, and from which a watch misses noth
   expect(seen.size).toBe(20);
 });
 
-test("L-13 takes timeoutSeconds", async () => {
+test("takes timeoutSeconds (L-13)", async () => {
   for (const value of ["1", "0", "-1"]) expect((await api.get(`${KEYS}?timeoutSeconds=${value}`)).status).toBe(200);
 });
 
-test("L-11 reads one object at a version or after it, and no selector", async () => {
+test("reads one object at a version or after it, and no selector (L-11)", async () => {
   await api.post(KEYS, key("l11"));
   expect((await api.get(`${KEYS}/l11?resourceVersion=0`)).status).toBe(200);
   expect((await api.get(`${KEYS}/l11?resourceVersionMatch=Bogus&labelSelector=%3D%3D`)).status).toBe(200);
@@ -249,7 +249,7 @@ test.each([
   ["q", ["q-0", "q-1"]],
   ["!q", ["q-2"]],
   ["q>1", []],
-])("Q-01 selects by %s", async (selector, expected) => {
+])("selects by %s (Q-01)", async (selector, expected) => {
   for (const [name, labels] of [
     ["q-0", { q: "a" }],
     ["q-1", { q: "b" }],
@@ -264,14 +264,14 @@ test.each([
 test.each([
   [",", "found ',', expected: !, identifier, or 'end of string'"],
   ["a===b", "unable to parse requirement: found '=', expected: identifier"],
-])("Q-03 answers 400 with the words of the parser: %s", async (selector, message) => {
+])("answers 400 with the words of the parser: %s (Q-03)", async (selector, message) => {
   expect((await api.get(`${KEYS}?labelSelector=${encodeURIComponent(selector)}`)).json).toMatchObject({
     code: 400,
     message,
   });
 });
 
-test("Q-06 selects by name, namespace and declared fields, and by no other", async () => {
+test("selects by name, namespace and declared fields, and by no other (Q-06)", async () => {
   await create("q06", 1);
   const list = (selector: string) => api.get(`${KEYS}?fieldSelector=${encodeURIComponent(selector)}`);
   expect(namesOf((await list("metadata.name=q06-0")).json)).toEqual(["q06-0"]);
@@ -282,7 +282,7 @@ test("Q-06 selects by name, namespace and declared fields, and by no other", asy
   );
 });
 
-test("Q-07 compares an absent field as empty", async () => {
+test("compares an absent field as empty (Q-07)", async () => {
   await create("q07", 1);
   const { json } = await api.get(`${KEYS}?fieldSelector=${encodeURIComponent("spec.team=,metadata.name=q07-0")}`);
   expect(namesOf(json)).toEqual(["q07-0"]);

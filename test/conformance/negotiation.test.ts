@@ -13,14 +13,14 @@ const postAs = (contentType: string, body: string) => api.post(DRY, body, { cont
 const JSON_BODY = JSON.stringify(key("body"));
 
 test.each(["", "application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/yaml"])(
-  "N-01 takes a body of the type %j",
+  "takes a body of the type %j (N-01)",
   async (contentType) => {
     expect((await postAs(contentType, JSON_BODY)).status).toBe(201);
   },
 );
 
 test.each(["text/yaml", "application/x-yaml", "*/*", "application/*", "garbage", "application/json;charset"])(
-  "N-01 refuses a body of the type %j",
+  "refuses a body of the type %j (N-01)",
   async (contentType) => {
     expect((await postAs(contentType, JSON_BODY)).json).toMatchObject({ code: 415, reason: "UnsupportedMediaType" });
   },
@@ -41,12 +41,12 @@ test.each([
   ],
   ["two documents", "application/json", JSON_BODY + JSON_BODY, "invalid character '{' after top-level value"],
   ["what is no YAML", "application/yaml", "a: b: c", "mapping values are not allowed in this context"],
-])("N-04 refuses %s", async (_what, contentType, body, why) => {
+])("refuses %s (N-04)", async (_what, contentType, body, why) => {
   const { json } = await postAs(contentType, body);
   expect(json).toMatchObject({ code: 400, reason: "BadRequest", message: expect.stringContaining(why) });
 });
 
-test("N-04 shows a fault of YAML as it is, and one of JSON as what it prevented", async () => {
+test("shows a fault of YAML as it is, and one of JSON as what it prevented (N-04)", async () => {
   expect((await postAs("application/yaml", "a: b: c")).json.message).toBe(
     "the object provided is unrecognized (must be of type OwnedAccessKey): yaml: mapping values are not allowed in this " +
       "context (613a20623a2063)",
@@ -57,7 +57,7 @@ test("N-04 shows a fault of YAML as it is, and one of JSON as what it prevented"
   );
 });
 
-test("N-04 takes no compressed body", async () => {
+test("takes no compressed body (N-04)", async () => {
   const { status } = await api.server.client.send({
     method: "POST",
     path: DRY,
@@ -68,14 +68,14 @@ test("N-04 takes no compressed body", async () => {
 });
 
 test.each(["*/*", "application/*", "application/json;foo=bar", "text/html, application/json;q=0.1", ""])(
-  "N-05 answers in JSON to %j",
+  "answers in JSON to %j (N-05)",
   async (value) => {
     expect((await accept(value)).headers["content-type"]).toBe("application/json");
   },
 );
 
 test.each(["text/html", "text/*", "*/json", "APPLICATION/JSON", "garbage", "application/json;stream=other"])(
-  "N-05 refuses who takes only %j",
+  "refuses who takes only %j (N-05)",
   async (value) => {
     const { json, headers } = await accept(value);
     expect(json).toEqual({
@@ -91,14 +91,14 @@ test.each(["text/html", "text/*", "*/json", "APPLICATION/JSON", "garbage", "appl
   },
 );
 
-test("N-05 takes the first of what is wanted alike, and the most wanted before it", async () => {
+test("takes the first of what is wanted alike, and the most wanted before it (N-05)", async () => {
   const typeOf = async (value: string) => (await accept(value)).headers["content-type"];
   expect(await typeOf("application/yaml, application/json")).toBe("application/yaml");
   expect(await typeOf("application/json, application/yaml")).toBe("application/json");
   expect(await typeOf("application/json;q=0.4, application/yaml;q=0.5")).toBe("application/yaml");
 });
 
-test("N-07 passes over a form that it cannot give, and refuses when nothing else is taken", async () => {
+test("passes over a form that it cannot give, and refuses when nothing else is taken (N-07)", async () => {
   const unknown = "application/json;as=Table;v=v2;g=meta.k8s.io";
   expect((await accept(`${unknown},application/json`)).json.kind).toBe("OwnedAccessKeyList");
   for (const only of [unknown, "application/json;as=Table", "application/json;as=Bogus;v=v1;g=meta.k8s.io"]) {
@@ -106,7 +106,7 @@ test("N-07 passes over a form that it cannot give, and refuses when nothing else
   }
 });
 
-test("N-08 has no CBOR", async () => {
+test("has no CBOR (N-08)", async () => {
   expect((await accept("application/cbor, application/json")).status).toBe(200);
   expect((await accept("application/cbor")).status).toBe(406);
   expect((await postAs("application/cbor", "x")).status).toBe(415);
@@ -114,7 +114,7 @@ test("N-08 has no CBOR", async () => {
   expect(status).toBe(415);
 });
 
-test("N-09 names no charset for JSON and lets nobody keep an answer", async () => {
+test("names no charset for JSON and lets nobody keep an answer (N-09)", async () => {
   for (const path of [KEYS, `${KEYS}/absent`, "/apis", "/version"]) {
     expect((await api.get(path)).headers, path).toMatchObject({
       "content-type": "application/json",
@@ -128,7 +128,7 @@ test("N-09 names no charset for JSON and lets nobody keep an answer", async () =
   });
 });
 
-test("N-10 prints refusals for people too, and writes them in YAML for those who read it", async () => {
+test("prints refusals for people too, and writes them in YAML for those who read it (N-10)", async () => {
   const absent = `${KEYS}/absent`;
   expect((await api.get(`${absent}?pretty=true`)).text).toMatch(/^\{\n {2}"kind": "Status",\n/);
   expect((await api.get(absent, { headers: { "User-Agent": "curl/8" } })).text).toMatch(/^\{\n {2}"kind": "Status",\n/);
@@ -138,7 +138,7 @@ test("N-10 prints refusals for people too, and writes them in YAML for those who
   expect(yaml.text).toMatch(/^apiVersion: v1\ncode: 404\ndetails:\n/);
 });
 
-test("N-10 lets the parameter decide where it is given", async () => {
+test("lets the parameter decide where it is given (N-10)", async () => {
   const textOf = async (query: string, agent: string) =>
     (await api.get(`${KEYS}${query}`, { headers: { "User-Agent": agent } })).text;
   expect(await textOf("?pretty=false", "curl/8")).toMatch(/^\{"kind"/);
@@ -148,7 +148,7 @@ test("N-10 lets the parameter decide where it is given", async () => {
     expect(await textOf("", agent)).toMatch(/^\{"kind"/);
 });
 
-test("N-11 compresses what is long for those who take it, and never a watch", async () => {
+test("compresses what is long for those who take it, and never a watch (N-11)", async () => {
   const text = "x".repeat(200_000);
   await api.post(WIDGETS, widget("n11", { size: 1, free: { text } }));
   const headers = { Authorization: "Bearer admin-token", "Accept-Encoding": "gzip" };
@@ -167,7 +167,7 @@ test("N-11 compresses what is long for those who take it, and never a watch", as
   expect(watched.text).toContain(text);
 });
 
-test("N-12 writes objects, lists and Tables in YAML, with sorted keys", async () => {
+test("writes objects, lists and Tables in YAML, with sorted keys (N-12)", async () => {
   await api.post(KEYS, key("n12"));
   const object = await accept("application/yaml", `${KEYS}/n12`);
   expect(object.headers["content-type"]).toBe("application/yaml");
@@ -179,14 +179,14 @@ test("N-12 writes objects, lists and Tables in YAML, with sorted keys", async ()
   expect(table.text).toMatch(/^apiVersion: meta\.k8s\.io\/v1\ncolumnDefinitions:\n- description: /);
 });
 
-test("N-14 lets the last of two equal keys count, and warns", async () => {
+test("lets the last of two equal keys count, and warns (N-14)", async () => {
   const body = JSON_BODY.replace('"user":"u1"', '"user":"first","user":"last"');
   const { json, warnings } = await postAs("application/json", body);
   expect(json.spec).toEqual({ user: "last" });
   expect(warnings).toEqual([`299 - "duplicate field \\"spec.user\\""`]);
 });
 
-test("N-15 tells Name from name", async () => {
+test("tells Name from name (N-15)", async () => {
   const body = JSON_BODY.replace('"user":', '"User":').replace('"name":"body"', '"name":"body","Name":"other"');
   const { json, warnings } = await postAs("application/json", body);
   expect(json.metadata.name).toBe("body");
@@ -194,7 +194,7 @@ test("N-15 tells Name from name", async () => {
   expect(warnings).toEqual([`299 - "unknown field \\"metadata.Name\\""`, `299 - "unknown field \\"spec.User\\""`]);
 });
 
-test("N-16 answers 304 to who has the document, for discovery and OpenAPI and nothing else", async () => {
+test("answers 304 to who has the document, for discovery and OpenAPI and nothing else (N-16)", async () => {
   const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   for (const [path, type] of [
     ["/apis", aggregated],
@@ -218,7 +218,7 @@ test.each([
   ["/apis/rbac.authorization.k8s.io/v1", ""],
   ["/api/v1/namespaces/default", ""],
   ["/api/v1/namespaces", ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"],
-])("N-05 what no route of a built-in kind writes is refused by the routes: %s", async (path, streams) => {
+])("what no route of a built-in kind writes is refused by the routes: %s (N-05)", async (path, streams) => {
   const message = `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf${streams}`;
   const answer = await api.get(path, { headers: { Accept: "text/html, application/cbor;q=1" } });
   expect(answer.json).toEqual({

@@ -13,7 +13,7 @@ const kindOf = (all: any, kind: string) =>
     schema["x-kubernetes-group-version-kind"]?.some((each: any) => each.kind === kind && each.group === GROUP),
   );
 
-test("O-01 lists the documents by hash, and sends an old hash to the new one", async () => {
+test("lists the documents by hash, and sends an old hash to the new one (O-01)", async () => {
   const { paths } = (await api.get("/openapi/v3")).json;
   const { serverRelativeURL: url } = paths[`apis/${GROUP}/v1`];
   expect(url).toMatch(new RegExp(`^${V3}\\?hash=[0-9A-F]+$`));
@@ -37,7 +37,7 @@ test("O-01 lists the documents by hash, and sends an old hash to the new one", a
   }
 });
 
-test("O-02 shows kubectl by the PATCH operation that fields are validated here", async () => {
+test("shows kubectl by the PATCH operation that fields are validated here (O-02)", async () => {
   const { paths } = (await api.get(V3)).json;
   for (const path of [`${API}/ownedaccesskeys/{name}`, `${API}/namespaces/{namespace}/widgets/{name}`]) {
     const { patch } = paths[path];
@@ -52,7 +52,7 @@ test("O-02 shows kubectl by the PATCH operation that fields are validated here",
   }
 });
 
-test("O-03 has kinds with descriptions and the metadata that kubectl explains", async () => {
+test("has kinds with descriptions and the metadata that kubectl explains (O-03)", async () => {
   const all = await schemas();
   const key = kindOf(all, "OwnedAccessKey");
   expect(key.description).toBe("OwnedAccessKey is an access key.");
@@ -63,7 +63,7 @@ test("O-03 has kinds with descriptions and the metadata that kubectl explains", 
   expect(kindOf(all, "OwnedAccessKeyList").properties.items.items).toBeDefined();
 });
 
-test("O-04 comes as protobuf for kubectl apply, and names strategic patches only where they are served", async () => {
+test("comes as protobuf for kubectl apply, and names strategic patches only where they are served (O-04)", async () => {
   const asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
   const { status, headers, bytes } = await api.get("/openapi/v2", { headers: { Accept: asked } });
   expect({ status, type: headers["content-type"] }).toEqual({
@@ -84,7 +84,7 @@ test("O-04 comes as protobuf for kubectl apply, and names strategic patches only
   );
 });
 
-test("O-05 comes as JSON to those who read it, and 406 without a body to others", async () => {
+test("comes as JSON to those who read it, and 406 without a body to others (O-05)", async () => {
   for (const accept of ["application/json", "*/*", ""]) {
     const { headers, json } = await api.get("/openapi/v2", { headers: { Accept: accept } });
     expect(headers["content-type"]).toBe("application/json");
@@ -97,7 +97,7 @@ test("O-05 comes as JSON to those who read it, and 406 without a body to others"
 
 const recorded: any = JSON.parse(readFileSync(new URL("./testdata/openapi-operations.json", import.meta.url), "utf8"));
 
-test.each(Object.entries<any>(recorded.paths))("O-06 has the operations of %s as recorded", async (path, methods) => {
+test.each(Object.entries<any>(recorded.paths))("has the operations of %s as recorded (O-06)", async (path, methods) => {
   const operations = (await api.get(V3)).json.paths[path];
   const shared = (operations.parameters ?? []).map(({ name }: any) => name);
   for (const [method, expected] of Object.entries<any>(methods)) {
@@ -119,7 +119,7 @@ test.each(Object.entries<any>(recorded.paths))("O-06 has the operations of %s as
   ).toEqual(Object.keys(methods).sort());
 });
 
-test("O-06 has the operations of built-in kinds on a part of an object", async () => {
+test("has the operations of built-in kinds on a part of an object (O-06)", async () => {
   const operationsOf = async (document: string, path: string) =>
     Object.entries<any>((await api.get(`/openapi/v3/${document}`)).json.paths[path])
       .filter(([method]) => method !== "parameters")
@@ -135,7 +135,7 @@ test("O-06 has the operations of built-in kinds on a part of an object", async (
   ]);
 });
 
-test("O-07 keeps the extensions of Kubernetes", async () => {
+test("keeps the extensions of Kubernetes (O-07)", async () => {
   const all = await schemas();
   const { spec } = kindOf(all, "OwnedAccessKey").properties;
   expect(spec.properties.tags["x-kubernetes-list-type"]).toBe("set");
@@ -154,7 +154,7 @@ test("O-07 keeps the extensions of Kubernetes", async () => {
   expect(kindOf(all, "OwnedAccessKey")["x-kubernetes-group-version-kind"]).toEqual([KEY]);
 });
 
-test("O-08 marks lists as apply treats them", async () => {
+test("marks lists as apply treats them (O-08)", async () => {
   const { ports, atom } = kindOf(await schemas(), "Widget").properties.spec.properties;
   expect(ports["x-kubernetes-list-map-keys"]).toEqual(["port", "protocol"]);
   const path = `${API}/namespaces/default/widgets/o08`;

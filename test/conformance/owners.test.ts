@@ -52,20 +52,20 @@ test.each([
     "metadata.ownerReferences.apiVersion",
     'Invalid value: "a/b/c": version must not be empty',
   ],
-])("G-01 needs the %s of an owner", async (_what, reference, field, message) => {
+])("needs the %s of an owner (G-01)", async (_what, reference, field, message) => {
   const { json } = await api.post(KEYS, dependent("g01", reference));
   expect(json).toMatchObject({ code: 422, message: `OwnedAccessKey.${GROUP} "g01" is invalid: ${field}: ${message}` });
   expect(json.details.causes).toEqual([{ reason: "FieldValueInvalid", message, field }]);
 });
 
-test("G-01 names each member of an owner that is nothing at all, once", async () => {
+test("names each member of an owner that is nothing at all, once (G-01)", async () => {
   const { causes } = (await api.post(KEYS, dependent("g01", {}))).json.details;
   expect(causes.map(({ field }: { field: string }) => field)).toEqual(
     ["apiVersion", "kind", "name", "uid"].map((member) => `metadata.ownerReferences.${member}`),
   );
 });
 
-test("G-02 takes one controller at most", async () => {
+test("takes one controller at most (G-02)", async () => {
   const controller = { ...CONFIG_MAP, controller: true };
   const { json } = await api.post(KEYS, dependent("g02", controller, { ...controller, name: "d", uid: "u2" }));
   expect(json.details.causes).toEqual([
@@ -79,28 +79,28 @@ test("G-02 takes one controller at most", async () => {
   ]);
 });
 
-test("G-03 lets no event own anything, where it is one of the core group", async () => {
+test("lets no event own anything, where it is one of the core group (G-03)", async () => {
   const { json } = await api.post(KEYS, dependent("g03", { ...CONFIG_MAP, kind: "Event" }));
   expect(json.message).toContain(": /v1, Kind=Event is disallowed from being an owner");
   const other = { ...CONFIG_MAP, apiVersion: "events.k8s.io/v1", kind: "Event" };
   expect((await api.post(`${KEYS}?dryRun=All`, dependent("g03", other))).status).toBe(201);
 });
 
-test("G-04 collects dependents some time after their owner", async () => {
+test("collects dependents some time after their owner (G-04)", async () => {
   const owner = await create(KEYS, key("g04b"));
   await create(KEYS, dependent("g04b-of", ownerOf(owner, { blockOwnerDeletion: true })));
   const gone = await namesGone(KEYS, 2, () => api.delete(`${KEYS}/g04b`, { propagationPolicy: "Background" }));
   expect(gone).toEqual(["g04b", "g04b-of"]);
 });
 
-test("G-04 collects dependents, and waits for them in the foreground", async () => {
+test("collects dependents, and waits for them in the foreground (G-04)", async () => {
   const owner = await create(KEYS, key("g04f"));
   await create(KEYS, dependent("g04f-of", ownerOf(owner, { blockOwnerDeletion: true })));
   const gone = await namesGone(KEYS, 2, () => api.delete(`${KEYS}/g04f`, { propagationPolicy: "Foreground" }));
   expect(gone).toEqual(["g04f-of", "g04f"]);
 });
 
-test("G-04 leaves orphans alone, and takes the reference from them", async () => {
+test("leaves orphans alone, and takes the reference from them (G-04)", async () => {
   const owner = await create(KEYS, key("g04o"));
   await create(KEYS, dependent("g04o-of", ownerOf(owner)));
   expect(await namesGone(KEYS, 1, () => api.delete(`${KEYS}/g04o`, { propagationPolicy: "Orphan" }))).toEqual(["g04o"]);
@@ -108,7 +108,7 @@ test("G-04 leaves orphans alone, and takes the reference from them", async () =>
   expect({ status, owners: json.metadata.ownerReferences }).toEqual({ status: 200, owners: undefined });
 });
 
-test("G-05 collects with the last owner, and drops a reference to one that is gone before", async () => {
+test("collects with the last owner, and drops a reference to one that is gone before (G-05)", async () => {
   const [first, second] = [await create(KEYS, key("g05a")), await create(KEYS, key("g05b"))];
   const { metadata } = await create(KEYS, dependent("g05-of", ownerOf(first), ownerOf(second)));
   const watch = await api.watch(`${KEYS}?watch=true&fieldSelector=metadata.name%3Dg05-of`);
@@ -124,7 +124,7 @@ test("G-05 collects with the last owner, and drops a reference to one that is go
   expect(await namesGone(KEYS, 2, () => api.delete(`${KEYS}/g05b`))).toEqual(["g05b", "g05-of"]);
 });
 
-test("G-06 collects what names an owner that never was, or that was made again", async () => {
+test("collects what names an owner that never was, or that was made again (G-06)", async () => {
   const { metadata } = await create(KEYS, key("g06"));
   const other = { kind: "OwnedAccessKey", metadata: { ...metadata, uid: "11111111-1111-1111-1111-111111111111" } };
   const never = { kind: "OwnedAccessKey", metadata: { ...metadata, name: "g06-never" } };
@@ -133,7 +133,7 @@ test("G-06 collects what names an owner that never was, or that was made again",
   }
 });
 
-test("G-07 collects no cluster-scoped object by a namespaced owner, and finds no owner in another namespace", async () => {
+test("collects no cluster-scoped object by a namespaced owner, and finds no owner in another namespace (G-07)", async () => {
   const owner = await create(WIDGETS, widget("g07"));
   await create(KEYS, dependent("g07-cluster", ownerOf(owner)));
   const stranger = widget("g07-stranger", { size: 1 }, { ownerReferences: [ownerOf(owner)] });
@@ -146,7 +146,7 @@ test("G-07 collects no cluster-scoped object by a namespaced owner, and finds no
   expect((await api.get(`${KEYS}/g07-cluster`)).status).toBe(200);
 });
 
-test("G-08 refuses with 422 to hold up an owner that one may not delete, where the hold is new", async () => {
+test("refuses with 422 to hold up an owner that one may not delete, where the hold is new (G-08)", async () => {
   await allow(api, "alice", { apiGroups: [GROUP], resources: ["ownedaccesskeys"], verbs: ["create", "patch"] });
   const owner = await create(KEYS, key("g08"));
   const held = ownerOf(owner, { blockOwnerDeletion: true });
@@ -167,7 +167,7 @@ test("G-08 refuses with 422 to hold up an owner that one may not delete, where t
   expect((await api.patch(`${KEYS}/g08-held`, MERGE_PATCH, { spec: { user: "v" } }, alice)).status).toBe(200);
 });
 
-test("G-08 refuses with 403 to give an object that one may not delete another owner", async () => {
+test("refuses with 403 to give an object that one may not delete another owner (G-08)", async () => {
   await allow(api, "bob", { apiGroups: [GROUP], resources: ["ownedaccesskeys"], verbs: ["patch"] });
   const owner = await create(KEYS, key("g08-owner"));
   await create(KEYS, key("g08-owned"));
@@ -178,7 +178,7 @@ test("G-08 refuses with 403 to give an object that one may not delete another ow
   });
 });
 
-test("G-09 ends a circle of objects that wait for each other", async () => {
+test("ends a circle of objects that wait for each other (G-09)", async () => {
   const a = await create(KEYS, key("g09a"));
   const b = await create(KEYS, dependent("g09b", ownerOf(a, { blockOwnerDeletion: true })));
   const back = { metadata: { ownerReferences: [ownerOf(b, { blockOwnerDeletion: true })] } };
@@ -189,7 +189,7 @@ test("G-09 ends a circle of objects that wait for each other", async () => {
 
 const namespace = (name: string): JsonObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
 
-test("G-10 keeps a namespace that is being deleted until what is in it is gone", async () => {
+test("keeps a namespace that is being deleted until what is in it is gone (G-10)", async () => {
   await create(NAMESPACES, namespace("g10"));
   await create(widgetsIn("g10"), widget("free"));
   await create(widgetsIn("g10"), widget("held", { size: 1 }, { finalizers: ["example.com/a"] }));
@@ -209,7 +209,7 @@ test("G-10 keeps a namespace that is being deleted until what is in it is gone",
   expect(await namesGone(NAMESPACES, 1, release)).toEqual(["g10"]);
 });
 
-test("G-10 ends an empty namespace by itself, and lets /finalize alone take its finalizer", async () => {
+test("ends an empty namespace by itself, and lets /finalize alone take its finalizer (G-10)", async () => {
   await create(NAMESPACES, namespace("g10e"));
   expect(await namesGone(NAMESPACES, 1, () => api.delete(`${NAMESPACES}/g10e`))).toEqual(["g10e"]);
   const { metadata } = await create(NAMESPACES, namespace("g10f"));
@@ -224,7 +224,7 @@ test("G-10 ends an empty namespace by itself, and lets /finalize alone take its 
   });
 });
 
-test("G-11 lets nothing new into a namespace that is going", async () => {
+test("lets nothing new into a namespace that is going (G-11)", async () => {
   await create(NAMESPACES, namespace("g11"));
   await create(widgetsIn("g11"), widget("held", { size: 1 }, { finalizers: ["example.com/a"] }));
   expect((await api.delete(`${NAMESPACES}/g11`)).json.status.phase).toBe("Terminating");
@@ -243,7 +243,7 @@ test("G-11 lets nothing new into a namespace that is going", async () => {
   });
 });
 
-test.each(["default", "kube-system", "kube-public"])("G-12 lets nobody delete the namespace %s", async (name) => {
+test.each(["default", "kube-system", "kube-public"])("lets nobody delete the namespace %s (G-12)", async (name) => {
   expect((await api.delete(`${NAMESPACES}/${name}`)).json).toMatchObject({
     code: 403,
     message: `namespaces "${name}" is forbidden: this namespace may not be deleted`,

@@ -8,7 +8,7 @@ const create = async (name: string) => (await api.post(KEYS, key(name, { user: "
 const ACCEPTED = `${JSON_PATCH}, ${MERGE_PATCH}, application/apply-patch+yaml`;
 
 test.each(["application/json", "application/strategic-merge-patch+json", "text/plain", ""])(
-  "P-01 answers 415 to a patch of the type %j, with what it takes",
+  "answers 415 to a patch of the type %j, with what it takes (P-01)",
   async (contentType) => {
     const { json } = await api.patch(`${KEYS}/p01`, contentType, {});
     expect(json).toMatchObject({
@@ -24,12 +24,12 @@ test.each([
   ["application/merge-patch+json;x", 200],
   ["Application/Merge-Patch+JSON", 415],
   ["application/merge-patch+json ;charset=utf-8", 415],
-])("P-01 takes the type of a patch as it is written: %s", async (contentType, status) => {
+])("takes the type of a patch as it is written: %s (P-01)", async (contentType, status) => {
   await create("p01b");
   expect((await api.patch(`${KEYS}/p01b`, contentType, {})).status).toBe(status);
 });
 
-test("P-02 answers 404 for an object that is not there", async () => {
+test("answers 404 for an object that is not there (P-02)", async () => {
   expect((await api.patch(`${KEYS}/p02`, MERGE_PATCH, {})).status).toBe(404);
   expect((await api.patch(`${KEYS}/p02`, JSON_PATCH, [])).status).toBe(404);
 });
@@ -39,7 +39,7 @@ test.each([
   [JSON_PATCH, KEYS, ""],
   [MERGE_PATCH, WIDGETS, "/scale"],
   [APPLY_PATCH, KEYS, "/status"],
-])("P-02 misses an object before it reads a patch of the type %s below %s/x%s", async (type, path, subresource) => {
+])("misses an object before it reads a patch of the type %s below %s/x%s (P-02)", async (type, path, subresource) => {
   const { json } = await api.patch(`${path}/p02${subresource}?fieldManager=m`, type, "{");
   expect(json).toMatchObject({ code: 404, reason: "NotFound" });
 });
@@ -53,13 +53,13 @@ test.each([
   [MERGE_PATCH, "{", 400, "Invalid JSON Patch"],
   [MERGE_PATCH, '"x"', 400, "Invalid JSON Patch"],
   [MERGE_PATCH, "null", 400, "Invalid JSON Patch"],
-])("P-04 answers for %s of %j in other words where strict faults are ignored", async (type, patch, code, message) => {
+])("answers for %s of %j in other words where strict faults are ignored (P-04)", async (type, patch, code, message) => {
   await create("p04-loose");
   const { json } = await api.patch(`${KEYS}/p04-loose?fieldValidation=Ignore`, type, patch);
   expect(json).toMatchObject({ code, message });
 });
 
-test("P-04 lets a merge patch that is a list replace the object, where strict faults are ignored", async () => {
+test("lets a merge patch that is a list replace the object, where strict faults are ignored (P-04)", async () => {
   await create("p04-list");
   const { json } = await api.patch(`${KEYS}/p04-list?fieldValidation=Ignore`, MERGE_PATCH, '[{"a":null}]');
   expect(json).toMatchObject({ code: 422, details: { causes: [{ field: "patch" }] } });
@@ -72,7 +72,7 @@ test.each([
   ["a missing member", { op: "remove", path: "/spec/none" }],
   ["a missing parent", { op: "add", path: "/a/b/c", value: 1 }],
   ["an empty path of an add", { op: "add", path: "", value: {} }],
-])("P-03 answers 422 to a JSON patch with %s", async (what, operation) => {
+])("answers 422 to a JSON patch with %s (P-03)", async (what, operation) => {
   const name = `p03-${what.replaceAll(" ", "-")}`;
   await create(name);
   const { json } = await api.patch(`${KEYS}/${name}`, JSON_PATCH, [operation]);
@@ -88,7 +88,7 @@ test.each([
   [JSON_PATCH, "{}", "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
   [JSON_PATCH, "", "unexpected end of JSON input"],
   [MERGE_PATCH, "[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"],
-])("P-04 answers 400 to a body that is no patch: %s %s", async (type, body, text) => {
+])("answers 400 to a body that is no patch: %s %s (P-04)", async (type, body, text) => {
   await create("p04");
   expect((await api.patch(`${KEYS}/p04`, type, body)).json).toMatchObject({
     code: 400,
@@ -96,7 +96,7 @@ test.each([
   });
 });
 
-test("P-05 reads JSON pointers as evanphx/json-patch does", async () => {
+test("reads JSON pointers as evanphx/json-patch does (P-05)", async () => {
   await create("p05");
   const patch = (operations: object[]) => api.patch(`${KEYS}/p05`, JSON_PATCH, operations as never);
   expect((await patch([{ op: "replace", path: "/spec/team", value: "t" }])).json.spec.team).toBe("t");
@@ -104,7 +104,7 @@ test("P-05 reads JSON pointers as evanphx/json-patch does", async () => {
   expect((await patch([{ op: "replace", path: "/spec/groups/-1", value: "c" }])).json.spec.groups).toEqual(["a", "c"]);
 });
 
-test("P-06 takes 10000 operations and no more", async () => {
+test("takes 10000 operations and no more (P-06)", async () => {
   await create("p06");
   const operations = (count: number) =>
     Array.from({ length: count }, () => ({ op: "test", path: "/kind", value: "OwnedAccessKey" }));
@@ -115,7 +115,7 @@ test("P-06 takes 10000 operations and no more", async () => {
   });
 });
 
-test("P-07 merges objects, replaces lists and deletes by null", async () => {
+test("merges objects, replaces lists and deletes by null (P-07)", async () => {
   await api.post(KEYS, key("p07", { user: "u", groups: ["a", "b"], team: "t" }));
   const { json } = await api.patch(`${KEYS}/p07`, MERGE_PATCH, { spec: { groups: ["c"], team: null } });
   expect(json.spec).toEqual({ user: "u", groups: ["c"] });
@@ -131,7 +131,7 @@ test.each([
   ["the uid", { metadata: { uid: "x" } }, 422, 'metadata.uid: Invalid value: "x": field is immutable'],
   ["the kind", { kind: "Widget" }, 422, 'kind: Invalid value: "Widget": must be OwnedAccessKey'],
   ["the version", { apiVersion: "v9" }, 422, 'apiVersion: Invalid value: "v9": must be management.example.com/v1'],
-])("P-08 lets no patch change %s", async (what, patch, code, text) => {
+])("lets no patch change %s (P-08)", async (what, patch, code, text) => {
   const name = `p08-${what.replaceAll(" ", "-")}`;
   await create(name);
   const { json } = await api.patch(`${KEYS}/${name}`, MERGE_PATCH, patch as never);
@@ -142,7 +142,7 @@ test.each([
 test.each([
   [{ kind: "Other" }, { group: "management.example.com", kind: "Other" }, "kind"],
   [{ apiVersion: "v9" }, { kind: "OwnedAccessKey" }, "apiVersion"],
-])("P-08 refuses %j, and names the object by what it has become", async (patch, named, field) => {
+])("refuses %j, and names the object by what it has become (P-08)", async (patch, named, field) => {
   await create("p08");
   const { status, json } = await api.patch(`${KEYS}/p08`, MERGE_PATCH, patch);
   const { causes, ...details } = json.details;
@@ -156,14 +156,14 @@ test.each([
 test.each([
   [{ apiVersion: 5 }, "json: cannot unmarshal number into Go struct field .apiVersion of type string"],
   [{ kind: {} }, "json: cannot unmarshal object into Go struct field .kind of type string"],
-])("P-08 refuses %j as what cannot be read", async (patch, why) => {
+])("refuses %j as what cannot be read (P-08)", async (patch, why) => {
   await create("p08b");
   const { status, json } = await api.patch(`${KEYS}/p08b`, MERGE_PATCH, patch);
   expect({ status, field: json.details.causes[0].field }).toEqual({ status: 422, field: "patch" });
   expect(json.message).toContain(`couldn't get version/kind; json parse error: ${why}`);
 });
 
-test("P-08 answers 500 without a reason where a patch takes the apiVersion away, as upstream does", async () => {
+test("answers 500 without a reason where a patch takes the apiVersion away, as upstream does (P-08)", async () => {
   await create("p08c");
   expect((await api.patch(`${KEYS}/p08c`, MERGE_PATCH, { apiVersion: null })).json).toEqual({
     kind: "Status",
@@ -175,12 +175,12 @@ test("P-08 answers 500 without a reason where a patch takes the apiVersion away,
   });
 });
 
-test("P-09 takes a resourceVersion in the patch for a lock", async () => {
+test("takes a resourceVersion in the patch for a lock (P-09)", async () => {
   await create("p09");
   expect((await api.patch(`${KEYS}/p09`, MERGE_PATCH, { metadata: { resourceVersion: "1" } })).status).toBe(409);
 });
 
-test("P-10 never answers 409 to patches without a version, however many race", async () => {
+test("never answers 409 to patches without a version, however many race (P-10)", async () => {
   await create("p10");
   const statuses = await Promise.all(
     Array.from({ length: 30 }, async (_none, index) => {
@@ -192,7 +192,7 @@ test("P-10 never answers 409 to patches without a version, however many race", a
   expect(Object.keys((await api.get(`${KEYS}/p10`)).json.metadata.labels)).toHaveLength(30);
 });
 
-test("P-11 keeps the version for a patch that changes nothing, or only what belongs to another subresource", async () => {
+test("keeps the version for a patch that changes nothing, or only what belongs to another subresource (P-11)", async () => {
   const { metadata } = await create("p11");
   for (const patch of [{}, { spec: { user: "u1" } }, { status: { lastActivity: "2020-01-01T00:00:00Z" } }]) {
     const { json } = await api.patch(`${KEYS}/p11`, MERGE_PATCH, patch);
@@ -200,7 +200,7 @@ test("P-11 keeps the version for a patch that changes nothing, or only what belo
   }
 });
 
-test("P-12 refuses what is no object any more", async () => {
+test("refuses what is no object any more (P-12)", async () => {
   await create("p12");
   const { json } = await api.patch(`${KEYS}/p12`, JSON_PATCH, [{ op: "replace", path: "", value: {} }]);
   expect(json).toMatchObject({
@@ -214,14 +214,14 @@ test.each([
   ["fieldManager=a%0Ab", 'fieldManager: Invalid value: "a\\nb": invalid character U+000A (at position 1)'],
   ["force=true", "force: Forbidden: may not be specified for non-apply patch"],
   ["dryRun=x", 'dryRun: Unsupported value: []string{"x"}: supported values: "All"'],
-])("P-13 refuses the options %s", async (query, text) => {
+])("refuses the options %s (P-13)", async (query, text) => {
   expect((await api.patch(`${KEYS}/p13?${query}`, MERGE_PATCH, {})).json).toMatchObject({
     code: 422,
     message: `PatchOptions.meta.k8s.io "" is invalid: ${text}`,
   });
 });
 
-test("P-14 lets a JSON patch write managedFields", async () => {
+test("lets a JSON patch write managedFields (P-14)", async () => {
   const { metadata } = await create("p14");
   const managedFields = [{ ...metadata.managedFields[0], manager: "moved" }];
   const { json } = await api.patch(`${KEYS}/p14`, JSON_PATCH, [

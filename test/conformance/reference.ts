@@ -74,7 +74,7 @@ export function renderConformanceReference(
 }
 
 function caseOf(title: string, status: string, file: string): readonly Case[] {
-  const [, id, text] = /^([A-Z]-\d\d) (.*)$/s.exec(title) ?? [];
+  const [, text, id] = /^(.*) \(([A-Z]-\d\d)\)$/s.exec(title) ?? [];
   return id === undefined || text === undefined ? [] : [{ id, text, file, holds: status === "passed" }];
 }
 

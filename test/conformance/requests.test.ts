@@ -12,36 +12,36 @@ const send = (method: string, path: string) =>
   });
 const NO_SUCH_RESOURCE = "the server could not find the requested resource";
 
-test.each(["PUT", "PATCH"])("R-01 needs a name for a %s", async (method) => {
+test.each(["PUT", "PATCH"])("needs a name for a %s (R-01)", async (method) => {
   expect((await send(method, KEYS)).json).toMatchObject({ code: 400, message: "name must be provided" });
 });
 
-test("R-02 answers 201 to a creation and 200 to what follows", async () => {
+test("answers 201 to a creation and 200 to what follows (R-02)", async () => {
   expect((await api.post(KEYS, key("r02"))).status).toBe(201);
   expect((await api.get(`${KEYS}/r02`)).status).toBe(200);
   expect((await api.delete(`${KEYS}/r02`)).status).toBe(200);
 });
 
 test.each([
-  ["R-03 lists across namespaces", "GET", `${API}/widgets`, 200],
-  ["R-03 creates in a namespace only", "POST", `${API}/widgets`, 404],
-  ["R-04 has no cluster-scoped resource in a namespace", "GET", `${API}/namespaces/default/ownedaccesskeys`, 404],
-  ["R-04 has no namespaced object outside of one", "GET", `${API}/widgets/x`, 404],
-  ["R-05 takes one slash at the end", "GET", `${KEYS}/`, 200],
-  ["R-05 takes no empty segment", "GET", `${API}//ownedaccesskeys`, 404],
-  ["R-05 reads an empty namespace as all of them", "GET", `${API}/namespaces//widgets`, 200],
-  ["R-06 knows no short names", "GET", `${API}/oak`, 404],
-  ["R-06 tells upper from lower case", "GET", `${API}/OwnedAccessKeys`, 404],
-  ["R-09 refuses OPTIONS", "OPTIONS", KEYS, 405],
-  ["R-09 answers HEAD as GET without a body", "HEAD", KEYS, 200],
-  ["R-10 takes .. for a name that no object can have", "GET", `${KEYS}/..`, 400],
-  ["R-18 serves discovery to a POST", "POST", "/apis", 200],
-  ["R-18 serves the version to a GET only", "POST", "/version", 405],
+  ["lists across namespaces (R-03)", "GET", `${API}/widgets`, 200],
+  ["creates in a namespace only (R-03)", "POST", `${API}/widgets`, 404],
+  ["has no cluster-scoped resource in a namespace (R-04)", "GET", `${API}/namespaces/default/ownedaccesskeys`, 404],
+  ["has no namespaced object outside of one (R-04)", "GET", `${API}/widgets/x`, 404],
+  ["takes one slash at the end (R-05)", "GET", `${KEYS}/`, 200],
+  ["takes no empty segment (R-05)", "GET", `${API}//ownedaccesskeys`, 404],
+  ["reads an empty namespace as all of them (R-05)", "GET", `${API}/namespaces//widgets`, 200],
+  ["knows no short names (R-06)", "GET", `${API}/oak`, 404],
+  ["tells upper from lower case (R-06)", "GET", `${API}/OwnedAccessKeys`, 404],
+  ["refuses OPTIONS (R-09)", "OPTIONS", KEYS, 405],
+  ["answers HEAD as GET without a body (R-09)", "HEAD", KEYS, 200],
+  ["takes .. for a name that no object can have (R-10)", "GET", `${KEYS}/..`, 400],
+  ["serves discovery to a POST (R-18)", "POST", "/apis", 200],
+  ["serves the version to a GET only (R-18)", "POST", "/version", 405],
 ])("%s", async (_name, method, path, status) => {
   expect((await send(method, path)).status).toBe(status);
 });
 
-test("R-07 answers with a Status below a group that is served, with text elsewhere", async () => {
+test("answers with a Status below a group that is served, with text elsewhere (R-07)", async () => {
   expect((await api.get(`${API}/nosuch`)).json).toMatchObject({
     code: 404,
     reason: "NotFound",
@@ -55,7 +55,7 @@ test("R-07 answers with a Status below a group that is served, with text elsewhe
   });
 });
 
-test("R-08 names the verb that a subresource does not serve", async () => {
+test("names the verb that a subresource does not serve (R-08)", async () => {
   expect((await api.post(`${KEYS}/x/status`, key("x"))).json).toMatchObject({
     code: 405,
     reason: "MethodNotAllowed",
@@ -77,7 +77,7 @@ test.each([
   ["POST", `${CSR}/approval`],
   ["DELETE", `${CSR}/approval`],
   ["DELETE", `${CSR}/status`],
-])("R-08 has no route for %s %s, and looks for no object", async (method, path) => {
+])("has no route for %s %s, and looks for no object (R-08)", async (method, path) => {
   const headers = { Authorization: "Bearer admin-token", Accept: "application/json" };
   expect((await api.server.client.send({ method, path, headers })).json).toMatchObject({
     code: 405,
@@ -87,7 +87,7 @@ test.each([
   });
 });
 
-test("R-13 takes any text but false and 0 for true", async () => {
+test("takes any text but false and 0 for true (R-13)", async () => {
   await api.post(KEYS, key("r13"));
   const watch = await api.watch(`${KEYS}?watch=maybe&fieldSelector=metadata.name%3Dr13`);
   expect(JSON.parse((await watch.lines(1))[0] ?? "").type).toBe("ADDED");
@@ -95,7 +95,7 @@ test("R-13 takes any text but false and 0 for true", async () => {
   expect((await api.get(`${KEYS}?watch=0`)).json.kind).toBe("OwnedAccessKeyList");
 });
 
-test.each(["limit", "timeoutSeconds"])("R-14 refuses a %s that is no number", async (name) => {
+test.each(["limit", "timeoutSeconds"])("refuses a %s that is no number (R-14)", async (name) => {
   expect((await api.get(`${KEYS}?${name}=x`)).json).toMatchObject({
     code: 400,
     message: 'strconv.ParseInt: parsing "x": invalid syntax',
@@ -105,13 +105,13 @@ test.each(["limit", "timeoutSeconds"])("R-14 refuses a %s that is no number", as
 test.each([
   ["bad", 'time: invalid duration "bad"'],
   ["10", 'time: missing unit in duration "10"'],
-])("R-16 refuses the timeout %s", async (timeout, why) => {
+])("refuses the timeout %s (R-16)", async (timeout, why) => {
   expect((await api.get(`${KEYS}?timeout=${timeout}`)).json.message).toBe(
     `invalid timeout specified in the request URL - ${why}`,
   );
 });
 
-test("N-02 lists what it takes to a body of another type", async () => {
+test("lists what it takes to a body of another type (N-02)", async () => {
   expect((await api.post(KEYS, "x", { contentType: "text/yaml" })).json).toMatchObject({
     code: 415,
     reason: "UnsupportedMediaType",
@@ -121,26 +121,26 @@ test("N-02 lists what it takes to a body of another type", async () => {
   });
 });
 
-test("N-05 refuses who takes nothing it writes, and honours q", async () => {
+test("refuses who takes nothing it writes, and honours q (N-05)", async () => {
   const accept = (value: string) => api.get(KEYS, { headers: { Accept: value } });
   expect((await accept("text/html")).json).toMatchObject({ code: 406, reason: "NotAcceptable" });
   expect((await accept("application/json;q=0.1, application/yaml")).headers["content-type"]).toBe("application/yaml");
 });
 
-test("N-06 answers in JSON to those who would rather have protobuf", async () => {
+test("answers in JSON to those who would rather have protobuf (N-06)", async () => {
   const { status, headers } = await api.get(KEYS, {
     headers: { Accept: "application/vnd.kubernetes.protobuf, application/json" },
   });
   expect({ status, type: headers["content-type"] }).toEqual({ status: 200, type: "application/json" });
 });
 
-test("N-10 prints for people when they ask, or when their tool is known to print", async () => {
+test("prints for people when they ask, or when their tool is known to print (N-10)", async () => {
   expect((await api.get(`${KEYS}?pretty=1`)).text).toMatch(/^\{\n {2}"/);
   expect((await api.get(KEYS, { headers: { "User-Agent": "curl/8" } })).text).toMatch(/^\{\n {2}"/);
   expect((await api.get(KEYS)).text).toMatch(/^\{"kind".*\}\n$/);
 });
 
-test("A-01 answers 401 to a wrong token on every path, and takes no token for nobody", async () => {
+test("answers 401 to a wrong token on every path, and takes no token for nobody (A-01)", async () => {
   const wrong = { headers: { Authorization: "Bearer wrong" } };
   expect((await api.get("/healthz", wrong)).json).toMatchObject({
     code: 401,
@@ -150,7 +150,7 @@ test("A-01 answers 401 to a wrong token on every path, and takes no token for no
   expect((await api.get(KEYS, { as: "" })).json.message).toContain('User "system:anonymous" cannot list resource');
 });
 
-test("Z-02 answers a review with 201", async () => {
+test("answers a review with 201 (Z-02)", async () => {
   const spec = { resourceAttributes: { verb: "list", group: GROUP, resource: "ownedaccesskeys" } };
   const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", spec };
   const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -161,7 +161,7 @@ test("Z-02 answers a review with 201", async () => {
   expect((await api.post(path, review)).json.status.allowed).toBe(true);
 });
 
-test("Z-04 says who may not do what, and where", async () => {
+test("says who may not do what, and where (Z-04)", async () => {
   expect((await api.get(`${WIDGETS}/x`, { as: "alice" })).json).toMatchObject({
     code: 403,
     reason: "Forbidden",
@@ -173,11 +173,11 @@ test("Z-04 says who may not do what, and where", async () => {
   );
 });
 
-test("Z-09 refuses before it says whether something exists", async () => {
+test("refuses before it says whether something exists (Z-09)", async () => {
   expect((await api.get(`${KEYS}/absent`, { as: "alice" })).status).toBe(403);
 });
 
-test("I-01 needs the right to impersonate, and then acts as the other", async () => {
+test("needs the right to impersonate, and then acts as the other (I-01)", async () => {
   const as = (name: string) => ({ headers: { "Impersonate-User": name } });
   expect((await api.get(KEYS, { as: "alice", ...as("admin") })).json.message).toBe(
     'users "admin" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope',
@@ -190,6 +190,6 @@ test.each([
   ["POST to a name", "POST", "/api/v1/namespaces/default/configmaps/x", 405],
   ["POST outside of a namespace", "POST", "/api/v1/configmaps", 405],
   ["HEAD", "HEAD", "/api/v1/namespaces/default/configmaps", 405],
-])("R-01 answers 405 for what a built-in kind has no route for: %s", async (_what, method, path, status) => {
+])("answers 405 for what a built-in kind has no route for: %s (R-01)", async (_what, method, path, status) => {
   expect((await send(method, path)).status).toBe(status);
 });

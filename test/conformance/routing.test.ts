@@ -12,7 +12,7 @@ const send = (method: string, path: string) =>
   });
 const NOT_ALLOWED = "the server does not allow this method on the requested resource";
 
-test.each(["FOO", "LIST", "PROPFIND"])("R-09 answers %s in the words of the resource", async (method) => {
+test.each(["FOO", "LIST", "PROPFIND"])("answers %s in the words of the resource (R-09)", async (method) => {
   const { json, headers } = await send(method, KEYS);
   expect(json).toMatchObject({
     code: 405,
@@ -24,19 +24,19 @@ test.each(["FOO", "LIST", "PROPFIND"])("R-09 answers %s in the words of the reso
   expect(headers["audit-id"]).toBeDefined();
 });
 
-test("R-08 answers the older proxy path in the words of the resource", async () => {
+test("answers the older proxy path in the words of the resource (R-08)", async () => {
   expect((await send("GET", `${API}/proxy/ownedaccesskeys/x`)).json).toMatchObject({
     code: 405,
     message: `proxy is not supported on resources of kind "ownedaccesskeys.${GROUP}"`,
   });
 });
 
-test("R-09 asks who sends an unknown method, as for any other", async () => {
+test("asks who sends an unknown method, as for any other (R-09)", async () => {
   const { json } = await api.server.client.send({ method: "FOO", path: KEYS });
   expect(json).toMatchObject({ code: 403, reason: "Forbidden" });
 });
 
-test("R-11 says nothing of a watch on an object, and whatever is not false makes one of a list", async () => {
+test("says nothing of a watch on an object, and whatever is not false makes one of a list (R-11)", async () => {
   await api.post(KEYS, key("r11"));
   expect((await api.get(`${KEYS}/r11?watch=true`)).json.kind).toBe("OwnedAccessKey");
   expect((await api.get(`${KEYS}/absent?watch=true`)).status).toBe(404);
@@ -51,7 +51,7 @@ test("R-11 says nothing of a watch on an object, and whatever is not false makes
   }
 });
 
-test("R-15 passes over unknown parameters, and takes the first of a repeated one", async () => {
+test("passes over unknown parameters, and takes the first of a repeated one (R-15)", async () => {
   for (const name of ["r15-a", "r15-b"]) await api.post(KEYS, key(name, {}, { labels: { case: "r15" } }));
   const list = async (query: string) => (await api.get(`${KEYS}?labelSelector=case%3Dr15&${query}`)).json.items.length;
   expect(await list("nosuch=1&=&x")).toBe(2);
@@ -73,7 +73,7 @@ test.each([
   ["deletecollection", "DELETE", KEYS, 'cannot deletecollection resource "ownedaccesskeys"'],
   ["update of a part", "PUT", `${KEYS}/x/status`, 'cannot update resource "ownedaccesskeys/status"'],
   ["get for a path", "GET", "/metrics", 'cannot get path "/metrics"'],
-])("R-17 authorizes %s by its verb", async (_what, method, path, text) => {
+])("authorizes %s by its verb (R-17)", async (_what, method, path, text) => {
   const headers = { Authorization: "Bearer alice-token" };
   const { status, json, text: body } = await api.server.client.send({ method, path, headers });
   expect(status).toBe(403);
@@ -81,7 +81,7 @@ test.each([
   else expect(json).toMatchObject({ message: expect.stringContaining(text) });
 });
 
-test("R-17 authorizes a list by metadata.name as one of that name", async () => {
+test("authorizes a list by metadata.name as one of that name (R-17)", async () => {
   const { json } = await api.get(`${KEYS}?fieldSelector=metadata.name%3Dmine`, { as: "alice" });
   expect(json).toMatchObject({ code: 403, details: { name: "mine" } });
   expect(
@@ -100,13 +100,13 @@ test.each([
   ["/apis/rbac.authorization.k8s.io/v1", "PUT", 405],
   ["/version", "PUT", 405],
   ["/version", "HEAD", 405],
-])("R-18 answers at %s to %s with %i", async (path, method, status) => {
+])("answers at %s to %s with %i (R-18)", async (path, method, status) => {
   const answer = await send(method, path);
   expect(answer.status).toBe(status);
   if (status === 405 && method !== "HEAD") expect(answer.json).toMatchObject({ message: NOT_ALLOWED, details: {} });
 });
 
-test("R-18 lists the paths in order, for people, whatever they read", async () => {
+test("lists the paths in order, for people, whatever they read (R-18)", async () => {
   for (const path of ["/", "/index.html"]) {
     const { json, text, headers } = await api.get(path, { headers: { Accept: "text/html" } });
     expect(headers["content-type"]).toBe("application/json");
@@ -121,7 +121,7 @@ test("R-18 lists the paths in order, for people, whatever they read", async () =
   }
 });
 
-test("R-19 answers 201 to creations, also dry ones, and to reviews, and 200 to the rest", async () => {
+test("answers 201 to creations, also dry ones, and to reviews, and 200 to the rest (R-19)", async () => {
   expect((await api.post(`${KEYS}?dryRun=All`, key("r19"))).status).toBe(201);
   const created = await api.post(KEYS, key("r19"));
   expect(created.status).toBe(201);
@@ -132,7 +132,7 @@ test("R-19 answers 201 to creations, also dry ones, and to reviews, and 200 to t
   expect((await api.delete(`${KEYS}/r19`)).status).toBe(200);
 });
 
-test("R-19 answers 202 only where orphanDependents=false has to wait", async () => {
+test("answers 202 only where orphanDependents=false has to wait (R-19)", async () => {
   for (const [name, options, status] of [
     ["r19-a", { orphanDependents: false }, 202],
     ["r19-b", { propagationPolicy: "Background" }, 200],

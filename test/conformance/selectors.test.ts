@@ -36,14 +36,14 @@ test.each([
   ["in!=a,notin!=b", ["q-1", "q-2", "q-3", "q-4"]],
   ["!tier", ["q-3", "q-4"]],
   ["tier==gold", ["q-1"]],
-])("Q-02 chooses by %s", async (selector, expected) => {
+])("chooses by %s (Q-02)", async (selector, expected) => {
   expect(await namesBy(selector)).toEqual(expected);
 });
 
 test.each([
   ["n>a", "for 'Gt', 'Lt' operators, the value must be an integer"],
   ["n>", "for 'Gt', 'Lt' operators, the value must be an integer"],
-])("Q-02 refuses %s", async (selector, why) => {
+])("refuses %s (Q-02)", async (selector, why) => {
   expect((await list(selector)).json).toMatchObject({ code: 400, message: expect.stringContaining(why) });
 });
 
@@ -60,7 +60,7 @@ test.each([
   ],
   [`a=${"b".repeat(64)}`, "must be no more than 63"],
   ["a in (b,*)", "a valid label must be an empty string"],
-])("Q-04 refuses %s", async (selector, why) => {
+])("refuses %s (Q-04)", async (selector, why) => {
   const { json } = await list(selector);
   expect(json).toMatchObject({ code: 400, reason: "BadRequest", message: expect.stringContaining(why) });
 });
@@ -75,7 +75,7 @@ test.each([
   ["spec.user=u1,metadata.name=q-2", []],
   ["spec.user!=u1,metadata.name!=q-2", ["q-3", "q-4"]],
   ["", ["q-1", "q-2", "q-3", "q-4"]],
-])("Q-05 chooses by %j", async (selector, expected) => {
+])("chooses by %j (Q-05)", async (selector, expected) => {
   expect(await namesBy("", selector)).toEqual(expected);
 });
 
@@ -84,11 +84,11 @@ test.each([
   ["metadata.name in (a)", "invalid selector: 'metadata.name in (a)'; can't understand 'metadata.name in (a)'"],
   ["!metadata.name", "invalid selector: '!metadata.name'; can't understand '!metadata.name'"],
   ["metadata.name=a\\b", "invalid field selector: invalid escape sequence: \\b"],
-])("Q-05 refuses %s", async (selector, message) => {
+])("refuses %s (Q-05)", async (selector, message) => {
   expect((await list("", selector)).json).toMatchObject({ code: 400, reason: "BadRequest", message });
 });
 
-test("Q-06 selects a namespaced resource by its namespace, and no other", async () => {
+test("selects a namespaced resource by its namespace, and no other (Q-06)", async () => {
   expect((await api.get(`${WIDGETS}?fieldSelector=metadata.namespace%3Ddefault`)).status).toBe(200);
   expect((await list("", "metadata.namespace=default")).json).toMatchObject({
     code: 400,
@@ -96,7 +96,7 @@ test("Q-06 selects a namespaced resource by its namespace, and no other", async 
   });
 });
 
-test("Q-08 holds objects to both selectors, in lists, watches and deletions", async () => {
+test("holds objects to both selectors, in lists, watches and deletions (Q-08)", async () => {
   expect(await namesBy("tier", "spec.user=u1")).toEqual(["q-1"]);
   const query = `labelSelector=${encodeURIComponent("area=q,tier")}&fieldSelector=spec.user%3Du1`;
   const watch = await api.watch(`${KEYS}?watch=true&timeoutSeconds=1&${query}`);
@@ -112,16 +112,16 @@ test.each([
   ["labelSelector=%3D&resourceVersionMatch=Bogus", "found '=', expected: !, identifier, or 'end of string'"],
   ["fieldSelector=x&resourceVersionMatch=Bogus", "invalid selector: 'x'; can't understand 'x'"],
   ["labelSelector=%3D&limit=x", 'strconv.ParseInt: parsing "x": invalid syntax'],
-])("Q-03 tells of what it cannot read first: %s", async (query, message) => {
+])("tells of what it cannot read first: %s (Q-03)", async (query, message) => {
   expect((await api.get(`${KEYS}?${query}`)).json).toMatchObject({ code: 400, message });
 });
 
-test("Q-06 tells of options that make no sense before an unknown field", async () => {
+test("tells of options that make no sense before an unknown field (Q-06)", async () => {
   const { json } = await api.get(`${KEYS}?fieldSelector=bogus%3D1&resourceVersionMatch=Exact`);
   expect(json).toMatchObject({ code: 422, reason: "Invalid" });
 });
 
-test("Q-06 events are found by who has reported them, in either of the two fields for that", async () => {
+test("events are found by who has reported them, in either of the two fields for that (Q-06)", async () => {
   const event = (name: string, reporter: object) => ({
     apiVersion: "v1",
     kind: "Event",

@@ -7,7 +7,7 @@ import { startServer } from "./testing/start-server.ts";
 
 const ADMIN = { Authorization: "Bearer admin-token" };
 
-test("H-05 is alive and not ready once it is about to stop", async () => {
+test("is alive and not ready once it is about to stop (H-05)", async () => {
   await using server = await startServer();
   const get = (path: string, headers = {}) => server.client.send({ method: "GET", path, headers });
   expect((await get("/readyz")).text).toBe("ok");
@@ -25,7 +25,7 @@ test("H-05 is alive and not ready once it is about to stop", async () => {
   expect((await server.client.send({ method: "GET", path: KEYS, headers: ADMIN })).status).toBe(200);
 });
 
-test("E-22 finishes what is under way, and takes nothing new", async () => {
+test("finishes what is under way, and takes nothing new (E-22)", async () => {
   const server = await startServer();
   using connection = await connectRaw(server);
   const body = JSON.stringify(key("e22"));
@@ -38,7 +38,7 @@ test("E-22 finishes what is under way, and takes nothing new", async () => {
   await closed;
 });
 
-test("W-19 ends its watches cleanly", async () => {
+test("ends its watches cleanly (W-19)", async () => {
   const server = await startServer();
   const watch = await server.client.open({ method: "GET", path: `${KEYS}?watch=true`, headers: ADMIN });
   await server.client.send({

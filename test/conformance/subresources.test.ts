@@ -12,7 +12,7 @@ const scale = (name: string, replicas: number, meta = {}) => ({
   spec: { replicas },
 });
 
-test("B-01 writes only the status through /status, and answers with the whole object", async () => {
+test("writes only the status through /status, and answers with the whole object (B-01)", async () => {
   await api.post(WIDGETS, widget("b01"));
   const patch = { metadata: { labels: { a: "b" } }, spec: { size: 9 }, status: { phase: "Ready" } };
   const { status, json } = await api.patch(`${WIDGETS}/b01/status`, MERGE_PATCH, patch);
@@ -24,14 +24,14 @@ test("B-01 writes only the status through /status, and answers with the whole ob
   });
 });
 
-test("B-02 keeps the generation for a change of status", async () => {
+test("keeps the generation for a change of status (B-02)", async () => {
   const { metadata } = (await api.post(WIDGETS, widget("b02"))).json;
   const { json } = await api.patch(`${WIDGETS}/b02/status`, MERGE_PATCH, { status: { phase: "x" } });
   expect(json.metadata.generation).toBe(metadata.generation);
   expect(json.metadata.resourceVersion).not.toBe(metadata.resourceVersion);
 });
 
-test("B-03 reads and writes replicas as a Scale", async () => {
+test("reads and writes replicas as a Scale (B-03)", async () => {
   await api.post(WIDGETS, widget("b03", { size: 1, replicas: 2 }));
   const { json } = await api.get(scaleOf("b03"));
   expect(json).toMatchObject({
@@ -52,13 +52,13 @@ test.each<[unknown, string]>([
   [-1, ".spec.replicas: Invalid value: -1: should be a non-negative integer"],
   [2 ** 31, ".spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647"],
   ["x", ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: x is of the type string, expected int64"],
-])("B-03 refuses %j replicas in the object itself", async (replicas, fault) => {
+])("refuses %j replicas in the object itself (B-03)", async (replicas, fault) => {
   const { status, json } = await api.post(WIDGETS, widget("b03-bad", { size: 1, replicas } as any));
   expect(status).toBe(422);
   expect(json.message).toContain(fault);
 });
 
-test("B-03 refuses a status that no Scale could show", async () => {
+test("refuses a status that no Scale could show (B-03)", async () => {
   await api.post(WIDGETS, widget("b03-status"));
   const { status, json } = await api.patch(`${WIDGETS}/b03-status/status`, MERGE_PATCH, { status: { replicas: -1 } });
   expect({ status, fields: json.details.causes.map((cause: any) => cause.field) }).toEqual({
@@ -67,7 +67,7 @@ test("B-03 refuses a status that no Scale could show", async () => {
   });
 });
 
-test("B-03 records an applier of a scale as the owner of the replicas of the object", async () => {
+test("records an applier of a scale as the owner of the replicas of the object (B-03)", async () => {
   await api.post(`${WIDGETS}?fieldManager=creator`, widget("b03-apply", { size: 1, replicas: 2 }));
   const apply = (query: string) =>
     api.patch(`${scaleOf("b03-apply")}?fieldManager=hpa${query}`, APPLY_PATCH, scale("b03-apply", 3));
@@ -85,7 +85,7 @@ test("B-03 records an applier of a scale as the owner of the replicas of the obj
   });
 });
 
-test("B-03 refuses a negative number, POST, and an object without replicas", async () => {
+test("refuses a negative number, POST, and an object without replicas (B-03)", async () => {
   await api.post(WIDGETS, widget("b03-none"));
   expect((await api.put(scaleOf("b03-none"), scale("b03-none", -1))).json.message).toBe(
     'Scale.autoscaling "b03-none" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
@@ -107,7 +107,7 @@ test.each([
   ["string", "x"],
   ["number 2147483648", 2147483648],
   ["number 1.5", 1.5],
-])("B-03 refuses a %s for a number of 32 bits, in a replacement and in a patch", async (found, replicas) => {
+])("refuses a %s for a number of 32 bits, in a replacement and in a patch (B-03)", async (found, replicas) => {
   await api.post(WIDGETS, widget("b03-int32", { size: 1, replicas: 1 }));
   const body = { ...scale("b03-int32", 1), spec: { replicas } };
   expect((await api.put(scaleOf("b03-int32"), body)).json).toMatchObject({
@@ -120,7 +120,7 @@ test.each([
   expect(json.message).toContain(`: ${NO_INT32(found)}`);
 });
 
-test("B-03 holds a Scale against the uid, the name and the namespace of its object, and names unknown fields", async () => {
+test("holds a Scale against the uid, the name and the namespace of its object, and names unknown fields (B-03)", async () => {
   await api.post(WIDGETS, widget("b03-meta", { size: 1, replicas: 1 }));
   const put = async (meta: object) => (await api.put(scaleOf("b03-meta"), scale("b03-meta", 2, meta))).json;
   expect(await put({ uid: "other" })).toMatchObject({
@@ -144,7 +144,7 @@ test("B-03 holds a Scale against the uid, the name and the namespace of its obje
   });
 });
 
-test("T-01 prints a scale as what is wanted and what there is", async () => {
+test("prints a scale as what is wanted and what there is (T-01)", async () => {
   await api.post(WIDGETS, widget("t01-scale", { size: 1, replicas: 3 }));
   const { json } = await api.get(`${WIDGETS}/t01-scale/scale`, { headers: { Accept: TABLE } });
   const names = json.columnDefinitions.map(({ name }: { name: string }) => name);
@@ -153,7 +153,7 @@ test("T-01 prints a scale as what is wanted and what there is", async () => {
   expect(json.rows[0].object).toMatchObject({ kind: "PartialObjectMetadata", metadata: { name: "t01-scale" } });
 });
 
-test("B-04 answers 404 for the object where the subresource is unknown, also when the object is there", async () => {
+test("answers 404 for the object where the subresource is unknown, also when the object is there (B-04)", async () => {
   await api.post(WIDGETS, widget("b04"));
   for (const name of ["absent", "b04"]) {
     expect((await api.get(`${WIDGETS}/${name}/nosuch`)).json).toMatchObject({
@@ -163,13 +163,13 @@ test("B-04 answers 404 for the object where the subresource is unknown, also whe
   }
 });
 
-test("B-04 answers for a subresource whatever follows it in the path", async () => {
+test("answers for a subresource whatever follows it in the path (B-04)", async () => {
   await api.post(WIDGETS, widget("b04-more", { size: 1, replicas: 3 }));
   expect((await api.get(`${WIDGETS}/b04-more/status/more`)).json.metadata.name).toBe("b04-more");
   expect((await api.get(`${WIDGETS}/b04-more/scale/more`)).json.spec).toEqual({ replicas: 3 });
 });
 
-test("T-01 prints a Table where kubectl asks for one", async () => {
+test("prints a Table where kubectl asks for one (T-01)", async () => {
   await api.post(KEYS, key("t01", { user: "u", disabled: true }));
   const { headers, json } = await api.get(`${KEYS}/t01`, { headers: { Accept: TABLE } });
   expect(headers["content-type"]).toBe("application/json");
@@ -179,7 +179,7 @@ test("T-01 prints a Table where kubectl asks for one", async () => {
   expect(json.rows[0].cells).toEqual(["t01", "u", true, null, expect.stringMatching(/^\d+s$/)]);
 });
 
-test("T-03 prints name and age where no columns are declared", async () => {
+test("prints name and age where no columns are declared (T-03)", async () => {
   await api.post(WIDGETS, widget("t03"));
   const { json } = await api.get(WIDGETS, { headers: { Accept: TABLE } });
   const columns = json.columnDefinitions.map(({ name, type, format }: { [name: string]: string }) => [
@@ -197,14 +197,14 @@ test.each([
   ["Metadata", { kind: "PartialObjectMetadata" }],
   ["Object", { kind: "OwnedAccessKey" }],
   ["None", null],
-])("T-05 includes of the object what includeObject=%s says", async (include, expected) => {
+])("includes of the object what includeObject=%s says (T-05)", async (include, expected) => {
   await api.post(KEYS, key("t05"));
   const { json } = await api.get(`${KEYS}/t05?includeObject=${include}`, { headers: { Accept: TABLE } });
   if (expected === null) expect(json.rows[0].object).toBeNull();
   else expect(json.rows[0].object).toMatchObject(expected);
 });
 
-test("T-07 answers with metadata alone, of an object and of a list", async () => {
+test("answers with metadata alone, of an object and of a list (T-07)", async () => {
   await api.post(KEYS, key("t07"));
   const as = (kind: string) => ({ headers: { Accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` } });
   const { json } = await api.get(`${KEYS}/t07`, as("PartialObjectMetadata"));

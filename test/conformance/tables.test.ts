@@ -8,7 +8,7 @@ const asTable = { headers: { Accept: TABLE } };
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 
-test("T-02 has the metadata of the list, and of a single object its version", async () => {
+test("has the metadata of the list, and of a single object its version (T-02)", async () => {
   for (const n of [1, 2, 3]) await api.post(KEYS, key(`t02-${n}`));
   const list = (await api.get(`${KEYS}?limit=1`)).json.metadata;
   const table = (await api.get(`${KEYS}?limit=1`, asTable)).json;
@@ -23,7 +23,7 @@ test("T-02 has the metadata of the list, and of a single object its version", as
   expect(single.rows).toHaveLength(1);
 });
 
-test("T-04 has a cell for each column: null where nothing is, numbers as they are, ages in words", async () => {
+test("has a cell for each column: null where nothing is, numbers as they are, ages in words (T-04)", async () => {
   await api.post(KEYS, key("t04", { user: "u1", ttl: 3600 }));
   await api.post(KEYS, key("t04-bare", {}));
   const cellsOf = async (name: string) => {
@@ -35,7 +35,7 @@ test("T-04 has a cell for each column: null where nothing is, numbers as they ar
   expect(await cellsOf("t04-bare")).toEqual(["t04-bare", null, null, null, expect.stringMatching(/^\d+s$/)]);
 });
 
-test("T-06 gives a Table of a creation and of each event, and none of a refusal or a deletion", async () => {
+test("gives a Table of a creation and of each event, and none of a refusal or a deletion (T-06)", async () => {
   const created = await api.post(KEYS, key("t06"), asTable);
   expect({ status: created.status, kind: created.json.kind, cell: created.json.rows[0].cells[0] }).toEqual({
     status: 201,
@@ -57,7 +57,7 @@ test("T-06 gives a Table of a creation and of each event, and none of a refusal 
   expect((await api.delete(`${KEYS}/t06`, {}, asTable)).json).toMatchObject({ kind: "Status", status: "Success" });
 });
 
-test("T-06 makes a Table of a bookmark too, with the version that it tells", async () => {
+test("makes a Table of a bookmark too, with the version that it tells (T-06)", async () => {
   await api.post(WIDGETS, widget("t06"));
   const path = `${WIDGETS}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dt06`;
   const watch = await api.watch(path, asTable);
@@ -70,7 +70,7 @@ test("T-06 makes a Table of a bookmark too, with the version that it tells", asy
   expect(bookmark.object.rows[0].object.metadata.annotations).toEqual({ "k8s.io/initial-events-end": "true" });
 });
 
-test("T-08 lists and watches metadata alone, from the version of the list", async () => {
+test("lists and watches metadata alone, from the version of the list (T-08)", async () => {
   await api.post(KEYS, key("t08", { user: "u1" }, { labels: { case: "t08" } }));
   const { json } = await api.get(`${KEYS}?labelSelector=case%3Dt08`, { headers: { Accept: METADATA_LIST } });
   expect(json).toMatchObject({ kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1" });

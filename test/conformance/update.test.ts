@@ -7,13 +7,13 @@ const api = useServer();
 const create = async (name: string, spec = { user: "u1" }, meta = {}) =>
   (await api.post(KEYS, key(name, spec, meta))).json;
 
-test("U-01 replaces the whole object", async () => {
+test("replaces the whole object (U-01)", async () => {
   const { metadata } = await create("u01");
   const { status, json } = await api.put(`${KEYS}/u01`, { ...key("u01", { team: "t" }), metadata });
   expect({ status, spec: json.spec }).toEqual({ status: 200, spec: { team: "t" } });
 });
 
-test("U-02 takes the same object for no write: no version, no event", async () => {
+test("takes the same object for no write: no version, no event (U-02)", async () => {
   const old = await create("u02");
   const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${old.metadata.resourceVersion}`);
   expect((await api.put(`${KEYS}/u02`, old)).json).toEqual(old);
@@ -23,7 +23,7 @@ test("U-02 takes the same object for no write: no version, no event", async () =
   watch.close();
 });
 
-test("U-03 counts generations of what is wanted only", async () => {
+test("counts generations of what is wanted only (U-03)", async () => {
   const { metadata } = await create("u03");
   const put = async (body: object) =>
     (await api.put(`${KEYS}/u03`, { ...key("u03"), metadata, ...body } as never)).json.metadata;
@@ -36,20 +36,20 @@ test.each([
   ["stale", "1", 409, "Conflict"],
   ["future", "999999", 409, "Conflict"],
   ["absent", "", 422, "Invalid"],
-])("U-04 refuses a resourceVersion that is %s", async (what, resourceVersion, code, reason) => {
+])("refuses a resourceVersion that is %s (U-04)", async (what, resourceVersion, code, reason) => {
   await create(`u04-${what}`);
   const { json } = await api.put(`${KEYS}/u04-${what}`, key(`u04-${what}`, { user: "x" }, { resourceVersion }));
   expect(json).toMatchObject({ code, reason });
 });
 
-test("U-04 answers 500 without reason for a resourceVersion that is no number", async () => {
+test("answers 500 without reason for a resourceVersion that is no number (U-04)", async () => {
   await create("u04");
   const { json } = await api.put(`${KEYS}/u04`, key("u04", {}, { resourceVersion: "abc" }));
   expect(json).toMatchObject({ code: 500, message: 'strconv.ParseUint: parsing "abc": invalid syntax' });
   expect(json).not.toHaveProperty("reason");
 });
 
-test("U-05 refuses another uid with 409, also where nothing is there", async () => {
+test("refuses another uid with 409, also where nothing is there (U-05)", async () => {
   const { metadata } = await create("u05");
   const { json } = await api.put(`${KEYS}/u05`, key("u05", {}, { ...metadata, uid: "other" }));
   expect(json).toMatchObject({ code: 409, reason: "Conflict" });
@@ -59,7 +59,7 @@ test("U-05 refuses another uid with 409, also where nothing is there", async () 
   expect((await api.put(`${KEYS}/u05-absent`, key("u05-absent", {}, { uid: "x" }))).status).toBe(409);
 });
 
-test("U-06 restores what only the server sets, without a word", async () => {
+test("restores what only the server sets, without a word (U-06)", async () => {
   const { metadata } = await create("u06");
   const { resourceVersion } = metadata;
   const sent = { resourceVersion, creationTimestamp: "2001-01-01T00:00:00Z", generation: 77, uid: "" };
@@ -67,7 +67,7 @@ test("U-06 restores what only the server sets, without a word", async () => {
   expect({ status, metadata: json.metadata }).toEqual({ status: 200, metadata });
 });
 
-test("U-06 refuses a deletionTimestamp on a living object,", async () => {
+test("refuses a deletionTimestamp on a living object, (U-06)", async () => {
   const { metadata } = await create("u06b");
   const meta = { resourceVersion: metadata.resourceVersion, deletionTimestamp: "2020-01-01T00:00:00Z" };
   const { status, json } = await api.put(`${KEYS}/u06b`, key("u06b", {}, meta));
@@ -78,7 +78,7 @@ test("U-06 refuses a deletionTimestamp on a living object,", async () => {
   expect(json.details.causes).toHaveLength(2);
 });
 
-test("U-08 drops all managed fields for a list of one empty entry, and tracks nothing after that", async () => {
+test("drops all managed fields for a list of one empty entry, and tracks nothing after that (U-08)", async () => {
   await create("u08");
   const patch = { metadata: { managedFields: [{}] } };
   expect((await api.patch(`${KEYS}/u08`, MERGE_PATCH, patch)).json.metadata).not.toHaveProperty("managedFields");
@@ -86,7 +86,7 @@ test("U-08 drops all managed fields for a list of one empty entry, and tracks no
   expect(json.metadata).not.toHaveProperty("managedFields");
 });
 
-test("U-09 warns of a finalizer without a domain", async () => {
+test("warns of a finalizer without a domain (U-09)", async () => {
   const { status, warnings } = await api.post(KEYS, key("u09", {}, { finalizers: ["nodomain"] }));
   expect({ status, warnings }).toEqual({
     status: 201,
@@ -96,7 +96,7 @@ test("U-09 warns of a finalizer without a domain", async () => {
   });
 });
 
-test("U-09 warns only of the finalizers that a write adds, in their order, and only when it is carried out", async () => {
+test("warns only of the finalizers that a write adds, in their order, and only when it is carried out (U-09)", async () => {
   const { json } = await api.post(KEYS, key("u09b", {}, { finalizers: ["old"] }));
   const { metadata } = json;
   const warningOf = (finalizer: string) => expect.stringContaining(`metadata.finalizers: \\"${finalizer}\\": prefer`);
@@ -107,21 +107,21 @@ test("U-09 warns only of the finalizers that a write adds, in their order, and o
   expect({ status: refused.status, warnings: refused.warnings }).toEqual({ status: 422, warnings: [] });
 });
 
-test("U-10 names an owner once, with a warning", async () => {
+test("names an owner once, with a warning (U-10)", async () => {
   const owner = { apiVersion: "v1", kind: "ConfigMap", name: "c", uid: "u1" };
   const { json, warnings } = await api.post(`${KEYS}?dryRun=All`, key("u10", {}, { ownerReferences: [owner, owner] }));
   expect(json.metadata.ownerReferences).toEqual([owner]);
   expect(warnings[0]).toContain("duplicate UID(s) observed: u1");
 });
 
-test("U-11 answers 404 where nothing is there", async () => {
+test("answers 404 where nothing is there (U-11)", async () => {
   expect((await api.put(`${KEYS}/u11`, key("u11", {}, { resourceVersion: "5" }))).json).toMatchObject({
     code: 404,
     reason: "NotFound",
   });
 });
 
-test("E-10 refuses another name than the path's, and none", async () => {
+test("refuses another name than the path's, and none (E-10)", async () => {
   expect((await api.put(`${KEYS}/e10`, key("other"))).json.message).toBe(
     "the name of the object (other) does not match the name on the URL (e10)",
   );
@@ -130,7 +130,7 @@ test("E-10 refuses another name than the path's, and none", async () => {
   );
 });
 
-test("U-07 lets the prefix of a generated name change, and the name not", async () => {
+test("lets the prefix of a generated name change, and the name not (U-07)", async () => {
   const { metadata } = await create("u07", { user: "u" }, { generateName: "u0" });
   const { status, json } = await api.put(`${KEYS}/u07`, {
     ...key("u07", { user: "u" }),
@@ -143,7 +143,7 @@ test("U-07 lets the prefix of a generated name change, and the name not", async 
   });
 });
 
-test("U-12 names what may not change twice among the causes, and once in the message", async () => {
+test("names what may not change twice among the causes, and once in the message (U-12)", async () => {
   const { metadata } = await create("u12");
   const { json } = await api.put(`${KEYS}/u12`, {
     ...key("u12"),
@@ -158,7 +158,7 @@ test("U-12 names what may not change twice among the causes, and once in the mes
   expect(json.message).toBe(`OwnedAccessKey.management.example.com "u12" is invalid: ${cause.field}: ${cause.message}`);
 });
 
-test("U-13 lets everything change of what is being deleted, but for its finalizers", async () => {
+test("lets everything change of what is being deleted, but for its finalizers (U-13)", async () => {
   await create("u13", { user: "u" }, { finalizers: ["example.com/a"] });
   const { metadata } = (await api.delete(`${KEYS}/u13`)).json;
   const { status, json } = await api.put(`${KEYS}/u13`, {
@@ -174,7 +174,7 @@ test("U-13 lets everything change of what is being deleted, but for its finalize
   expect(json.metadata.deletionTimestamp).toBe(metadata.deletionTimestamp);
 });
 
-test("U-14 locks one object, under versions that all resources count together", async () => {
+test("locks one object, under versions that all resources count together (U-14)", async () => {
   const first = await create("u14");
   const second = (await api.post(WIDGETS, widget("u14"))).json;
   const third = (await api.post("/api/v1/namespaces/default/configmaps", { metadata: { name: "u14" } })).json;
@@ -186,7 +186,7 @@ test("U-14 locks one object, under versions that all resources count together", 
   expect(new Set(versions).size).toBe(versions.length);
 });
 
-test("U-09 keeps a finalizer that is there twice", async () => {
+test("keeps a finalizer that is there twice (U-09)", async () => {
   const finalizers = ["example.com/a", "example.com/a"];
   const { json } = await api.post(KEYS, key("u09-twice", {}, { finalizers }));
   expect(json.metadata.finalizers).toEqual(finalizers);

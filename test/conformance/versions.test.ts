@@ -63,7 +63,7 @@ const specOf = async (at: string, name: string) => (await api.get(gadgets(at, na
 const apply = (at: string, name: string, manager: string, spec: JsonObject, force = false) =>
   api.patch(`${gadgets(at, name)}?fieldManager=${manager}&force=${force}`, APPLY_PATCH, gadget(at, name, spec));
 
-test("V-07 storageVersionHash is that of the stored version, whichever is asked for", async () => {
+test("storageVersionHash is that of the stored version, whichever is asked for (V-07)", async () => {
   const hashes = await Promise.all(
     ["v1", "v1beta1", "v1alpha1"].map(async (at) => (await api.get(`${VERSIONS}/${at}`)).json.resources[0]),
   );

@@ -10,20 +10,20 @@ import { CUSTOM_RESOURCE_DEFINITIONS, startServer } from "./testing/start-server
 
 const api = useServer();
 
-test("F-06 sends warnings with a refusal as well", async () => {
+test("sends warnings with a refusal as well (F-06)", async () => {
   const { json, warnings } = await api.post(KEYS, key("f06", { ttl: "x", bogus: 1 }));
   expect(json.code).toBe(422);
   expect(warnings).toEqual([`299 - "unknown field \\"spec.bogus\\""`]);
 });
 
-test("F-06 escapes quotes and backslashes, and drops what cannot be printed", async () => {
+test("escapes quotes and backslashes, and drops what cannot be printed (F-06)", async () => {
   const { warnings } = await api.post(`${KEYS}?dryRun=All`, key("f06", { 'a"b\\c\u0007d': 1 }));
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toMatch(/^299 - "unknown field \\".*\\""$/);
   expect(warnings[0]).not.toContain("\u0007");
 });
 
-test("F-06 bounds what all warnings add up to, and shortens each only then", async () => {
+test("bounds what all warnings add up to, and shortens each only then (F-06)", async () => {
   const fields = (count: number, length: number): JsonObject =>
     Object.fromEntries(Array.from({ length: count }, (_none, n) => [`${"f".repeat(length)}${n + 10}`, 1]));
   const warningsOf = async (spec: JsonObject) => (await api.post(`${KEYS}?dryRun=All`, key("f06", spec))).warnings;
@@ -37,7 +37,7 @@ test("F-06 bounds what all warnings add up to, and shortens each only then", asy
   expect(written).toBeLessThan(5_000);
 });
 
-test("F-12 lets a fault pass that was there before, and no new one", async () => {
+test("lets a fault pass that was there before, and no new one (F-12)", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "postern-ratcheting-"));
   const strict = await readFile(CUSTOM_RESOURCE_DEFINITIONS, "utf8");
   const RULE = "maxLength: 5, ";

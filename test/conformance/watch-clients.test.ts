@@ -7,7 +7,7 @@ import { connectRaw, rawRequest } from "./testing/raw-connection.ts";
 const api = useServer();
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 
-test("W-16 tells of objects of the kind and version of the path", async () => {
+test("tells of objects of the kind and version of the path (W-16)", async () => {
   const configMaps = "/api/v1/namespaces/default/configmaps";
   await api.post(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "w16" } });
   await api.post(WIDGETS, widget("w16"));
@@ -24,7 +24,7 @@ test("W-16 tells of objects of the kind and version of the path", async () => {
   }
 });
 
-test("W-17 cuts off who does not read, and keeps the others", async () => {
+test("cuts off who does not read, and keeps the others (W-17)", async () => {
   await api.post(WIDGETS, widget("w17", { size: 1, free: {} }));
   const path = `${WIDGETS}?watch=true&fieldSelector=metadata.name%3Dw17`;
   using slow = await connectRaw(api.server);
@@ -46,7 +46,7 @@ test("W-17 cuts off who does not read, and keeps the others", async () => {
   expect(await slow.ended).not.toContain(`"n":${count - 1}`);
 });
 
-test("W-18 ends a watch whose right was taken away, and begins no other", async () => {
+test("ends a watch whose right was taken away, and begins no other (W-18)", async () => {
   const name = "w18";
   const meta = { metadata: { name } };
   await api.post(`${RBAC}/clusterroles`, {

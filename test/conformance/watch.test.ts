@@ -10,13 +10,13 @@ const label = (name: string, labels: { readonly [name: string]: string | null })
 const currentVersion = async (): Promise<string> => (await api.get(`${KEYS}?limit=1`)).json.metadata.resourceVersion;
 const typesOf = (lines: readonly string[]) => parseEvents(lines).map(({ type }) => type);
 
-test("W-01 begins at once, with the headers of a stream of JSON", async () => {
+test("begins at once, with the headers of a stream of JSON (W-01)", async () => {
   const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${await currentVersion()}`);
   expect(watch.status).toBe(200);
   watch.close();
 });
 
-test("W-02 begins with what there is, in the order of names, when no version is given", async () => {
+test("begins with what there is, in the order of names, when no version is given (W-02)", async () => {
   for (const name of ["w02-b", "w02-a"]) await create(name, { labels: { case: "w02" } });
   const watch = await api.watch(`${KEYS}?watch=true&labelSelector=case%3Dw02`);
   const events = parseEvents(await watch.lines(2));
@@ -24,7 +24,7 @@ test("W-02 begins with what there is, in the order of names, when no version is 
   watch.close();
 });
 
-test("W-02 replays what happened after a version, without gap or repetition", async () => {
+test("replays what happened after a version, without gap or repetition (W-02)", async () => {
   const { metadata } = await create("w02");
   await label("w02", { n: "1" });
   const watch = await api.watch(
@@ -36,7 +36,7 @@ test("W-02 replays what happened after a version, without gap or repetition", as
   watch.close();
 });
 
-test("W-03 tells inside the stream that a version is too old, and ends", async () => {
+test("tells inside the stream that a version is too old, and ends (W-03)", async () => {
   const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=1`);
   expect(watch.status).toBe(200);
   const { text } = await watch.finished;
@@ -51,13 +51,13 @@ test("W-03 tells inside the stream that a version is too old, and ends", async (
   });
 });
 
-test("W-04 is silent until a version of the future, and answers 500 to what is no version", async () => {
+test("is silent until a version of the future, and answers 500 to what is no version (W-04)", async () => {
   const answer = await (await api.watch(`${KEYS}?watch=true&resourceVersion=999999&timeoutSeconds=1`)).finished;
   expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: "" });
   expect((await api.get(`${KEYS}?watch=true&resourceVersion=abc`)).status).toBe(500);
 });
 
-test("W-05 shows the last state of what was deleted, under the version of the deletion", async () => {
+test("shows the last state of what was deleted, under the version of the deletion (W-05)", async () => {
   const { metadata } = await create("w05", { labels: { a: "b" } });
   const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${metadata.resourceVersion}`);
   await api.delete(`${KEYS}/w05`);
@@ -67,23 +67,27 @@ test("W-05 shows the last state of what was deleted, under the version of the de
   watch.close();
 });
 
-test.each(["live", "replayed"])("W-06 shows entering and leaving a selection as ADDED and DELETED: %s", async (how) => {
-  const name = `w06-${how}`;
-  const { metadata } = await create(name);
-  const path = `${KEYS}?watch=true&labelSelector=w06%3D${how}&resourceVersion=${metadata.resourceVersion}`;
-  const change = async () => {
-    for (const labels of [{ w06: how }, { x: "1" }, { w06: "no" }, { x: "2" }, { w06: how }]) await label(name, labels);
-  };
-  if (how === "replayed") await change();
-  const watch = await api.watch(path);
-  if (how === "live") await change();
-  const events = parseEvents(await watch.lines(4));
-  expect(events.map(({ type }) => type)).toEqual(["ADDED", "MODIFIED", "DELETED", "ADDED"]);
-  expect(events[2].object.metadata.labels).toEqual({ w06: how, x: "1" });
-  watch.close();
-});
+test.each(["live", "replayed"])(
+  "shows entering and leaving a selection as ADDED and DELETED: %s (W-06)",
+  async (how) => {
+    const name = `w06-${how}`;
+    const { metadata } = await create(name);
+    const path = `${KEYS}?watch=true&labelSelector=w06%3D${how}&resourceVersion=${metadata.resourceVersion}`;
+    const change = async () => {
+      for (const labels of [{ w06: how }, { x: "1" }, { w06: "no" }, { x: "2" }, { w06: how }])
+        await label(name, labels);
+    };
+    if (how === "replayed") await change();
+    const watch = await api.watch(path);
+    if (how === "live") await change();
+    const events = parseEvents(await watch.lines(4));
+    expect(events.map(({ type }) => type)).toEqual(["ADDED", "MODIFIED", "DELETED", "ADDED"]);
+    expect(events[2].object.metadata.labels).toEqual({ w06: how, x: "1" });
+    watch.close();
+  },
+);
 
-test("W-07 watches one object by its name", async () => {
+test("watches one object by its name (W-07)", async () => {
   const resourceVersion = await currentVersion();
   const watch = await api.watch(
     `${KEYS}?watch=true&resourceVersion=${resourceVersion}&fieldSelector=metadata.name%3Dw07`,
@@ -94,20 +98,20 @@ test("W-07 watches one object by its name", async () => {
   watch.close();
 });
 
-test("W-08 ends cleanly when the time is up", async () => {
+test("ends cleanly when the time is up (W-08)", async () => {
   const answer = await (
     await api.watch(`${KEYS}?watch=true&timeoutSeconds=1&resourceVersion=${await currentVersion()}`)
   ).finished;
   expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: "" });
 });
 
-test("W-08 is over before it begins when the time is negative", async () => {
+test("is over before it begins when the time is negative (W-08)", async () => {
   await create("w08");
   const answer = await (await api.watch(`${KEYS}?watch=true&timeoutSeconds=-1`)).finished;
   expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: "" });
 });
 
-test("W-09 sends a bookmark two seconds before the end, and none when there is no time for it", async () => {
+test("sends a bookmark two seconds before the end, and none when there is no time for it (W-09)", async () => {
   const resourceVersion = await currentVersion();
   await create("w09");
   const path = `${KEYS}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnobody&resourceVersion=${resourceVersion}&timeoutSeconds=`;
@@ -127,7 +131,7 @@ test("W-09 sends a bookmark two seconds before the end, and none when there is n
   expect(short?.text).toBe("");
 });
 
-test("W-09 sends no bookmark for where the watch began, but for the one behind the initial state", async () => {
+test("sends no bookmark for where the watch began, but for the one behind the initial state (W-09)", async () => {
   await create("w09-quiet");
   const path = `${KEYS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3&fieldSelector=metadata.name%3Dw09-quiet`;
   const [quiet, whole] = await Promise.all(
@@ -138,7 +142,7 @@ test("W-09 sends no bookmark for where the watch began, but for the one behind t
   expect(typesOf(events)).toEqual(["ADDED", "BOOKMARK"]);
 });
 
-test("W-10 streams a list, and marks its end by a bookmark", async () => {
+test("streams a list, and marks its end by a bookmark (W-10)", async () => {
   await create("w10");
   const watch = await api.watch(
     `${KEYS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dw10`,
@@ -158,7 +162,7 @@ test.each([
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
     '{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":null}',
   ],
-])("W-10 gives the list to put the initial events into: %s", async (accept, list) => {
+])("gives the list to put the initial events into: %s (W-10)", async (accept, list) => {
   const watch = await api.watch(`${KEYS}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnobody`, {
     headers: { Accept: accept },
   });
@@ -175,7 +179,7 @@ test.each([
     "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
   ],
   ["continue=abc", "resourceVersionMatch is forbidden when continue is provided"],
-])("W-11 refuses %s", async (query, text) => {
+])("refuses %s (W-11)", async (query, text) => {
   const { json } = await api.get(`${KEYS}?watch=true&${query}`);
   expect(json).toMatchObject({
     code: 422,
@@ -183,13 +187,13 @@ test.each([
   });
 });
 
-test("W-12 tells inside the stream that the first state did not come", async () => {
+test("tells inside the stream that the first state did not come (W-12)", async () => {
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999";
   const { text } = await (await api.watch(`${KEYS}?watch=true&${query}`)).finished;
   expect(JSON.parse(text)).toMatchObject({ type: "ERROR", object: { code: 504, reason: "Timeout" } });
 });
 
-test("W-13 sends Tables of one row, with columns in the first only", async () => {
+test("sends Tables of one row, with columns in the first only (W-13)", async () => {
   for (const name of ["w13-a", "w13-b"]) await create(name, { labels: { case: "w13" } });
   const watch = await api.watch(`${KEYS}?watch=true&labelSelector=case%3Dw13`, { headers: { Accept: TABLE } });
   const events = parseEvents(await watch.lines(2));
@@ -210,7 +214,7 @@ test("W-13 sends Tables of one row, with columns in the first only", async () =>
   expect(inYaml.text).toContain(`message: '${message}'`);
 });
 
-test("W-15 tells of every write once and in order, and of no dry run", async () => {
+test("tells of every write once and in order, and of no dry run (W-15)", async () => {
   const { metadata } = await create("w15");
   const watch = await api.watch(
     `${KEYS}?watch=true&resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name%3Dw15`,
@@ -224,7 +228,7 @@ test("W-15 tells of every write once and in order, and of no dry run", async () 
   watch.close();
 });
 
-test("R-12 watches under the older paths too", async () => {
+test("watches under the older paths too (R-12)", async () => {
   await create("r12");
   const watch = await api.watch("/apis/management.example.com/v1/watch/ownedaccesskeys/r12");
   expect(typesOf(await watch.lines(1))).toEqual(["ADDED"]);
@@ -232,7 +236,7 @@ test("R-12 watches under the older paths too", async () => {
 });
 
 test.each(["metadata.name%3Dother", "metadata.name!%3Dnobody", "spec.user%3Du"])(
-  "R-12 shows nothing but the object that the older path names: %s",
+  "shows nothing but the object that the older path names: %s (R-12)",
   async (fieldSelector) => {
     const path = `${API}/watch/ownedaccesskeys/r12-one?timeoutSeconds=1&fieldSelector=`;
     expect((await api.get(`${path}${fieldSelector}`)).json).toMatchObject({

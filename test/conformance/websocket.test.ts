@@ -23,7 +23,7 @@ async function refusalOf(webSocket: WebSocket): Promise<number | undefined> {
   return response.statusCode;
 }
 
-test("W-14 sends each event as one text message, from the first on", async () => {
+test("sends each event as one text message, from the first on (W-14)", async () => {
   await api.post(KEYS, key("w14-a"));
   const webSocket = connect(`${KEYS}?watch=true&fieldSelector=metadata.name%3Dw14-a`, [], ADMIN);
   const [first, isBinary] = await once(webSocket, "message");
@@ -35,38 +35,38 @@ test("W-14 sends each event as one text message, from the first on", async () =>
   webSocket.terminate();
 });
 
-test("W-14 closes with code 1000 when the time is up", async () => {
+test("closes with code 1000 when the time is up (W-14)", async () => {
   const webSocket = connect(`${KEYS}?watch=true&timeoutSeconds=1`, [], ADMIN);
   const [code] = await once(webSocket, "close");
   expect(code).toBe(1000);
 });
 
-test("W-14 echoes the only subprotocol that is asked for", async () => {
+test("echoes the only subprotocol that is asked for (W-14)", async () => {
   const webSocket = connect(`${KEYS}?watch=true`, ["base64.binary.k8s.io"], ADMIN);
   await once(webSocket, "open");
   expect(webSocket.protocol).toBe("base64.binary.k8s.io");
   webSocket.terminate();
 });
 
-test("W-14 takes a token from a subprotocol beside exactly one other, which is echoed", async () => {
+test("takes a token from a subprotocol beside exactly one other, which is echoed (W-14)", async () => {
   const webSocket = connect(`${KEYS}?watch=true`, [TOKEN_PROTOCOL, "any"]);
   await once(webSocket, "open");
   expect(webSocket.protocol).toBe("any");
   webSocket.terminate();
 });
 
-test("W-14 refuses a subprotocol with a token alone with 401, and beside an Authorization header with 400", async () => {
+test("refuses a subprotocol with a token alone with 401, and beside an Authorization header with 400 (W-14)", async () => {
   expect(await refusalOf(connect(`${KEYS}?watch=true`, [TOKEN_PROTOCOL]))).toBe(401);
   expect(await refusalOf(connect(`${KEYS}?watch=true`, [TOKEN_PROTOCOL, "any"], ADMIN))).toBe(400);
 });
 
-test("W-14 refuses a handshake before it is one: 403 without rights, 422 for bad options, 400 for a choice of protocols", async () => {
+test("refuses a handshake before it is one: 403 without rights, 422 for bad options, 400 for a choice of protocols (W-14)", async () => {
   expect(await refusalOf(connect(`${KEYS}?watch=true`, []))).toBe(403);
   expect(await refusalOf(connect(`${KEYS}?watch=true&sendInitialEvents=true`, [], ADMIN))).toBe(422);
   expect(await refusalOf(connect(`${KEYS}?watch=true`, ["a", "b"], ADMIN))).toBe(400);
 });
 
-test("W-14 sends events over a WebSocket that lies in an HTTP/2 connection", async () => {
+test("sends events over a WebSocket that lies in an HTTP/2 connection (W-14)", async () => {
   await api.post(KEYS, key("w14-h2"));
   const session = connectHttp2(api.server.url, { ca: api.server.ca });
   onTestFinished(() => session.destroy());

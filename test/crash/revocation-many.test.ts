@@ -58,7 +58,7 @@ function nextRound(ended: (what: string, circumstance: "sound" | "faulty") => nu
   return { isFaulty, wanted, left: sum(sound) + sum(faulty) };
 }
 
-describe.skipIf(whyNoEtcd() !== undefined)("security book 13, 15: ended on one of two servers, in every way", () => {
+describe.skipIf(whyNoEtcd() !== undefined)("ended on one of two servers, in every way (security book 13, 15)", () => {
   it(`nothing is accepted after the answer, neither there nor on the other (TEST_SEED=${seed})`, async ({ skip }) => {
     await using replicas = await startReplicas(MANY_FROM_ONE_ADDRESS);
     if (replicas === undefined) return skip("network namespaces can only be made by root");

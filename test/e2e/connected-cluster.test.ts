@@ -111,7 +111,7 @@ describe("a space in a connected cluster", () => {
     "/api/v1/namespaces/team-a/%2e%2e/default/configmaps",
     "/api/v1/namespaces/team-a%2f..%2fdefault/configmaps",
     "/metrics",
-  ])("security book 32: does not reach %s, for administrators either", async (path) => {
+  ])("does not reach %s, for administrators either (security book 32)", async (path) => {
     for (const key of [bob, near.key]) expect([400, 403]).toContain(await codeAt(`${SPACE}${path}`, key));
   });
 
@@ -123,7 +123,7 @@ describe("a space in a connected cluster", () => {
     expect(await codeAt(`${SPACE}${MAPS}`, await keyOf("stranger"))).toBe(403);
   });
 
-  it("security book 2: has no rights and no tokens given away with a key that opens less than all of it", async () => {
+  it("has no rights and no tokens given away with a key that opens less than all of it (security book 2)", async () => {
     const spec = { user: "admin", rules: [{ verbs: ["get", "create", "patch"] }] };
     const metadata = { name: "some-verbs" };
     const { key } = (await near.create(KEYS, { kind: "OwnedAccessKey", metadata, spec })).spec;

@@ -47,7 +47,7 @@ const key = (name: string, spec: object): any => ({
 });
 
 describe("the JavaScript client", () => {
-  it("M-06 finds resources by their kind, and creates, patches, applies and deletes them", async () => {
+  it("finds resources by their kind, and creates, patches, applies and deletes them (M-06)", async () => {
     const objects = KubernetesObjectApi.makeApiClient(config);
     const created: any = await objects.create(key("js", { displayName: "one", ttl: 3600 }));
     expect(created.spec).toMatchObject({ displayName: "one", user: "admin", key: expect.stringMatching(/^pst_/) });
@@ -90,7 +90,7 @@ describe("the JavaScript client", () => {
     expect(status?.allowed).toBe(true);
   });
 
-  it("M-06 patches built-in resources by every content type", async () => {
+  it("patches built-in resources by every content type (M-06)", async () => {
     const core = config.makeApiClient(CoreV1Api);
     const where = { namespace: "default", name: "patched" };
     await core.createNamespacedSecret({
@@ -111,7 +111,7 @@ describe("the JavaScript client", () => {
     await core.deleteNamespacedSecret(where);
   });
 
-  it("M-06 lists in pages that are of one state", async () => {
+  it("lists in pages that are of one state (M-06)", async () => {
     const core = config.makeApiClient(CoreV1Api);
     const names = Array.from({ length: 5 }, (_, index) => `page-${index}`);
     for (const name of names) {
@@ -137,7 +137,7 @@ describe("the JavaScript client", () => {
     await core.deleteCollectionNamespacedSecret({ namespace: "default", labelSelector: "pages=yes" });
   });
 
-  it("M-06 watches", async () => {
+  it("watches (M-06)", async () => {
     const core = config.makeApiClient(CoreV1Api);
     const { metadata } = await core.listNamespacedSecret({ namespace: "default" });
     const seen: string[] = [];

@@ -31,7 +31,7 @@ const send = (path: string, options: HttpRequest = {}) => client(path, { key, ..
 const post = (body: object | string, path = DEMO) => send(path, { method: "POST", body });
 
 describe("the kubeconfig of an instance", () => {
-  it("B-05 answers 201 with the kind of the request and its status filled in, named as the instance", async () => {
+  it("answers 201 with the kind of the request and its status filled in, named as the instance (B-05)", async () => {
     const bodies = [
       {},
       { ...KIND, metadata: { namespace: "p-default" }, spec: {}, status: { kubeConfig: "mine" } },
@@ -84,11 +84,11 @@ describe("the kubeconfig of an instance", () => {
       "the object provided is unrecognized (must be of type VirtualClusterInstanceKubeConfig): couldn't get version/kind; json " +
         "parse error: unexpected end of JSON input (<empty>)",
     ],
-  ])("B-05 refuses a body %s", async (_what, body, code, message) => {
+  ])("refuses a body %s (B-05)", async (_what, body, code, message) => {
     expect((await post(body)).body).toMatchObject({ code, message });
   });
 
-  it("B-05 makes nothing in a dry run, and knows one kind of it", async () => {
+  it("makes nothing in a dry run, and knows one kind of it (B-05)", async () => {
     const dry = await post({}, `${DEMO}?dryRun=All`);
     expect({ status: dry.status, answer: dry.body.status }).toEqual({
       status: 201,
@@ -99,7 +99,7 @@ describe("the kubeconfig of an instance", () => {
     );
   });
 
-  it("B-05 is created and nothing else, on an instance that is there, under its path alone", async () => {
+  it("is created and nothing else, on an instance that is there, under its path alone (B-05)", async () => {
     for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
       expect((await send(DEMO, { method })).body).toMatchObject({ code: 405, reason: "MethodNotAllowed" });
     }
@@ -121,7 +121,7 @@ describe("the kubeconfig of an instance", () => {
     });
   });
 
-  it("B-05 needs the right to create the subresource", async () => {
+  it("needs the right to create the subresource (B-05)", async () => {
     const asNobody = { method: "POST", body: {}, headers: { "impersonate-user": "nobody" } };
     expect((await send(DEMO, asNobody)).body).toMatchObject({
       code: 403,

@@ -11,7 +11,7 @@ const missing = await whyNoPythonClient();
 
 const reason = missing === undefined ? "" : ` (skipped: ${missing})`;
 
-it.skipIf(missing !== undefined)(`M-05 the Python client finds everything as in Kubernetes${reason}`, async () => {
+it.skipIf(missing !== undefined)(`the Python client finds everything as in Kubernetes${reason} (M-05)`, async () => {
   await using directory = await temporaryDirectory();
   await using server = await startPostern(join(directory.path, "data"));
   const seen = JSON.parse(await succeed(tool(PYTHON, [pythonScript("python-client.py"), server.adminKubeconfig])));

@@ -51,7 +51,7 @@ function startController(
   return { child, latest: () => report };
 }
 
-it(`security book 48: every client of a busy server stays connected and up to date, and its memory stays flat (TEST_SEED=${seed})`, {
+it(`every client of a busy server stays connected and up to date, and its memory stays flat (TEST_SEED=${seed}) (security book 48)`, {
   timeout: (SECONDS + 600) * 1_000,
 }, async () => {
   await using directory = await temporaryDirectory();

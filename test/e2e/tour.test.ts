@@ -208,7 +208,7 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
     expect(printed).not.toContain("system:");
   });
 
-  it("A-05 refuses a disabled, an expired and a deleted key on the next request", async () => {
+  it("refuses a disabled, an expired and a deleted key on the next request (A-05)", async () => {
     const disabled = await createKey("disabled", {});
     expect((await curl(KEYS, disabled)).status).toBe(200);
     await ok(kubectl(["patch", "ownedaccesskey", "disabled", "--type=merge", "-p", '{"spec":{"disabled":true}}']));

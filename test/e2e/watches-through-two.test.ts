@@ -95,7 +95,7 @@ describe.each([
     for (const value of ["1", "2", "3"]) await expect.poll(stream.text, WAIT).toContain(`"data":{"value":"${value}"}`);
   });
 
-  it("security book 15: a watch ends on both sides when the caller's key is deleted", async () => {
+  it("a watch ends on both sides when the caller's key is deleted (security book 15)", async () => {
     const key = await makeKey(near, `deleted-${name}`);
     const { stream, before } = await watching(key);
     await near.send(`${KEYS}/deleted-${name}`, undefined, "DELETE");
@@ -103,7 +103,7 @@ describe.each([
     await expect.poll(() => longRunning(far), WAIT).toBe(before);
   });
 
-  it("security book 15: a watch ends on both sides with the kubeconfig's own key, and with the key it was asked with", async () => {
+  it("a watch ends on both sides with the kubeconfig's own key, and with the key it was asked with (security book 15)", async () => {
     const parent = await makeKey(near, `parent-${name}`);
     const asked = await near.http(`${INSTANCES}/${name}/kubeconfig`, { key: parent, body: { spec: {} } });
     expect(asked.status, asked.text).toBe(201);
@@ -116,7 +116,7 @@ describe.each([
     expect((await near.http(`${path}${MAPS}`, { key: token })).status).toBe(401);
   });
 
-  it("security book 15: a watch ends on both sides when the far server revokes what the near one came with", async () => {
+  it("a watch ends on both sides when the far server revokes what the near one came with (security book 15)", async () => {
     const { stream, before } = await watching(near.key);
     const ofKey = `${MANAGEMENT}/ownedaccesskeys/${lentKey}/credentials`;
     const { credentials } = (await far.send(ofKey)).status;

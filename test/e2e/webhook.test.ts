@@ -130,7 +130,7 @@ describe("an API server with the shipped webhook files", () => {
     }
   });
 
-  it("security book 1: is told of a scoped key where its scope opens this cluster, and its owner may use it", async () => {
+  it("is told of a scoped key where its scope opens this cluster, and its owner may use it (security book 1)", async () => {
     const isKnown = async (user: string, spec: object): Promise<boolean> =>
       (await whose((await keyFor(user, spec)).spec.key)).authenticated ?? false;
     const only = (virtualCluster: string) => ({ scope: { virtualClusters: [{ project: "default", virtualCluster }] } });

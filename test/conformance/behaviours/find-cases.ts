@@ -1,4 +1,4 @@
-// Finds the cases of behaviours in the sources of tests: their names begin with the id.
+// Finds the cases of behaviours in the sources of tests: their titles end with the id in parentheses.
 
 import { readFileSync } from "node:fs";
 import { typeScriptFiles } from "../../../tools/source-files.ts";
@@ -6,7 +6,7 @@ import { typeScriptFiles } from "../../../tools/source-files.ts";
 /** A case, by the path of its file below the repository root. */
 export type FoundCase = { readonly id: string; readonly file: string };
 
-const CASE_NAME = /["'`]([A-Z]-\d\d) /g;
+const CASE_NAME = /\(([A-Z]-\d\d)\)["'`]/g;
 
 /** Paths are relative to the working directory, which is the root of the repository. */
 export const findCases = (): readonly FoundCase[] =>

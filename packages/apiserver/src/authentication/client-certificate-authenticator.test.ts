@@ -27,7 +27,7 @@ describe("createClientCertificateAuthenticator", () => {
     ["slash-in-name", "alice/O=system:masters", []],
     ["comma-in-name", "alice, O=system:masters", []],
     ["unicode", "zoë", ["größe"]],
-  ])("security book 21: reads %s as user %s in groups %j", async (name, user, groups) => {
+  ])("reads %s as user %s in groups %j (security book 21)", async (name, user, groups) => {
     const authentication = await present(name);
     expect(authentication?.user.name).toBe(user);
     expect([...(authentication?.user.groups ?? [])].sort()).toEqual([...groups].sort());
@@ -42,7 +42,7 @@ describe("createClientCertificateAuthenticator", () => {
     ["authority-itself", "it may sign others"],
     ["forged", "its issuer only bears the name of the authority"],
     ["other", "another authority signed it"],
-  ])("security book 22: refuses %s because %s", (name) => {
+  ])("refuses %s because %s (security book 22)", (name) => {
     expect(() => present(name)).toThrow(expect.objectContaining({ code: 401 }));
   });
 

@@ -30,7 +30,7 @@ function manualTime() {
   };
 }
 
-describe("security book 15: a credential that ends by itself", () => {
+describe("a credential that ends by itself (security book 15)", () => {
   it.each([1_000, 2 ** 31 - 1, 2 ** 31, 10 * 366 * 86_400_000])("tells so after %d ms and not before", (end) => {
     const time = manualTime();
     let calls = 0;
@@ -64,7 +64,7 @@ describe("security book 15: a credential that ends by itself", () => {
   });
 });
 
-describe("security book 15: a credential that ends for several reasons", () => {
+describe("a credential that ends for several reasons (security book 15)", () => {
   it("ends once, with the first of them, and not after it was let go", () => {
     const listeners = new Set<() => void>();
     const watch = (listener: () => void) => {

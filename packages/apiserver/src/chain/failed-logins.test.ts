@@ -6,7 +6,7 @@ import { jsonResponse } from "../transport/api-response.ts";
 import { http1, http2, openHttp2 } from "../transport/testing/test-clients.ts";
 import { as, PODS, serveChain, tokensOfUsers } from "./testing/serve-chain.ts";
 
-it("security book 26: holds back who guesses, and nobody with a good credential at the same address", async () => {
+it("holds back who guesses, and nobody with a good credential at the same address (security book 26)", async () => {
   const held: (() => void)[] = [];
   const scheduler: Scheduler = {
     schedule: (delayMs, task) => {
@@ -39,7 +39,7 @@ it("security book 26: holds back who guesses, and nobody with a good credential 
   for (const { status } of await Promise.all(waiting)) expect(status).toBe(401);
 });
 
-it("security book 25: looks at one credential after the other on a connection of one who guesses, whoever waits for the answer", async () => {
+it("looks at one credential after the other on a connection of one who guesses, whoever waits for the answer (security book 25)", async () => {
   const looked: string[] = [];
   const held: (() => void)[] = [];
   const scheduler: Scheduler = {

@@ -74,7 +74,7 @@ describe("impersonation", () => {
       "admin",
       'groups "system:masters" is forbidden: User "admin" cannot impersonate resource "groups" in API group "" at the cluster scope',
     ],
-  ])("security book 29: refuses %j to %s", async (headers, name, message) => {
+  ])("refuses %j to %s (security book 29)", async (headers, name, message) => {
     const { status, body } = await ask(headers as { [name: string]: string }, name);
     expect(status).toBe(403);
     expect(JSON.parse(body).message).toBe(message);
@@ -94,7 +94,7 @@ describe("impersonation", () => {
     { "Impersonate-User ": "carol" },
     { "Impersonate-User": ["carol", "dave"] },
     { "Impersonate-Extra_k": "v" },
-  ])("security book 28: refuses %j", async (headers) => {
+  ])("refuses %j (security book 28)", async (headers) => {
     const response = await ask(headers as { [name: string]: string }).catch(() => ({ status: 400 }));
     expect(response.status).toBe(400);
   });

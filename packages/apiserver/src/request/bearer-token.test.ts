@@ -23,7 +23,7 @@ describe("bearerTokenOf", () => {
     ["Bearer t, Bearer u", { type: "token", token: "t," }],
     ["Bearer  t", { type: "extra-space" }],
     [["Bearer t", "Bearer u"], { type: "invalid" }],
-  ])("security book 19: Authorization %j gives %j", (authorization, expected) => {
+  ])("Authorization %j gives %j (security book 19)", (authorization, expected) => {
     expect(bearerTokenOf({ headers: authorization === undefined ? {} : { authorization } })).toEqual(expected);
   });
 

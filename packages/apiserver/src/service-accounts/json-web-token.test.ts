@@ -18,7 +18,7 @@ const token = signToken(claims, key);
 const [header = "", payload = "", signature = ""] = token.split(".");
 const publicPem = key.verificationKey.export({ type: "spki", format: "pem" });
 
-describe("security book 20: a signed token", () => {
+describe("a signed token (security book 20)", () => {
   it("gives back its claims to the key that signed it", () => {
     expect(openToken(token, key)).toEqual(claims);
     expect(openToken(signed(ours), key)).toEqual(claims);

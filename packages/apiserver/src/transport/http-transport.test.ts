@@ -141,7 +141,7 @@ describe("bodies", () => {
     expect(await http2(session, { ":path": "/", ":method": "POST" }, Buffer.alloc(10))).toMatchObject({ body: "10" });
   });
 
-  it("security book 50: answers 408 to a client that stops in the middle", async () => {
+  it("answers 408 to a client that stops in the middle (security book 50)", async () => {
     const { port } = await serveHandler(limited, { bodyStallTimeoutMs: 20 });
     const socket = await openTls(port);
     socket.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");

@@ -52,7 +52,7 @@ describe("parseRequestTarget", () => {
     ["host:443", undefined],
     ["", undefined],
     ["/a#b", undefined],
-  ])("security book 33: reads %j as %j", (target, expected) => {
+  ])("reads %j as %j (security book 33)", (target, expected) => {
     expect(parseRequestTarget(target)).toEqual(expected);
   });
 });

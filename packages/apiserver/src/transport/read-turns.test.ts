@@ -30,7 +30,7 @@ async function connections() {
   return { paths, connect };
 }
 
-it("security book 48: nothing is read of a connection that is stopped", async () => {
+it("nothing is read of a connection that is stopped (security book 48)", async () => {
   const { paths, connect } = await connections();
   const [flooding, other] = [await connect(), await connect()];
   createReadTurns().join(flooding.socket).stop();
@@ -60,16 +60,16 @@ async function readInEachTurn(streams: readonly number[], turns: number) {
   return seen;
 }
 
-it("security book 48: of many busy connections one is read in each turn of the event loop", async () => {
+it("of many busy connections one is read in each turn of the event loop (security book 48)", async () => {
   expect(await readInEachTurn([200, 200, 200], 6)).toEqual(["xxx", "x--", "-x-", "--x", "x--", "-x-"]);
 });
 
-it("security book 48: connections that bring little are soon read again", async () => {
+it("connections that bring little are soon read again (security book 48)", async () => {
   expect(await readInEachTurn([1, 1, 129, 1, 1, 1, 1], 4)).toEqual(["xxxxxxx", "x------", "xxx----", "---x---"]);
   expect(await readInEachTurn([1, 1, 1, 50, 50], 3)).toEqual(["xxxxx", "xxxxx", "xxxxx"]);
 });
 
-it("security book 48: a connection that is held is read on, and by its user's right once that is known", async () => {
+it("a connection that is held is read on, and by its user's right once that is known (security book 48)", async () => {
   const { connect } = await connections();
   const { join } = createReadTurns();
   const all = [await connect(), await connect(), await connect()];

@@ -139,7 +139,7 @@ describe("postern backup and restore", () => {
     await server.call("DELETE", `${KEYS}/narrow`);
   });
 
-  it("security book 43: a backup holds no value of a key, even when it is decrypted", async () => {
+  it("a backup holds no value of a key, even when it is decrypted (security book 43)", async () => {
     const { key: source } = await readBackupHeader(file("sealed"));
     const key = await findBackupKey(source, { server: undefined, passphrase: PASSPHRASE });
     if (key === undefined) throw new Error("no key");

@@ -88,7 +88,7 @@ describe("who a key makes its bearer", () => {
   });
 });
 
-describe("security book 19: what is no key", () => {
+describe("what is no key (security book 19)", () => {
   const headers = (authorization: string) => ({ authorization });
   it.each([
     ["an unknown key", headers("Bearer pst_aaaaaaaaaa_x")],
@@ -155,7 +155,7 @@ describe("soon after a start", () => {
   });
 });
 
-describe("security book 13, 15: a key stops being good", () => {
+describe("a key stops being good (security book 13, 15)", () => {
   const ways: readonly [string, () => Promise<unknown> | undefined, string][] = [
     ["disabled", () => patch("ownedaccesskeys/k", { spec: { disabled: true } }), "disabled"],
     ["deleted", () => remove("ownedaccesskeys/k"), "unknown"],
@@ -236,14 +236,14 @@ describe("security book 13, 15: a key stops being good", () => {
     await server.login(key);
   });
 
-  it("security book 11: is not inherited by a later user of the same name", async () => {
+  it("is not inherited by a later user of the same name (security book 11)", async () => {
     const key = await newKey();
     await remove("users/jane");
     await put("users", "jane", {});
     await expect(server.login(key)).rejects.toThrow(ACCESS_KEY_NOT_FOUND);
   });
 
-  it("security book 14: holds whatever the clock does", async () => {
+  it("holds whatever the clock does (security book 14)", async () => {
     const key = await newKey({ user: "jane", ttl: 60 });
     const start = server.time.clock.now();
     for (const [offset, good] of [
@@ -261,7 +261,7 @@ describe("security book 13, 15: a key stops being good", () => {
     }
   });
 
-  it("security book 14: does not begin again when the clock is set back", async () => {
+  it("does not begin again when the clock is set back (security book 14)", async () => {
     const key = await newKey({ user: "jane", ttl: 60 });
     const before = server.time.clock.now();
     server.time.advance(30_000);
@@ -351,7 +351,7 @@ describe("the settings", () => {
   });
 });
 
-it("security book 7: names are compared exactly", async () => {
+it("names are compared exactly (security book 7)", async () => {
   const key: Authentication = await server.login(await newKey());
   for (const name of ["Jane@example.test", "jane@example.test ", "ｊane@example.test"]) {
     expect(server.directory.userBySubject(name)).toBe(undefined);

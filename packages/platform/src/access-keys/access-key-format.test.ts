@@ -21,7 +21,7 @@ describe("accessKeyPrefix", () => {
 describe("createAccessKeyFormat", () => {
   const format = createAccessKeyFormat("postern");
 
-  it("security book 24: makes keys that are all different and tells their ids", () => {
+  it("makes keys that are all different and tells their ids (security book 24)", () => {
     const keys = Array.from({ length: 20_000 }, () => format.generate(random));
     expect(new Set(keys.map(({ value }) => value.slice(15, 58))).size).toBe(keys.length);
     // Of 2^50 handles, two that are alike come once in a million runs of this.
@@ -29,7 +29,7 @@ describe("createAccessKeyFormat", () => {
     for (const { id, value } of keys) expect(format.idOf(value)).toBe(id);
   });
 
-  it("security book 24: makes each character as often as any other, wherever it stands", () => {
+  it("makes each character as often as any other, wherever it stands (security book 24)", () => {
     const keys = Array.from({ length: 31_000 }, () => format.generate(random));
     const spreadAt = (texts: readonly string[], at: number, letters: number): number => {
       const counts = new Map<string, number>();
@@ -45,7 +45,7 @@ describe("createAccessKeyFormat", () => {
     for (let at = 0; at < 43; at++) expect(spreadAt(secrets, at, 62)).toBeLessThan(155);
   });
 
-  it("security book 24: takes chance from the system's generator, here and everywhere", () => {
+  it("takes chance from the system's generator, here and everywhere (security book 24)", () => {
     const root = fileURLToPath(new URL("../../../", import.meta.url));
     const sources = readdirSync(root).flatMap((name) =>
       existsSync(`${root}${name}/src`)

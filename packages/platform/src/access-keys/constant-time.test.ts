@@ -33,7 +33,7 @@ const master = { name: "root", groups: ["system:masters"] };
 describe.each([
   ["generated keys alone", false],
   ["keys that clients brought as well", true],
-])("security book 25: with %s", (_, withOwnValues) => {
+])("with %s (security book 25)", (_, withOwnValues) => {
   let server: AccessKeyServer;
   let right: string;
   beforeEach(async () => {

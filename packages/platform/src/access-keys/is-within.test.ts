@@ -231,7 +231,7 @@ describe("isWithin", () => {
     "teams/accesskeys",
     "teams/credentials",
     "teams/*",
-  ])("security book 2: %s is within what names it, and nothing that is left open", (resource) => {
+  ])("%s is within what names it, and nothing that is left open (security book 2)", (resource) => {
     const keys = { group: "g", resources: [resource] };
     expect(isWithin(one(keys), one(keys))).toBe(true);
     expect(isWithin(one({ group: "g", resources: ["r", resource] }), one({ group: "g", resources: ["*"] }))).toBe(

@@ -19,7 +19,7 @@ const create = (spec: object, to?: AccessKeyServer) =>
 const keysOf = (name: string, of: AccessKeyServer = server) => of.keys.ownedBy({ kind: "user", name });
 const statusesOf = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status).sort();
 
-it("security book 54: an owner has no more keys than the setting allows", async () => {
+it("an owner has no more keys than the setting allows (security book 54)", async () => {
   server = await createAccessKeyServer({ accessKeys: { maxPerOwner: 2 } });
   for (const name of ["jane", "joe"]) await send("POST", "users", { metadata: { name }, spec: {} });
   const statuses = [];
@@ -37,7 +37,7 @@ it("security book 54: an owner has no more keys than the setting allows", async 
   expect((await create({ user: "jane" })).status).toBe(201);
 });
 
-it("security book 54: lets none pass of those that come at the same moment", async () => {
+it("lets none pass of those that come at the same moment (security book 54)", async () => {
   server = await createAccessKeyServer({ accessKeys: { maxPerOwner: 3 } });
   for (const name of ["jane", "joe"]) await send("POST", "users", { metadata: { name }, spec: {} });
   const joes = await create({ user: "joe" });
@@ -53,7 +53,7 @@ it("security book 54: lets none pass of those that come at the same moment", asy
   expect((await create({ user: "joe" })).status).toBe(201);
 });
 
-it("security book 53, 54: gives the turn on after a refusal, a dry run and a failure", async () => {
+it("gives the turn on after a refusal, a dry run and a failure (security book 53, 54)", async () => {
   server = await createAccessKeyServer({ accessKeys: { maxPerOwner: 1 } });
   await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
   const answers = await Promise.all([
@@ -71,7 +71,7 @@ it("security book 53, 54: gives the turn on after a refusal, a dry run and a fai
   expect((await create({ user: "jane" })).status).toBe(201);
 });
 
-it("security book 54: counts a key whose client went away before the answer", async () => {
+it("counts a key whose client went away before the answer (security book 54)", async () => {
   const storage = createMemoryStorage();
   const gone = new AbortController();
   const store = storage.create.bind(storage);
@@ -99,7 +99,7 @@ it("security book 54: counts a key whose client went away before the answer", as
   await storage[Symbol.asyncDispose]();
 });
 
-it("security book 54: each further server lets one key more pass at the most, and none once it has seen them", async () => {
+it("each further server lets one key more pass at the most, and none once it has seen them (security book 54)", async () => {
   const storage = createMemoryStorage();
   const options = { accessKeys: { maxPerOwner: 3 }, storage };
   server = await createAccessKeyServer(options);

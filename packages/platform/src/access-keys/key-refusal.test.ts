@@ -72,7 +72,7 @@ describe("a value that a rotation replaced", () => {
   });
 });
 
-describe("security book 13: the owner of a key", () => {
+describe("the owner of a key (security book 13)", () => {
   const teams = [{ name: "devs", uid: "devs-uid" }];
   test.each<readonly [what: string, parts: Partial<KeyRecord>, world: Partial<KeyWorld>, cause: string | undefined]>([
     ["a user", { ownerUid: "alice-uid" }, {}, undefined],
@@ -117,7 +117,7 @@ describe("security book 13: the owner of a key", () => {
   ])("%s", (_what, parts, world, cause) => expect(refusal(parts, world)).toBe(cause));
 });
 
-describe("security book 2: a key that was made with another", () => {
+describe("a key that was made with another (security book 2)", () => {
   const parent = (parts: Partial<KeyRecord> = {}): KeyRecord =>
     keyRecord({ name: "parent", uid: "parent-uid", id: "parent", ...parts });
   const child = (parents: readonly KeyRecord[], parts: Partial<KeyRecord> = {}, world: Partial<KeyWorld> = {}) =>

@@ -54,7 +54,7 @@ describe("what hands out credentials", () => {
   });
 });
 
-describe("security book 2: credentials of a cluster behind the proxy", () => {
+describe("credentials of a cluster behind the proxy (security book 2)", () => {
   const opens = (rule: Partial<AccessKeyRule>, request: PlatformRequest): boolean =>
     allowingRule([{ ...openRule, ...rule }], request, names) === 0;
   const behind = [TOKEN, APPROVAL].flatMap((asked) => [

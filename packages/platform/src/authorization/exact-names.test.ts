@@ -53,7 +53,7 @@ const getInstance = management({ resource: "virtualclusterinstances", namespace:
 const asUser = (name: string) => userInfo(name);
 const asTeam = (name: string) => userInfo("al", name);
 
-describe("security book 7: a right is had by the exact name", () => {
+describe("a right is had by the exact name (security book 7)", () => {
   it.each<[what: string, parts: Partial<World>, caller: (name: string) => ReturnType<typeof userInfo>]>([
     [
       "user of a binding",
@@ -106,7 +106,7 @@ describe("security book 7: a right is had by the exact name", () => {
   });
 });
 
-describe("security book 7, 8: a key opens the exact name", () => {
+describe("a key opens the exact name (security book 7, 8)", () => {
   const facts = { names, user: userInfo("al"), owner: { kind: "user", name: "al" } } as const;
 
   it.each<[what: string, scope: Partial<AccessKeyScope>, asked: (name: string) => ReturnType<typeof management>]>([

@@ -98,7 +98,7 @@ describe("a decision", () => {
     expect(authorizer.decide(management({ resource: "clusters", name: "c2" }), subject).verdict).toBe("no-opinion");
   });
 
-  it("security book 29: lets the server itself do everything, and nobody who comes with a credential", () => {
+  it("lets the server itself do everything, and nobody who comes with a credential (security book 29)", () => {
     const { authorizer, subject } = decided();
     const master = { name: "system:apiserver", groups: ["system:masters"] };
     expect(authorizer.explainDecision(foreign, { user: master })).toEqual({

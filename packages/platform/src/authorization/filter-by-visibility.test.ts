@@ -185,7 +185,7 @@ describe("lists", () => {
     expect(second.names).toEqual(["d"]);
   });
 
-  test("security book 1: are narrowed by the scope of the key", async () => {
+  test("are narrowed by the scope of the key (security book 1)", async () => {
     const { putProject, putInstance, list, sources } = await platform();
     for (const project of ["a", "b"]) {
       await putProject(project, member("adam"));
@@ -231,7 +231,7 @@ describe("watches", () => {
     expect(await seenUntil("DELETED p-a/v1")).toEqual(["DELETED p-a/v1"]);
   });
 
-  test("security book 3: end with 410 when the caller is no longer a member, before anything more is shown", async () => {
+  test("end with 410 when the caller is no longer a member, before anything more is shown (security book 3)", async () => {
     const { putProject, putInstance, watch, authorizer } = await platform();
     await putProject("a", member("adam"));
     await putInstance("p-a/v1", {});
@@ -255,7 +255,7 @@ describe("watches", () => {
     expect(await seenUntil("ADDED p-a/v1")).toEqual(["ADDED p-a/v1"]);
   });
 
-  test("security book 3: end when roles change, or the key is narrowed or refused", async () => {
+  test("end when roles change, or the key is narrowed or refused (security book 3)", async () => {
     const { putInstance, watch, sources } = await platform();
     await putInstance("p-a/v1", { owner: { user: "adam" } });
     const key = accessKey();

@@ -83,7 +83,7 @@ test("a caller keeps its name and groups, and gets one for its role", () => {
   });
 });
 
-describe("security book 29: nothing of Kubernetes' own is carried inside", () => {
+describe("nothing of Kubernetes' own is carried inside (security book 29)", () => {
   test.each(["system:masters", "system:nodes", "system:serviceaccounts", "system:authenticated", "system:"])(
     "%s",
     (group) => {

@@ -56,7 +56,7 @@ function platform() {
   };
 }
 
-describe("security book 12: membership gives no more than its giver has", () => {
+describe("membership gives no more than its giver has (security book 12)", () => {
   test.each(["postern:project-viewer", "postern:project-user", "postern:project-admin"])(
     "a project's admin gives %s",
     async (role) => {

@@ -47,7 +47,7 @@ const requests = fc.array(request, { minLength: PER_KEY, maxLength: PER_KEY });
 const fewRequests = fc.array(request, { minLength: PER_KEY_STATE, maxLength: PER_KEY_STATE });
 
 describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, () => {
-  test("security book 1: a key is allowed exactly what it, its owner's rights and its scope open together", () => {
+  test("a key is allowed exactly what it, its owner's rights and its scope open together (security book 1)", () => {
     const seen = { allowed: 0, refusedByScope: 0, refusedByState: 0 };
     const cases = caller.chain((who) => fc.tuple(fc.constant(who), presentedKey(who.owner)));
     fc.assert(
@@ -74,7 +74,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
     expect(Math.min(...Object.values(seen))).toBeGreaterThan(CASES / 200);
   });
 
-  test("security book 2: what a key is narrowed to further, never more is allowed", () => {
+  test("what a key is narrowed to further, never more is allowed (security book 2)", () => {
     const family = restrictions.chain((parent) => fc.tuple(fc.constant(parent), narrowerThan(parent)));
     fc.assert(
       fc.property(anyWorld, caller, family, requests, (world, { user, owner }, [parent, child], asked) => {
@@ -96,7 +96,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
     );
   });
 
-  test("security book 2: a key that counts as within another is allowed nothing that the other is not", () => {
+  test("a key that counts as within another is allowed nothing that the other is not (security book 2)", () => {
     let compared = 0;
     const family = fc
       .tuple(fc.oneof(realRestrictions, realRestrictions, wideRules), realRestrictions)

@@ -272,7 +272,7 @@ describe("access keys", () => {
 describe("the CVE book", () => {
   const adam = userInfo("adam");
 
-  test("security book 3: watching is decided as listing is", () => {
+  test("watching is decided as listing is (security book 3)", () => {
     const { authorizer, access } = platform();
     const key = accessKey({ restrictions: scoped({ virtualClusters: [{ project: "a", virtualCluster: "v1" }] }) });
     access.setKey(key);
@@ -291,7 +291,7 @@ describe("the CVE book", () => {
     }
   });
 
-  test("security book 4: no alias of a verb reaches what the verb does not", () => {
+  test("no alias of a verb reaches what the verb does not (security book 4)", () => {
     const { authorizer, access } = platform();
     const key = accessKey({ restrictions: scoped({ virtualClusters: [{ project: "a", virtualCluster: "v1" }] }) });
     access.setKey(key);
@@ -326,7 +326,7 @@ describe("the CVE book", () => {
     expect(authorizer.decide({ target: "Management", inner: open }, withKey(adam, key)).verdict).toBe("allow");
   });
 
-  test("security book 5: knowing the name of somebody's key, user or instance opens nothing", () => {
+  test("knowing the name of somebody's key, user or instance opens nothing (security book 5)", () => {
     const { authorizer } = platform();
     const stranger = { user: userInfo("carl") };
     for (const verb of ["get", "update", "patch", "delete", "use", "introspect", "impersonate"]) {
@@ -347,7 +347,7 @@ describe("the CVE book", () => {
     }
   });
 
-  test("security book 11: an object that comes again under an old name belongs to whom it says, not to whom it did", () => {
+  test("an object that comes again under an old name belongs to whom it says, not to whom it did (security book 11)", () => {
     const { authorizer, access } = platform();
     const ines = { user: userInfo("ines") };
     expect(authorizer.decide(vci("delete"), ines).verdict).toBe("allow");
@@ -357,7 +357,7 @@ describe("the CVE book", () => {
     expect(authorizer.decide(prj("get"), { user: userInfo("olga") }).verdict).toBe("no-opinion");
   });
 
-  test("security book 12: who manages a project makes or resets nobody's keys", () => {
+  test("who manages a project makes or resets nobody's keys (security book 12)", () => {
     const { authorizer } = platform();
     for (const user of [adam, userInfo("olga")]) {
       for (const request of [
@@ -377,7 +377,7 @@ describe("the CVE book", () => {
     }
   });
 
-  test("security book 29: system:masters means nothing to a request that carries a credential", () => {
+  test("system:masters means nothing to a request that carries a credential (security book 29)", () => {
     const { authorizer, access } = platform();
     const masters = { name: "x", groups: ["system:masters", "system:authenticated"] };
     access.setKey(accessKey());

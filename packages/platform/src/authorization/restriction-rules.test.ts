@@ -112,7 +112,7 @@ describe("rules", () => {
     expect(tellsOf({ verbs: ["get"] }, "")).toEqual([onPaths("*")]);
   });
 
-  test("security book 2: about no namespace are not about every one", () => {
+  test("about no namespace are not about every one (security book 2)", () => {
     expect(tellsOf({ resources: [pods], namespaces: [""] }, "")).toEqual([]);
     expect(tellsOf({ resources: [pods], namespaces: ["p-a", ""] }, "")).toEqual([]);
   });

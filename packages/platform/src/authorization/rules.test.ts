@@ -220,7 +220,7 @@ describe("access keys", () => {
     expect(inScope(both, keys, facts)).toEqual({ open: false, reason: "out-of-scope" });
   });
 
-  test("security book 2: a child that names them is not within a parent that does not", () => {
+  test("a child that names them is not within a parent that does not (security book 2)", () => {
     const star = { resources: [{ group: names.managementGroup, resources: ["*"], resourceNames: [] }] };
     expect(isWithin(ruled(named), ruled(star))).toBe(false);
     expect(isWithin(ruled(named), ruled({}))).toBe(false);

@@ -102,7 +102,7 @@ describe("what is seen", () => {
     expect([seenInstances(sources, withKey(admin, key)), refused.isOutdated()]).toEqual([[], true]);
   });
 
-  it("security book 29: is everything for the server itself, and nothing for who says so with a credential", () => {
+  it("is everything for the server itself, and nothing for who says so with a credential (security book 29)", () => {
     const sources = platform();
     expect(seenInstances(sources, { user: MASTER })).toBe("all");
     expect(seenInstances(sources, { user: MASTER, credential: { id: "certificate:1" } })).toEqual([]);

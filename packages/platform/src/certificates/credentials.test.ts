@@ -81,7 +81,7 @@ describe("the ledger of credentials", () => {
     expect(await list("users/jane")).toEqual([]);
   });
 
-  it("security book 13: a certificate is refused as soon as it is revoked, and what it has open is cut", async () => {
+  it("a certificate is refused as soon as it is revoked, and what it has open is cut (security book 13)", async () => {
     await create("holder");
     const key = await create("asks");
     const { certificate } = await kubeConfig(key, { clientCert: true });
@@ -135,7 +135,7 @@ describe("the ledger of credentials", () => {
         await platform.send({ path: "projects", key });
       },
     ],
-  ])("security book 2, 13: a certificate and a token die with the key that asked, when it %s", async (_what, end) => {
+  ])("a certificate and a token die with the key that asked, when it %s (security book 2, 13)", async (_what, end) => {
     const key = await create("p");
     const { certificate } = await kubeConfig(key, { clientCert: true });
     const { token } = await kubeConfig(key);
@@ -156,7 +156,7 @@ describe("the ledger of credentials", () => {
     ["open some resources of it", [INTO, { virtualClusters: [{ name: "demo" }], resources: [{ group: "" }] }], 403],
     ["open another virtual cluster", [INTO, { virtualClusters: [{ name: "other" }] }], 403],
     ["open requests to the management API alone", [INTO], 403],
-  ])("security book 2: a key whose rules %s", async (_what, rules, gives) => {
+  ])("a key whose rules %s (security book 2)", async (_what, rules, gives) => {
     const key = await create("p", { user: "jane", rules });
     const ask = (spec: object) => platform.send({ method: "POST", path: `${DEMO}/kubeconfig`, key, body: { spec } });
     const withCertificate = await ask({ clientCert: true });
@@ -171,7 +171,7 @@ describe("the ledger of credentials", () => {
     await remove("p");
   });
 
-  it("security book 16: keeps a revocation through everything that is written of the certificate later", async () => {
+  it("keeps a revocation through everything that is written of the certificate later (security book 16)", async () => {
     const key = await create("p");
     const { certificate } = await kubeConfig(key, { clientCert: true });
     const [, entry] = await list("ownedaccesskeys/p");
@@ -181,7 +181,7 @@ describe("the ledger of credentials", () => {
     await remove("p");
   });
 
-  it("security book 5: an ID is no capability: it is revoked only below who it belongs to", async () => {
+  it("an ID is no capability: it is revoked only below who it belongs to (security book 5)", async () => {
     await platform.send({ method: "POST", path: "users", body: { metadata: { name: "eve" }, spec: {} } });
     const eve = await create("eves", { user: "eve" });
     const janes = await create("janes");

@@ -112,7 +112,7 @@ describe("a client certificate", () => {
     expect(new X509Certificate(signed.pem).serialNumber).toBe("800102");
   });
 
-  describe("security book 56: its end", () => {
+  describe("its end (security book 56)", () => {
     it.each([
       ["2^31 seconds", clock.now() + 2 ** 31 * 1000],
       ["the largest safe integer", Number.MAX_SAFE_INTEGER],

@@ -110,7 +110,7 @@ describe("redirects", () => {
     "https://127.0.0.1:1/",
     "javascript:alert(1)",
     "http://[::1",
-  ])("security book 30: to other places are refused, and nothing is sent there: %s", async (location) => {
+  ])("to other places are refused, and nothing is sent there: %s (security book 30)", async (location) => {
     const { target, seen } = await serveCanary(redirectTo(() => location));
     const { port } = await serveProxy(target);
     const response = await http1({ port, path: `${BASE}/api/v1` });

@@ -44,7 +44,7 @@ describe("who the caller is", () => {
     expect(seen).toEqual([]);
   });
 
-  test("security book 29: is never somebody of the target's own system", async () => {
+  test("is never somebody of the target's own system (security book 29)", async () => {
     const { target, seen } = await serveCanary();
     const user = { name: "alice", groups: ["system:masters", "system:nodes", "devs", "system:authenticated"] };
     const { port } = await serveProxy(target, { user });
@@ -57,7 +57,7 @@ describe("who the caller is", () => {
     "impersonate-user,authorization,host,x-forwarded-for",
     "close, Impersonate-User",
     "IMPERSONATE-GROUP",
-  ])("security book 27: is said although the caller sends Connection: %s", async (connection) => {
+  ])("is said although the caller sends Connection: %s (security book 27)", async (connection) => {
     const { target, seen } = await serveCanary();
     const { port } = await serveProxy(target);
     const headers = { connection, "impersonate-user": "admin", authorization: `Bearer ${CALLERS_KEY}`, "x-a": "1" };
@@ -69,7 +69,7 @@ describe("who the caller is", () => {
     expect(valuesOf(raw, "x-a")).toEqual(["1"]);
   });
 
-  test("security book 27: headers that the caller's Connection names are taken off its own", async () => {
+  test("headers that the caller's Connection names are taken off its own (security book 27)", async () => {
     const { target, seen } = await serveCanary();
     const { port } = await serveProxy(target);
     const headers = { connection: "X-Secret, keep-alive", "x-secret": "1", te: "trailers", "keep-alive": "timeout=1" };
@@ -80,7 +80,7 @@ describe("who the caller is", () => {
     expect(names).not.toContain("keep-alive");
   });
 
-  test("security book 28: is taken from no header of the caller's, in whatever spelling", async () => {
+  test("is taken from no header of the caller's, in whatever spelling (security book 28)", async () => {
     const { target, seen } = await serveCanary();
     const { port } = await serveProxy(target);
     const smuggled = [
@@ -133,7 +133,7 @@ describe("who the caller is", () => {
     expect(valuesOf(raw, "impersonate-user")).toEqual(["alice"]);
   });
 
-  test("security book 35: no secret of the caller's reaches the target", async () => {
+  test("no secret of the caller's reaches the target (security book 35)", async () => {
     const { target, seen } = await serveCanary();
     const { port } = await serveProxy(target);
     const headers = { authorization: `Bearer ${CALLERS_KEY}`, cookie: `key=${CALLERS_KEY}`, "x-api-key": CALLERS_KEY };

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { BASE, serveProxy } from "./testing/serve-proxy.ts";
 import { askToUpgrade, collect, serveSpdy } from "./testing/serve-upgrades.ts";
 
-describe("security book 30: an upgrade that the target does not make", () => {
+describe("an upgrade that the target does not make (security book 30)", () => {
   test.each([
     ["HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nno way", 403],
     ["HTTP/1.1 200 OK\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 6\r\n\r\nno way", 200],

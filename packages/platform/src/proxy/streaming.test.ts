@@ -134,7 +134,7 @@ test("a target that is slow to read slows the caller's upload", async () => {
   expect(largestGap).toBeLessThan(MAX_IN_FLIGHT);
 });
 
-test("security book 15: a watch is cut when the caller's key is revoked, on both sides", async () => {
+test("a watch is cut when the caller's key is revoked, on both sides (security book 15)", async () => {
   const upstreamClosed = deferred();
   const upstream = await serveUpstream((request, response) => {
     request.socket.once("close", () => upstreamClosed.resolve());

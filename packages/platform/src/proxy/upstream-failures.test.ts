@@ -167,7 +167,7 @@ test("a GET on a connection that the target has just closed is sent again by its
   expect(upstream.accepted()).toBe(2);
 });
 
-describe("security book 31: addresses", () => {
+describe("addresses (security book 31)", () => {
   const REFUSED = [
     "169.254.169.254",
     "[fe80::1]",

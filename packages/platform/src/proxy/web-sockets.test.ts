@@ -58,7 +58,7 @@ describe("WebSockets", () => {
     expect([code, String(reason)]).toEqual([1000, "done"]);
   });
 
-  test("security book 37: the subprotocol with the caller's token stays here", async () => {
+  test("the subprotocol with the caller's token stays here (security book 37)", async () => {
     const { port, seen } = await serveEcho();
     const socket = open(port, [BEARER, "v5.channel.k8s.io", "v4.channel.k8s.io"]);
     await once(socket, "open");
@@ -71,14 +71,14 @@ describe("WebSockets", () => {
     ["https://evil.example.com", 403],
     ["null", 403],
     ["https://127.0.0.1.evil.example.com", 403],
-  ])("security book 37: pages of other origins are refused: %s", async (origin, code) => {
+  ])("pages of other origins are refused: %s (security book 37)", async (origin, code) => {
     const { port, seen } = await serveEcho();
     const [, response] = await once(open(port, ["v5.channel.k8s.io"], { origin }), "unexpected-response");
     expect(response.statusCode).toBe(code);
     expect(seen).toEqual([]);
   });
 
-  test("security book 37: pages of the platform's own origin and of allowed ones are let through", async () => {
+  test("pages of the platform's own origin and of allowed ones are let through (security book 37)", async () => {
     const isAllowedOrigin = (origin: string) => origin === "https://console.example.com";
     const { port, seen } = await serveEcho({ isAllowedOrigin });
     for (const origin of [`https://127.0.0.1:${port}`, "https://console.example.com"]) {
@@ -127,7 +127,7 @@ describe("WebSockets", () => {
       await expect.poll(() => connections.active).toBe(0);
     });
 
-    test("security book 15: are cut on both sides when the caller's key is revoked, and nothing else of the connection", async () => {
+    test("are cut on both sides when the caller's key is revoked, and nothing else of the connection (security book 15)", async () => {
       const { port, requests, ofTarget, connections } = await serveEcho();
       const session = openSession(port);
       const { stream } = await openHttp2WebSocket(session, EXEC);

@@ -43,7 +43,7 @@ describe("POST /leaks", () => {
     expect(JSON.stringify(await eventsAbout(platform, "Leaked"))).not.toContain(key);
   });
 
-  it("security book 42: answers the same, whether or not there is such a key", async () => {
+  it("answers the same, whether or not there is such a key (security book 42)", async () => {
     const real = await create(platform, "real");
     const answers = [];
     for (const body of [real, format.generate(systemRuntime.random).value, "noise", `${real.slice(0, -1)}x`, "{}"]) {
@@ -61,7 +61,7 @@ describe("POST /leaks", () => {
     expect(await isDisabled(platform, "victim")).toBe(false);
   });
 
-  it("security book 50: takes small bodies, and few in a row", async () => {
+  it("takes small bodies, and few in a row (security book 50)", async () => {
     expect((await platform.send({ path: "/leaks", key: "" })).status).toBe(405);
     // At once: one after another, a busy machine is slower than the limit.
     const reports = Array.from({ length: 40 }, () => report(platform, "x".repeat(70_000)));

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
-describe("security book 29: impersonation through the proxy", () => {
+describe("impersonation through the proxy (security book 29)", () => {
   it("is refused to whoever has no right to it, and to nobody in particular", async () => {
     expect((await platform.send({ path: SECRETS, key: malloryKey })).status).toBe(403);
     const attempt = await platform.send({ path: SECRETS, key: malloryKey, headers: AS_ADMIN });

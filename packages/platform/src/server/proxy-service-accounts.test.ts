@@ -35,7 +35,7 @@ describe("the token of a ServiceAccount over the wire", () => {
     expect(body.message).toContain('User "system:serviceaccount:default:robot" cannot create resource "configmaps"');
   });
 
-  it("security book 5: opens nothing of the platform, and no other cluster", async () => {
+  it("opens nothing of the platform, and no other cluster (security book 5)", async () => {
     const token = await robotToken();
     await platform.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "other" } });
     const other = "/kubernetes/project/default/virtualcluster/other/api/v1/namespaces/default/configmaps";
@@ -45,7 +45,7 @@ describe("the token of a ServiceAccount over the wire", () => {
     }
   });
 
-  it("security book 29: acts as somebody else only where the RBAC of its cluster says so", async () => {
+  it("acts as somebody else only where the RBAC of its cluster says so (security book 29)", async () => {
     const token = await robotToken();
     const asAdmin = { "impersonate-user": "admin", "impersonate-group": "postern:role:cluster-admin" };
     expect((await platform.send({ path: MAPS, key: token, headers: asAdmin })).status).toBe(403);
@@ -70,7 +70,7 @@ describe("the token of a ServiceAccount over the wire", () => {
     expect((await platform.send({ path: MAPS, key: token, headers: asJane })).status).toBe(403);
   });
 
-  it("security book 15: has its watches cut when the ServiceAccount goes", async () => {
+  it("has its watches cut when the ServiceAccount goes (security book 15)", async () => {
     const token = await robotToken();
     const watch = await platform.open({ path: `${MAPS}?watch=1`, key: token });
     await platform.send({ method: "DELETE", path: `${ACCOUNTS}/robot` });

@@ -18,7 +18,7 @@ const FILTERED = new Set(["projects", "clusters", "users", "teams", "virtualclus
 
 type Route = { readonly id: string; readonly call: PlatformCall; readonly filtered: boolean };
 
-describe("security book 1, 4: every route asks the scope of the key", { timeout: 60_000 }, () => {
+describe("every route asks the scope of the key (security book 1, 4)", { timeout: 60_000 }, () => {
   let platform: RunningPlatform;
   let key: string;
   let routes: readonly Route[];

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 import { temporaryDirectory } from "../testing/temporary-directory.ts";
 
-describe("security book 19: what proves nobody", () => {
+describe("what proves nobody (security book 19)", () => {
   let platform: RunningPlatform;
   beforeAll(async () => {
     platform = await startPlatform();
@@ -79,7 +79,7 @@ describe("security book 19: what proves nobody", () => {
   });
 });
 
-describe("security book 16: what was ended", () => {
+describe("what was ended (security book 16)", () => {
   const DEMO = "namespaces/p-default/virtualclusterinstances/demo";
   const INSIDE = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces";
 
@@ -132,7 +132,7 @@ describe("security book 16: what was ended", () => {
   });
 });
 
-describe("security book 26: who guesses", () => {
+describe("who guesses (security book 26)", () => {
   const flags = { "failed-logins-per-minute": "1" };
 
   it("is held back from the first burst after a start on, whatever address a header claims, and nobody else is", async () => {

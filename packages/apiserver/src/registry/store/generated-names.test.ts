@@ -23,7 +23,7 @@ afterEach(() => gadgets[Symbol.asyncDispose]());
 
 const create = () => gadgets.client.send("POST", "", gadget({ generateName: "g-" }));
 
-it("C-12 tries again with another name, and gives up with 409 that says when to come back", async () => {
+it("tries again with another name, and gives up with 409 that says when to come back (C-12)", async () => {
   const first = await create();
   expect(first.status).toBe(201);
   const callsOfOne = calls;

@@ -15,26 +15,26 @@ beforeEach(async () => {
 });
 afterEach(() => gadgets[Symbol.asyncDispose]());
 
-it("S-25 an object that is too large is created without its managed fields", async () => {
+it("an object that is too large is created without its managed fields (S-25)", async () => {
   const { status, json } = await gadgets.client.send("POST", "", gadget({ name: "a", labels }));
   expect({ status, labels: json.metadata.labels }).toEqual({ status: 201, labels });
   expect(json.metadata).not.toHaveProperty("managedFields");
 });
 
-it("S-25 an object that is too large is changed without its managed fields", async () => {
+it("an object that is too large is changed without its managed fields (S-25)", async () => {
   await gadgets.client.send("POST", "", gadget({ name: "a", labels: { a: "b" } }));
   const { status, json } = await gadgets.client.send("PATCH", "/a", { metadata: { labels } }, MERGE);
   expect(status).toBe(200);
   expect(json.metadata).not.toHaveProperty("managedFields");
 });
 
-it("S-25 an object that is too large is refused where managed fields are the point: in an apply", async () => {
+it("an object that is too large is refused where managed fields are the point: in an apply (S-25)", async () => {
   await gadgets.client.send("POST", "", gadget({ name: "a", labels: { a: "b" } }));
   const { status } = await gadgets.client.send("PATCH", "/a?fieldManager=m", gadget({ name: "a", labels }), APPLY);
   expect(status).toBe(413);
 });
 
-it("S-25 an object is refused when it is too large by itself", async () => {
+it("an object is refused when it is too large by itself (S-25)", async () => {
   const annotations = { a: "x".repeat(MAX_VALUE_BYTES) };
   expect(await gadgets.client.send("POST", "", gadget({ name: "a", annotations }))).toMatchObject({
     status: 413,

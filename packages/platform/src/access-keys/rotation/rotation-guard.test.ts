@@ -54,7 +54,7 @@ describe("a store that fails to write what follows from the use of a rotated key
   };
   const failed = (times: number) => vi.waitFor(() => expect(server.failures).toHaveLength(times));
 
-  it("security book 16: the first use of the new value is tried again until it is written", async () => {
+  it("the first use of the new value is tried again until it is written (security book 16)", async () => {
     const usedAt = server.time.clock.now();
     await useTheNew();
     await failed(1);
@@ -71,7 +71,7 @@ describe("a store that fails to write what follows from the use of a rotated key
     expect(server.time.waiting).toBe(0);
   });
 
-  it("security book 16: so is the lock that the use of an old value brings", async () => {
+  it("so is the lock that the use of an old value brings (security book 16)", async () => {
     await useTheOldAfterTheNew();
     await failed(2);
     expect(await works(values[1], server)).toBe(false);

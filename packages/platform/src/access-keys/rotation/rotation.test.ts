@@ -175,7 +175,7 @@ describe("ownedaccesskeys/rotate", () => {
     expect(await works(v2)).toBe(false);
   });
 
-  it("security book 18: shows one value for one nonce, however many ask at once", async () => {
+  it("shows one value for one nonce, however many ask at once (security book 18)", async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => rotate({ nonce: "same", gracePeriodSeconds: 60 })),
     );
@@ -189,7 +189,7 @@ describe("ownedaccesskeys/rotate", () => {
     expect(server.events.filter(({ reason }) => reason === "Rotated")).toHaveLength(1);
   });
 
-  it("security book 18: shows one value for one nonce, through whichever replica they ask", async () => {
+  it("shows one value for one nonce, through whichever replica they ask (security book 18)", async () => {
     const storage = createMemoryStorage();
     const allows = ({ resource }: { readonly resource: string }): boolean => resource !== "accesskeys";
     await using first = await createAccessKeyServer({ storage, allows });
@@ -223,7 +223,7 @@ describe("ownedaccesskeys/rotate", () => {
     expect(second).not.toBe(first);
   });
 
-  it("security book 5, 6: is only for whom the key is, and for whom it was made", async () => {
+  it("is only for whom the key is, and for whom it was made (security book 5, 6)", async () => {
     const joe = (await server.login(await newKey("joes", { user: "joe" }))).user;
     expect((await rotate({ nonce: "a" }, joe)).status).toBe(404);
     const narrowed = await newKey("narrow", { user: "jane", scope: {}, rules: [{ resources: [{ group: "*" }] }] });
@@ -253,14 +253,14 @@ describe("ownedaccesskeys/rotate", () => {
     expect(await works(v1)).toBe(true);
   });
 
-  it("security book 53: leaves nothing behind in a dry run", async () => {
+  it("leaves nothing behind in a dry run (security book 53)", async () => {
     const before = await server.dump();
     const { status, body } = await rotate({ nonce: "a" }, undefined, "?dryRun=All");
     expect([status, body.status]).toEqual([201, {}]);
     expect(await server.dump()).toBe(before);
   });
 
-  it("security book 38, 41: keeps no value, and none in clear", async () => {
+  it("keeps no value, and none in clear (security book 38, 41)", async () => {
     const { body, text } = await rotate({ nonce: "the-nonce", gracePeriodSeconds: 60 });
     expect(text.split(body.status.key)).toHaveLength(2);
     const dump = await server.dump();

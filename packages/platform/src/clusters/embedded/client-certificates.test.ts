@@ -41,7 +41,7 @@ describe("certificate signing requests", () => {
   }
   const certificateOf = (request: any) => new X509Certificate(Buffer.from(request.status.certificate, "base64"));
 
-  it("security book 55: signs what was approved: name and groups from the request, everything else from us", async () => {
+  it("signs what was approved: name and groups from the request, everything else from us (security book 55)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const begun = Date.now();
@@ -84,7 +84,7 @@ describe("certificate signing requests", () => {
     expect(condition.message).toContain(why);
   });
 
-  it("security book 55: does not sign a weak key", async () => {
+  it("does not sign a weak key (security book 55)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     using workspace = createWorkspace();
@@ -122,7 +122,7 @@ describe("certificate signing requests", () => {
   it.each([
     ["another authority", { authority: "other" }],
     ["a certificate that is over", { notAfter: -1 }],
-  ])("security book 22: %s gives no identity", async (_what, { authority, notAfter }: any) => {
+  ])("%s gives no identity (security book 22)", async (_what, { authority, notAfter }: any) => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const own = (await host.clusters.open("one")).authority;

@@ -75,7 +75,7 @@ describe("the life of embedded virtual clusters", () => {
     await expect(host.clusters.open("two")).rejects.toThrow("cannot be decrypted");
   });
 
-  it("security book 11: ends with nothing left, so that nobody after it inherits anything", async () => {
+  it("ends with nothing left, so that nobody after it inherits anything (security book 11)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     await host.setUp("two");

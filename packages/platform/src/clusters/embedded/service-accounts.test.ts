@@ -137,7 +137,7 @@ describe("tokens of ServiceAccounts", () => {
     await expect(host.requestAs("one", { ...call, url: "/api/v1/secrets" })).rejects.toMatchObject({ code: 403 });
   });
 
-  it("security book 29: give nobody a ServiceAccount's name without its token", async () => {
+  it("give nobody a ServiceAccount's name without its token (security book 29)", async () => {
     await using host = await createHost();
     const user = { name: "system:serviceaccount:kube-system:default", groups: ["system:serviceaccounts"] };
     await expect(host.request("one", { url: SECRETS, user })).rejects.toMatchObject({ code: 403 });
@@ -147,7 +147,7 @@ describe("tokens of ServiceAccounts", () => {
     await expect(host.requestAs("two", { url: SECRETS, ...authentication })).rejects.toMatchObject({ code: 403 });
   });
 
-  it("security book 6: are nothing to another cluster, and nothing to another audience", async () => {
+  it("are nothing to another cluster, and nothing to another audience (security book 6)", async () => {
     await using host = await createHost();
     await host.setUp("two");
     const { token } = (await createToken(host)).status;
@@ -156,7 +156,7 @@ describe("tokens of ServiceAccounts", () => {
     await expect(authenticate(host, forVault)).rejects.toMatchObject({ code: 401 });
   });
 
-  it("security book 11: end with the ServiceAccount, also when a new one has its name, and cut what they have open", async () => {
+  it("end with the ServiceAccount, also when a new one has its name, and cut what they have open (security book 11)", async () => {
     await using host = await createHost();
     await post(host, ACCOUNTS, { metadata: { name: "robot" } });
     await post(host, ACCOUNTS, { metadata: { name: "robot2" } });
@@ -186,7 +186,7 @@ describe("tokens of ServiceAccounts", () => {
     await expect(createToken(host, { boundObjectRef })).rejects.toMatchObject({ code: 409 });
   });
 
-  it("security book 14: end when they say", async () => {
+  it("end when they say (security book 14)", async () => {
     await using host = await createHost();
     const { token } = (await createToken(host, { expirationSeconds: 600 })).status;
     host.moveTime(599_000);
@@ -211,7 +211,7 @@ describe("tokens of ServiceAccounts", () => {
     expect(await review({ token: own })).toMatchObject({ authenticated: true, audiences: [ISSUER] });
   });
 
-  it("security book 38: are nowhere in the store, and neither is the key that signs them", async () => {
+  it("are nowhere in the store, and neither is the key that signs them (security book 38)", async () => {
     await using host = await createHost();
     const { token } = (await createToken(host)).status;
     const dump = await host.dump();

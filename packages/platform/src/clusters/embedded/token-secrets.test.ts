@@ -76,7 +76,7 @@ describe("a Secret for the token of a ServiceAccount", () => {
       (host: EmbeddedHost) => send(host, "PATCH", `${SECRETS}/robot-token`, { data: { token: "eA==" } }),
     ],
     ["its ServiceAccount goes", (host: EmbeddedHost) => send(host, "DELETE", `${ACCOUNTS}/robot`)],
-  ])("security book 13: the token ends, and what it has open is cut, when %s", async (_what, change) => {
+  ])("the token ends, and what it has open is cut, when %s (security book 13)", async (_what, change) => {
     await using host = await createHost();
     const token = await tokenOf(host);
     let cuts = 0;
@@ -94,7 +94,7 @@ describe("a Secret for the token of a ServiceAccount", () => {
     expect(decoded((await get(host, `${SECRETS}/robot-token`)).data["ca.crt"])).toBe("the authority\n");
   });
 
-  it("security book 11: goes with its ServiceAccount, is not made for one that is not there, and not taken over by one of its name", async () => {
+  it("goes with its ServiceAccount, is not made for one that is not there, and not taken over by one of its name (security book 11)", async () => {
     await using host = await createHost();
     const left = async () => (await get(host, SECRETS)).items.map(({ metadata }: any) => metadata.name);
     await send(host, "POST", SECRETS, tokenSecret("nobodys", "nobody"));

@@ -98,7 +98,7 @@ describe("an external virtual cluster", () => {
     expect(await backends.ofVirtualCluster(external).health(signal)).toMatchObject({ ready: true });
   });
 
-  test("security book 31: does not lead tenants into the platform's own network", async () => {
+  test("does not lead tenants into the platform's own network (security book 31)", async () => {
     const { backends, secrets, host } = await createPlatform({ refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS] });
     secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig));
     expect(await faultOf(backends.ofVirtualCluster(external).health(signal))).toBe("AddressRefused");
@@ -109,7 +109,7 @@ describe("an external virtual cluster", () => {
   });
 
   test.each(["https://169.254.169.254", "https://[fe80::1]", "https://tenant.example.com"])(
-    "security book 31: is not advised for %s",
+    "is not advised for %s (security book 31)",
     async (server) => {
       const { backends, secrets, host } = await createPlatform({ refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS] });
       secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig.replace(host.url, server)));
@@ -155,7 +155,7 @@ describe("a vcluster in a connected cluster", () => {
     ["p-default", "db", {}],
     ["tenants", "any", { "example.com/project": "default" }],
     ["tenants", "any", { "example.com/project": "other", "example.com/virtual-cluster": "web" }],
-  ])("security book 10: is not reached when it is another's: %s/%s %j", async (namespace, name, labels) => {
+  ])("is not reached when it is another's: %s/%s %j (security book 10)", async (namespace, name, labels) => {
     expect(await faultOf((await withVcluster(namespace, name, labels)).health(signal))).toBe("NotOfThisInstance");
   });
 });

@@ -54,7 +54,7 @@ describe("what a creator may give", () => {
     [{ team: "devs" }, /may not impersonate the team "devs"/],
     [{ subject: "robot" }, /may not impersonate the subject "robot"/],
     [{ groups: ["ops"] }, /not in the group "ops"/],
-  ])("security book 12: refuses %j to who may not impersonate", async (spec, message) => {
+  ])("refuses %j to who may not impersonate (security book 12)", async (spec, message) => {
     const { status, body } = await create(spec);
     expect([status, body.reason]).toEqual([403, "Forbidden"]);
     expect(body.message).toMatch(message);
@@ -71,7 +71,7 @@ describe("what a creator may give", () => {
   });
 });
 
-describe("security book 2: a narrowed key", () => {
+describe("a narrowed key (security book 2)", () => {
   const scope = { projects: [{ project: "a" }], roles: [{ role: "vcluster", projects: ["a"] }] };
   let parent: any;
 

@@ -70,7 +70,7 @@ const WRITES: readonly [how: string, write: (annotations: object) => ReturnType<
   ],
 ];
 
-describe.each(WRITES)("security book 38, 40: %s", (_how, write) => {
+describe.each(WRITES)("%s (security book 38, 40)", (_how, write) => {
   it.each([
     ["the value itself", CHOSEN],
     ["in a sentence", `log in with ${CHOSEN}.`],
@@ -102,7 +102,7 @@ describe.each(WRITES)("security book 38, 40: %s", (_how, write) => {
   });
 });
 
-it("security book 40: no member of the last manifest that comes twice hides a secret", async () => {
+it("no member of the last manifest that comes twice hides a secret (security book 40)", async () => {
   const secret = Buffer.from("what the login left behind").toString("base64");
   const text = `{"spec":{"oidcLogin":{"idToken":"${secret}"},"oidcLogin":{},"displayName":"a"}}`;
   const { status } = await send(

@@ -204,7 +204,7 @@ describe("updating", () => {
     expect(JSON.stringify(managedFields)).not.toMatch(/f:key|f:status/);
   });
 
-  it("security book 38, 40: the annotation of kubectl apply is stored without the key", async () => {
+  it("the annotation of kubectl apply is stored without the key (security book 38, 40)", async () => {
     const annotation = "kubectl.kubernetes.io/last-applied-configuration";
     const manifest = { kind: "OwnedAccessKey", metadata: { name: "ci" }, spec: { key: OWN_VALUE, displayName: "a" } };
     const metadata = { name: "ci", annotations: { [annotation]: `${JSON.stringify(manifest)}\n`, keep: "me" } };
@@ -248,14 +248,14 @@ describe("whose keys a caller sees", () => {
         }),
     ],
     ["delete", (name: string) => server.send({ method: "DELETE", url: `ownedaccesskeys/${name}`, user: joe })],
-  ])("security book 5, 42: %s on somebody else's key answers as for an absent one", async (_verb, call) => {
+  ])("%s on somebody else's key answers as for an absent one (security book 5, 42)", async (_verb, call) => {
     const [there, absent] = [await call("janes"), await call("absen")];
     expect([404, 409]).toContain(there.status);
     expect(there.text.replaceAll("janes", "absen")).toBe(absent.text);
     expect((await get("janes", admin)).body.spec.disabled).toBe(undefined);
   });
 
-  it("security book 3: watches only these, and ends when the caller's teams change", async () => {
+  it("watches only these, and ends when the caller's teams change (security book 3)", async () => {
     const seen: string[] = [];
     const context = createRequestContext({ url: "/apis/management.postern/v1/ownedaccesskeys?watch=1", user: jane });
     const query = { namespace: "", resourceVersion: "0", allowWatchBookmarks: false, sendInitialEvents: undefined };
@@ -321,7 +321,7 @@ describe("events", () => {
   });
 });
 
-it("security book 38, 41: no stored value, answer, event or error ever has a secret in it", async () => {
+it("no stored value, answer, event or error ever has a secret in it (security book 38, 41)", async () => {
   const secret = Buffer.from("a-very-secret-refresh-token").toString("base64");
   const answers: string[] = [];
   const note = async <T extends { text: string }>(answer: Promise<T>): Promise<T> => {

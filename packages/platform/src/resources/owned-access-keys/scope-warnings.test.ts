@@ -89,7 +89,7 @@ describe("names in a scope that stand for nothing", () => {
       expect([status < 300, warnings.filter((text) => !text.startsWith("spec.secretRef"))]).toEqual([true, [warning]]);
   });
 
-  it("security book 42: are told of what one may not see as of what is not there", async () => {
+  it("are told of what one may not see as of what is not there (security book 42)", async () => {
     const warn = async (scope: (project: string, cluster: string) => object, ...names: [string, string]) =>
       (await create(scope(...names), janes)).warnings.map((text) => text.replaceAll(names[0], "?"));
     const scope = (project: string, cluster: string) => ({

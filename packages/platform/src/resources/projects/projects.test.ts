@@ -55,7 +55,7 @@ describe("a project", () => {
     await expect(tenancy.request({ url })).rejects.toMatchObject({ code: 404 });
   });
 
-  it("security book 11: does not take over a namespace that was there before it", async () => {
+  it("does not take over a namespace that was there before it (security book 11)", async () => {
     await tenancy.request({ method: "POST", url: "/api/v1/namespaces", body: { metadata: { name: "p-taken" } } });
     await tenancy.create("projects", { metadata: { name: "taken" } });
     await tenancy.settled();

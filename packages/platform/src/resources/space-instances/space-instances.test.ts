@@ -43,7 +43,7 @@ it("is Ready once its namespace is there, which has what the template says", asy
   expect(await namespaceOf()).toMatchObject({ labels: { tier: "silver", "kubernetes.io/metadata.name": "team" } });
 });
 
-it("security book 11: leaves nothing behind, and has nothing of an earlier one of its name", async () => {
+it("leaves nothing behind, and has nothing of an earlier one of its name (security book 11)", async () => {
   const before = (await tenancy.storage.list("/registry/vc-")).entries.length;
   const { metadata } = await tenancy.create(PATH, { metadata: { name: "team" } });
   await tenancy.settled();

@@ -41,14 +41,14 @@ describe("users", () => {
     [{ subject: "System:admin" }, "spec.subject"],
     [{ subject: "postern:team:devs" }, "spec.subject"],
     [{ subject: "jane" }, "spec.subject"],
-  ])("security book 7, 29: are never %j", async (spec, field) => {
+  ])("are never %j (security book 7, 29)", async (spec, field) => {
     await post("users", "jane");
     const { status, body } = await post("users", "joe", spec);
     expect([status, body.details?.causes?.[0]?.field]).toEqual([422, field]);
   });
 
   it.each([[{ groups: ["postern:admins"] }], [{ subject: "root" }]])(
-    "security book 12: are not made %j by who may not impersonate that",
+    "are not made %j by who may not impersonate that (security book 12)",
     async (spec) => {
       expect((await post("users", "joe", spec, clerk)).status).toBe(403);
       expect((await post("users", "joe", { groups: ["staff"] }, clerk)).status).toBe(201);

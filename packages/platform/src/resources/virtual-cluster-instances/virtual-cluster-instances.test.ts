@@ -113,7 +113,7 @@ describe("a virtual cluster instance", () => {
     expect(tenancy.revoked).toEqual(["name-of-control-plane-key-0"]);
   });
 
-  it("security book 11: is another one when its name is used again", async () => {
+  it("is another one when its name is used again (security book 11)", async () => {
     const maps = "/api/v1/namespaces/default/configmaps";
     await tenancy.inside("demo", { method: "POST", url: maps, body: { metadata: { name: "mine" } } });
     await tenancy.request({ method: "DELETE", url: `${BASE}/demo` });
@@ -219,7 +219,7 @@ describe("virtualclusterinstances/{name}/accesskey", () => {
     expect((await ask()).accessKey).not.toBe(accessKey);
   });
 
-  it("security book 41: keeps the key sealed", async () => {
+  it("keeps the key sealed (security book 41)", async () => {
     const { accessKey } = await ask();
     const { entries } = await tenancy.storage.list("/");
     for (const { value } of entries) expect(Buffer.from(value).toString("latin1")).not.toContain(accessKey);

@@ -124,7 +124,7 @@ describe("a kubeconfig with a certificate", () => {
     });
   });
 
-  it("security book 29: carries no group of the system, and of the roles only what the platform gave", async () => {
+  it("carries no group of the system, and of the roles only what the platform gave (security book 29)", async () => {
     const { body } = await ask(shared, {
       spec: { clientCert: true },
       user: userOf("bob", "system:masters", "example:role:cluster-admin"),
@@ -135,7 +135,7 @@ describe("a kubeconfig with a certificate", () => {
   });
 
   it.each(["system:admin", "system:serviceaccount:default:x", "system:anonymous"])(
-    "security book 29: is not made for %s",
+    "is not made for %s (security book 29)",
     async (name) => {
       const before = await countOf(shared);
       for (const clientCert of [true, false]) {
@@ -157,7 +157,7 @@ describe("a kubeconfig with a certificate", () => {
     expect(everything).not.toContain("PRIVATE KEY");
   });
 
-  it("security book 56: lasts for the signing duration where no end is asked for, and never longer than the authority", async () => {
+  it("lasts for the signing duration where no end is asked for, and never longer than the authority (security book 56)", async () => {
     const day = 86_400_000;
     const endOf = async (certificateTTL: number) => {
       const { body } = await ask(shared, { spec: { clientCert: true, certificateTTL } });
@@ -170,21 +170,21 @@ describe("a kubeconfig with a certificate", () => {
     expect(await endOf(2_147_483_647)).toBe(Date.parse(authority.validTo));
   });
 
-  it("security book 14: ends with the key that asked", async () => {
+  it("ends with the key that asked (security book 14)", async () => {
     const expiresAt = Date.now() + 1_000_000;
     shared.keys.set("ending", accessKey({ id: "ending", expiresAt }));
     const { body } = await ask(shared, { credentialId: "ending", spec: { clientCert: true, certificateTTL: 86_400 } });
     expect(Date.parse(body.status.expirationTimestamp)).toBeLessThanOrEqual(expiresAt);
   });
 
-  it("security book 14: is refused where the key that asked ends before the shortest certificate would", async () => {
+  it("is refused where the key that asked ends before the shortest certificate would (security book 14)", async () => {
     shared.keys.set("last", accessKey({ id: "last", expiresAt: Date.now() + 60_000 }));
     const refused = ask(shared, { credentialId: "last", spec: { clientCert: true } });
     await expect(refused).rejects.toMatchObject({ code: 403, message: expect.stringContaining("600 seconds") });
   });
 
   it.each(['a"b', "&a *a !!js/function x", "o=a,cn=b", "ü/+,;=<>#", "-----BEGIN CERTIFICATE-----"])(
-    "security book 57: carries the user name %j as it is, and the file says nothing else",
+    "carries the user name %j as it is, and the file says nothing else (security book 57)",
     async (name) => {
       const user = { name, groups: [name, "system:authenticated"] };
       const { body } = await ask(shared, { spec: { clientCert: true }, user });
@@ -196,12 +196,12 @@ describe("a kubeconfig with a certificate", () => {
     },
   );
 
-  it("security book 57: is not made for a name with control characters", async () => {
+  it("is not made for a name with control characters (security book 57)", async () => {
     const user = { name: "a\nexec: {command: x}", groups: ["system:authenticated"] };
     await expect(ask(shared, { spec: { clientCert: true }, user })).rejects.toMatchObject({ code: 403 });
   });
 
-  it("security book 22: opens the cluster that signed it, and no other", async () => {
+  it("opens the cluster that signed it, and no other (security book 22)", async () => {
     await withTenancy({}, async (tenancy) => {
       await tenancy.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "other" } });
       await tenancy.settled();

@@ -43,7 +43,7 @@ describe("a kubeconfig with a token", () => {
     expect(body.status.kubeConfig).toMatch(/^\s+token: \S+$/m);
   });
 
-  it("security book 36: never tells a client to trust any server", async () => {
+  it("never tells a client to trust any server (security book 36)", async () => {
     for (const spec of [{}, { clientCert: true }, { server: "https://elsewhere.test" }]) {
       const { body } = await ask(shared, { spec });
       expect(body.status.kubeConfig).not.toContain("insecure-skip-tls-verify");
@@ -101,23 +101,26 @@ describe("spec.certificateTTL", () => {
   });
 
   // security book 56
-  it.each([-1, -86_400, -2_147_483_648, 1, 599])("security book 56: %s is refused with 422", async (certificateTTL) => {
-    for (const clientCert of [false, true]) {
-      const before = await countOf(shared);
-      await expect(ask(shared, { spec: { certificateTTL, clientCert } })).rejects.toMatchObject({
-        code: 422,
-        reason: "Invalid",
-        message: expect.stringContaining(
-          `spec.certificateTTL: Invalid value: ${certificateTTL}: must be 0 for no limit`,
-        ),
-        details: { causes: [{ field: "spec.certificateTTL" }] },
-      });
-      expect(await countOf(shared)).toBe(before);
-    }
-  });
+  it.each([-1, -86_400, -2_147_483_648, 1, 599])(
+    "%s is refused with 422 (security book 56)",
+    async (certificateTTL) => {
+      for (const clientCert of [false, true]) {
+        const before = await countOf(shared);
+        await expect(ask(shared, { spec: { certificateTTL, clientCert } })).rejects.toMatchObject({
+          code: 422,
+          reason: "Invalid",
+          message: expect.stringContaining(
+            `spec.certificateTTL: Invalid value: ${certificateTTL}: must be 0 for no limit`,
+          ),
+          details: { causes: [{ field: "spec.certificateTTL" }] },
+        });
+        expect(await countOf(shared)).toBe(before);
+      }
+    },
+  );
 
   it.each([2_147_483_648, 1e21, 600.5, "600", true])(
-    "security book 56: %s is no 32-bit integer, and refused",
+    "%s is no 32-bit integer, and refused (security book 56)",
     async (certificateTTL) => {
       await expect(ask(shared, { spec: { certificateTTL } })).rejects.toMatchObject({
         message: expect.stringContaining("spec.certificateTTL"),
@@ -142,13 +145,13 @@ describe("spec.server", () => {
     "javascript:alert(1)",
     "https://example.com/?a=b",
     "https://exa mple.com",
-  ])("security book 57: %j is refused with 422, and a password in it is not repeated", async (server) => {
+  ])("%j is refused with 422, and a password in it is not repeated (security book 57)", async (server) => {
     const refused = await ask(shared, { spec: { server } }).catch((error) => error);
     expect(refused).toMatchObject({ code: 422, details: { causes: [{ field: "spec.server" }] } });
     expect(refused.message).not.toContain("secret");
   });
 
-  it("security book 31: is never dialled", async () => {
+  it("is never dialled (security book 31)", async () => {
     let connections = 0;
     const listener = createServer(() => connections++).listen(0, "127.0.0.1");
     await new Promise((resolve) => listener.once("listening", resolve));
@@ -179,7 +182,7 @@ describe("who gets a kubeconfig", () => {
     });
   });
 
-  it("security book 2: a scoped key gets one for its own owner alone", async () => {
+  it("a scoped key gets one for its own owner alone (security book 2)", async () => {
     const restrictions = { scope: undefined, ruleSets: [[]] };
     shared.keys.set("scoped", accessKey({ id: "scoped", restrictions, owner: { kind: "user", name: "bob" } }));
     await expect(ask(shared, { credentialId: "scoped" })).rejects.toMatchObject({ code: 403 });
@@ -212,7 +215,7 @@ describe("the request", () => {
     expect(answer.status).toBe(201);
   });
 
-  it("security book 53: is only checked in a dry run: no key, no certificate, and a kubeconfig without a credential", async () => {
+  it("is only checked in a dry run: no key, no certificate, and a kubeconfig without a credential (security book 53)", async () => {
     const before = await countOf(shared);
     const minted = shared.minted.length;
     for (const clientCert of [false, true]) {
