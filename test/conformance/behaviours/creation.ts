@@ -4,7 +4,7 @@ import type { BehaviourLines } from "./behaviour-lines.ts";
 
 export const CREATION: BehaviourLines = {
   "C-01": "201 and the stored object, with uid, resourceVersion, generation 1, creationTimestamp and managedFields",
-  "C-02": "what the server sets is overwritten or dropped silently",
+  "C-02": "fields of the server are overwritten or dropped silently",
   "C-03": "a resourceVersion in the body is 500, unless it is empty or 0",
   "C-04": "a status in the body is dropped where status is a subresource",
   "C-05": "without name and generateName 422",
@@ -20,5 +20,5 @@ export const CREATION: BehaviourLines = {
   "C-15": "empty labels, annotations and finalizers are dropped",
   "C-16": "an object without spec is valid unless the schema requires one",
   "C-17": "a request is authenticated, authorized, decoded, admitted and validated in this order",
-  "C-18": "of creations of one name at once exactly one succeeds",
+  "C-18": "of concurrent creations of one name exactly one succeeds",
 };

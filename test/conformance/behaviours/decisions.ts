@@ -1,4 +1,4 @@
-// What is decided otherwise than kube-apiserver does for custom resources, and what has no case.
+// Deliberate differences from custom resources of kube-apiserver, and behaviours without a case.
 
 export type Decision = {
   /** Such as `D5`, by which other pages name it. */
@@ -10,17 +10,16 @@ export type Decision = {
 export const DECIDED_OTHERWISE: { readonly [id: string]: Decision } = {
   "E-11": {
     id: "D1",
-    reason:
-      "a body without kind or apiVersion is taken for what its path says, as for built-in kinds; a wrong one is refused",
+    reason: "a body without kind or apiVersion gets them from the path, as for built-in kinds; wrong ones are refused",
   },
   "G-08": {
     id: "D5",
-    reason: "the refusal is 422, and the right asked for is to delete the owner: that is the contract of the product",
+    reason: "the error is 422, and the required permission is to delete the owner: that is the contract of the product",
   },
   "R-07": {
     id: "D6",
     reason:
-      "an unknown path below a served group is answered by a Status, as for built-in kinds, where custom resources have plain text",
+      "an unknown path below a served group is answered with a Status, as for built-in kinds, and not with plain text as for custom resources",
   },
 };
 

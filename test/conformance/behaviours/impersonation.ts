@@ -3,7 +3,7 @@
 import type { BehaviourLines } from "./behaviour-lines.ts";
 
 export const IMPERSONATION: BehaviourLines = {
-  "I-01": "users, groups, uids and extras can be impersonated by those who may",
+  "I-01": "users, groups, uids and extras can be impersonated with permission",
   "I-02": "without a user the rest is 500",
-  "I-03": "a service account brings its groups, and everybody system:authenticated",
+  "I-03": "a service account has its groups, and every user system:authenticated",
 };

@@ -4,7 +4,7 @@ import type { BehaviourLines } from "./behaviour-lines.ts";
 
 export const PATCHES: BehaviourLines = {
   "P-01": "JSON, merge and apply patches are taken; other types and none are 415 with the list",
-  "P-02": "what does not exist is 404, except for apply",
+  "P-02": "a missing object is 404, except for apply",
   "P-03": "a JSON patch that does not apply is 422 with one general text",
   "P-04": "a patch that cannot be read is 400",
   "P-05": "JSON patches mean what they mean to the library of kube-apiserver",

@@ -15,11 +15,11 @@ export const PATHS_AND_VERBS: BehaviourLines = {
   "R-08": "a verb that a subresource lacks is 405, and the text names the verb as RBAC does",
   "R-09": "OPTIONS, TRACE and unknown methods are 405; HEAD is a GET without the body, of built-in kinds 405",
   "R-10": "a name is what the percent-decoded segment says; an impossible one is not found, and `..` climbs nowhere",
-  "R-11": "`watch` makes a list a watch unless it is false or 0, and says nothing on an object",
+  "R-11": "`watch` makes a list a watch unless it is false or 0, and has no effect on an object",
   "R-12": "the older paths with /watch/ still watch",
   "R-13": "a boolean parameter is true for any text but `false` and `0`",
   "R-14": "a numeric parameter that is no number is 400, in the words of Go's parser",
-  "R-15": "unknown parameters are passed over, and of a repeated one the first counts",
+  "R-15": "unknown parameters are ignored, and of a repeated one the first counts",
   "R-16": "`timeout` is a Go duration: a bad one is 400, a long one is cut to the limit",
   "R-17": "authorization sees the verbs of Kubernetes, and a list by metadata.name as one of that name",
   "R-18":
