@@ -7,7 +7,7 @@ export type CelType =
   | { readonly kind: SimpleKind }
   /** A type known only at runtime. */
   | { readonly kind: "dyn" }
-  /** A type that a function library brings along. */
+  /** A type of a function library. */
   | { readonly kind: "extension"; readonly name: string }
   | { readonly kind: "list"; readonly of: CelType; readonly hasNulls?: boolean; readonly identity?: ListIdentity }
   | { readonly kind: "map"; readonly key: CelType; readonly value: CelType; readonly hasNulls?: boolean }

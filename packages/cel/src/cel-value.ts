@@ -83,7 +83,7 @@ export class CelTypeValue {
   }
 }
 
-/** A value of a type that a function library brings along, such as a quantity. */
+/** A value of a type of a function library, such as a quantity. */
 export abstract class CelExtension {
   abstract readonly typeName: string;
   /** Only asked about values of the same type. */

@@ -1,4 +1,4 @@
-// How large the values of a schema can be, as far as a request can bring them.
+// The maximum size of values of a schema in one request.
 // Source: k8s.io/apiserver/pkg/cel/common/schemas.go, pkg/cel/limits.go
 
 import { type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";

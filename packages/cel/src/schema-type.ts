@@ -17,7 +17,7 @@ const SCALARS: { readonly [type: string]: CelType } = {
   number: readCelType("double"),
 };
 
-/** Every object has these, whatever its schema says of them. */
+/** Every object has these, whatever its schema declares. */
 export const RESOURCE_PROPERTIES: { readonly [name: string]: StructuralSchema } = {
   apiVersion: { type: "string" },
   kind: { type: "string" },

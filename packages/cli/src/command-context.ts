@@ -2,7 +2,7 @@
 
 export type Output = {
   write(text: string): unknown;
-  /** A terminal, whose lines can be written anew. */
+  /** A terminal whose lines can be rewritten. */
   readonly isTTY?: boolean;
 };
 

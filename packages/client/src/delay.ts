@@ -1,6 +1,6 @@
 // Delays: the only timers of the client, so that tests can replace them.
 
-/** Resolves after so many milliseconds. Rejects with the signal's reason when it aborts before. */
+/** Resolves after this many milliseconds. Rejects with the signal's reason if it aborts before. */
 export type Delay = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
 export const systemDelay: Delay = (milliseconds, signal) =>

@@ -230,7 +230,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     },
     signal,
   });
-  // Until then nobody is let in.
+  // Until then all requests are refused.
   await followed?.confirmed;
   await replicas?.entered;
   teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: serving.renewAt, onError }));

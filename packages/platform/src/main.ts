@@ -21,7 +21,7 @@ export type { RunningServer } from "./compose-server.ts";
 export type ServerSurroundings = {
   /** Is given each line of the log. Default: standard error. */
   readonly logDestination?: { write(line: string): void };
-  /** Loads the files of the console when a browser asks for it first. Default: there is none. */
+  /** Loads the files of the console on the first request of a browser. Default: no console. */
   readonly loadConsole?: () => Promise<ConsoleBuild>;
 };
 

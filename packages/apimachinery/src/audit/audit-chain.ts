@@ -34,7 +34,7 @@ export type ChainFault = {
 export type ChainReport = {
   readonly lines: number;
   readonly faults: readonly ChainFault[];
-  /** What the first line says of the one before it. */
+  /** The hash that the first line must have for the line before it. */
   readonly startsAfter: string;
   /** The hash of the last line: what the next one must carry. */
   readonly endsWith: string;

@@ -5,7 +5,7 @@ const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** Each member beyond so many of one object costs about twice as much as one of a small object, and so do items. */
+/** Beyond this many members, each member of an object costs about twice as much as in a small object, and so do items. */
 export const MANY_MEMBERS = 1_000;
 
 /**

@@ -186,7 +186,7 @@ export const unsupportedMediaTypeError = (accepted: readonly string[]): ApiError
 export const requestEntityTooLargeError = (why: string): ApiError =>
   new ApiError({ code: 413, reason: "RequestEntityTooLarge", message: `Request entity too large: ${why}` });
 
-/** `continueToken` lets the client go on inconsistently where a list had begun. */
+/** `continueToken` allows the client to continue a list inconsistently. */
 export const expiredError = (message: string, continueToken?: string): ApiError =>
   new ApiError({
     code: 410,

@@ -58,7 +58,7 @@ function normalize(metadata: JsonObject): JsonObject {
   return withMemberChanges(metadata, changes);
 }
 
-/** undefined drops the member. A grace period of 0 seconds is a choice, while generation 0 is none. */
+/** undefined drops the member. A grace period of 0 seconds is a value, while generation 0 is empty. */
 function normalizeMember(name: string, member: JsonValue): JsonValue | undefined {
   if (member === null || member === "" || name === "selfLink") return undefined;
   if (name === "generation" && member === 0) return undefined;

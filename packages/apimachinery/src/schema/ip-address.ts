@@ -32,7 +32,7 @@ function isColonAddress(text: string): boolean {
   return halves.length === 2 ? total < 8 : total === 8;
 }
 
-/** How many of the eight 16-bit groups the text is; undefined when it is none. Only the end may be dotted. */
+/** The number of 16-bit groups in the text; undefined if it is invalid. Only the end may be dotted. */
 function countGroups(half: string, atEnd: boolean): number | undefined {
   if (half === "") return 0;
   const groups = half.split(":");

@@ -155,7 +155,7 @@ function checkType({ schema, types, formatName }: CompiledSchema, value: JsonVal
   }
 }
 
-/** Where a format was expected, upstream names the one a value has by itself. */
+/** Where a format was expected, upstream names the format of the value. */
 const NUMBER_FORMATS: ReadonlyMap<string, string> = new Map([
   ["integer", "int64"],
   ["number", "float64"],

@@ -49,7 +49,7 @@ export function newLabelRequirement(
   return { key, operator, values: unique };
 }
 
-/** What the parser checks before it goes on to the operator; it has no field to name. */
+/** Checks of the parser before the operator; without a field path. */
 export function checkLabelKey(key: string): void {
   throwIfAny(validateLabelKey(key, "<nil>"));
 }

@@ -93,7 +93,7 @@ function daysInMonth(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-// Reads times in the two layouts of Kubernetes as Go does, and says in its words why a text is none.
+// Parses times in the two layouts of Kubernetes as Go does, with Go's error messages.
 // Source: time (Parse), k8s.io/apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
 
 type GoTime =

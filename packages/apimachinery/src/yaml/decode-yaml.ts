@@ -86,7 +86,7 @@ function* tokensOfFirstDocument(text: string, lines: LineCounter): Generator<CST
   }
 }
 
-// Takes a text with several YAML documents apart, so that each is decoded, and can be named, by itself.
+// Splits a text into its YAML documents, so that each is decoded and named separately.
 
 type YamlDocument = {
   /** With as many line ends before it as there are in the file: the lines of its faults are those of the file. */

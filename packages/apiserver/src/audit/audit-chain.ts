@@ -12,7 +12,7 @@ export type AuditChain = {
   written(head: string): void;
 };
 
-/** `head` is the hash of the line to go on from; with `key` each line is sealed. */
+/** `head` is the hash of the last line so far; with `key` each line is sealed. */
 export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditChain {
   let last = head;
   return {

@@ -268,7 +268,7 @@ export type AuditContext = {
   setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void;
   /** What the response says where it is a Status, beside its code. */
   setResponseStatus?(status: Partial<Status>): void;
-  /** Called once, as soon as it is known who asks. Rejects when the request must not go on unrecorded. */
+  /** Called once, after authentication. Rejects if the request must not proceed unrecorded. */
   requestReceived?(): Promise<void> | void;
   /** The handler failed unexpectedly: the request ends in the stage Panic. */
   setPanicked?(): void;

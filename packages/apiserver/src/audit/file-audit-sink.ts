@@ -14,7 +14,7 @@ export type FileAuditSinkOptions = {
   readonly maxBytes?: number;
   /** How many renamed files are kept. Default 10. */
   readonly maxBackups?: number;
-  /** Each line is sealed with it. A file that goes on with lines which are not is renamed first. Default: none is. */
+  /** Seals each line. A file with unsealed lines is renamed first. Default: no seals. */
   readonly key?: Uint8Array;
   /** Lines have been handed to the operating system. */
   readonly onWritten?: () => void;
@@ -134,7 +134,7 @@ class FileAuditSink implements AuditSink {
 
 const closedError = (): Error => new Error("the audit log is closed");
 
-/** The chain goes on across files. */
+/** The chain continues across files. */
 async function renameAndOpen({ path, maxBackups = 10 }: FileAuditSinkOptions, file: OpenFile): Promise<OpenFile> {
   await rm(`${path}.${maxBackups}`, { force: true });
   for (let number = maxBackups - 1; number >= 1; number -= 1)
@@ -195,7 +195,7 @@ async function lastLine(handle: FileHandle, size: number): Promise<Uint8Array> {
 
 const LINE_BREAK = 0x0a;
 
-/** An empty log goes on from the file that it was before. */
+/** An empty log continues the chain of the rotated file. */
 async function headOfRotated(path: string): Promise<string> {
   try {
     await using handle = await open(path, "r");

@@ -15,7 +15,7 @@ export type BodyRedaction = (body: JsonValue) => JsonValue | undefined;
 /** Set on events that lost their bodies; the name is that of upstream. */
 export const TRUNCATED_ANNOTATION = "audit.k8s.io/truncated";
 
-/** The document of a finished response; undefined where it is none, or larger than `maxBytes`. */
+/** The document of a finished response; undefined without one, or if it is larger than `maxBytes`. */
 export function responseDocument({ headers, body }: ApiResponse, maxBytes: number): JsonValue | undefined {
   if (body.type !== "bytes" || body.bytes.length === 0 || body.bytes.length > maxBytes) return undefined;
   const mediaType = String(headers["content-type"] ?? "");

@@ -20,7 +20,7 @@ export type ClientCertificate = {
 };
 
 export type ClientCertificateOptions = {
-  /** The authorities trusted to sign client certificates, in PEM, several in one text allowed. Each one is an anchor by itself. */
+  /** The trusted authorities in PEM, several in one text allowed. Each one is a trust anchor. */
   readonly authorities: string | readonly string[];
   readonly clock: Clock;
   /**
@@ -76,7 +76,7 @@ export function identityOfCertificate({ subject, fingerprint }: ClientCertificat
 
 type Verified = { readonly certificate: ClientCertificate; readonly validFrom: number; readonly validUntil: number };
 
-/** The PEM certificates of `texts`. Throws when there is none, or one that is not an authority's. */
+/** The PEM certificates of `texts`. Throws if there is none, or if one is not a CA certificate. */
 function parseAuthorities(texts: readonly string[]): readonly X509Certificate[] {
   const anchors = texts.flatMap((text) => text.match(PEM_CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem));
   if (anchors.length === 0) throw new Error("no certificate authority for client certificates given");

@@ -7,7 +7,7 @@ import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-m
 /** Opaque to all but the {@link LineageVerifier}. It contains no secret. */
 export type CredentialLineage = JsonObject;
 
-/** A request, as far as it says what it came in with. */
+/** The credential of a request. */
 type MadeWith = { readonly credential?: { lineage?(): CredentialLineage | undefined } | undefined };
 
 export type LineageVerifier = {
@@ -32,7 +32,7 @@ export function lineageOn({ metadata }: Pick<KubeObject, "metadata">): Credentia
   return isJsonObject(lineage) ? lineage : undefined;
 }
 
-/** The object with this lineage, whatever its writer says of it. */
+/** The object with this lineage, regardless of its previous content. */
 export function withLineage<T extends { readonly metadata: ObjectMeta }>(
   object: T,
   lineage: CredentialLineage | undefined,

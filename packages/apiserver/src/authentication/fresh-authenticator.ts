@@ -10,7 +10,7 @@ import { watchFirst } from "./revocation-watch.ts";
 /** Throws ApiError 503 for requests with a credential while credentials cannot be checked. */
 export function freshAuthenticator(authenticator: Authenticator, freshness: Freshness): Authenticator {
   if (freshness === ALWAYS_FRESH) return authenticator;
-  // An authenticator that remembers what it has said of a credential says it here as the same object, too.
+  // Returns the same object for the same result, so that an authenticator's cache of results stays effective.
   const remembered = new WeakMap<Authentication, Authentication>();
   const endingWithFreshness = (authentication: Authentication): Authentication => {
     const known = remembered.get(authentication);

@@ -134,7 +134,7 @@ export class CachedObject {
     return new CachedObject(key, Number(object.metadata.resourceVersion ?? 0), memory, 0, memory.length);
   }
 
-  /** The object's JSON with its resourceVersion in it, without a trailing newline: made anew on every call. */
+  /** The object's JSON with its resourceVersion, without a trailing newline: a new buffer on every call. */
   get bytes(): Uint8Array {
     const target = Buffer.allocUnsafe(this.byteLength);
     this.writeTo(target, 0);
@@ -183,13 +183,13 @@ export class CachedObject {
     return new CachedObject(this.key, revision, memory, start, end, end, this.#stored);
   }
 
-  /** The same object for an answer, to those who look inside it: `object` is what `decode` would give. */
+  /** The same object for a response, for readers of its content: `object` is the result of `decode`. */
   decodedAs(object: KubeObject): CachedObject {
     const [start, end] = [this.#start, this.#end];
     return new CachedObject(this.key, this.revision, this.#memory, start, end, this.#storedEnd, this.#stored, object);
   }
 
-  /** Parsed anew on every call, but for answers: keep the result where it is needed twice. */
+  /** Parsed on every call, except for responses: keep the result if you need it twice. */
   decode(): KubeObject {
     if (this.#object !== undefined) return this.#object;
     // Only encodeStoredValue writes values, so the bytes are a KubeObject, and no deeper than what clients may send.

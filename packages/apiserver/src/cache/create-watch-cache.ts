@@ -18,7 +18,7 @@ export type WatchCacheOptions = {
   readonly scheduler: Scheduler;
   /** How many recent events each view keeps in memory at most, within 16 MiB; 4096 when absent. */
   readonly historyLimit?: number;
-  /** Told why the store could not be followed; the cache tries again by itself. */
+  /** Called with the reason when the store cannot be followed; the cache retries. */
   readonly onError?: (error: unknown) => void;
 };
 
@@ -217,7 +217,7 @@ class StoreWatchCache implements WatchCache {
       next?.catch(() => {});
       for (let start = 0; start < page.entries.length; start += ENTRIES_PER_TURN) {
         this.#add(contents, page.entries.slice(start, start + ENTRIES_PER_TURN));
-        // Other work goes on while much is loaded, and the request for the next page leaves.
+        // Other work runs during a long load, and the request for the next page is sent.
         if (next !== undefined) await nextTurn();
       }
       if (next === undefined) break;
@@ -269,7 +269,7 @@ function closedError(): StorageUnavailableError {
   return new StorageUnavailableError("the watch cache is closed");
 }
 
-// Those who wait until the watch cache has come as far as some revision.
+// Waits until the watch cache has reached a revision.
 
 type Waiter = { readonly revision: Revision; readonly settle: (error?: unknown) => void };
 

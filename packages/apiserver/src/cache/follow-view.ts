@@ -26,7 +26,7 @@ export type ViewFollower = {
 
 const RETRY_DELAY_MS = 50;
 
-/** Has called `replace` once when it returns. A subscription that breaks is begun anew until the handle is disposed. */
+/** Has called `replace` once when it returns. A subscription that fails is renewed until the handle is disposed. */
 export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, follower: ViewFollower): Disposable {
   let disposed = false;
   let current: Disposable | undefined;
@@ -66,7 +66,7 @@ export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, f
 
 /** In revision order; must not throw. */
 type PartsFollower = {
-  /** All that was told is forgotten: what there is now is put, object by object. */
+  /** Forget everything reported so far: the present objects follow one by one. */
   clear(): void;
   put(object: CachedObject, previous: CachedObject | undefined): void;
   /** `object` is the last state. */

@@ -21,7 +21,7 @@ export type CacheObserver = {
    * second while revisions pass that change nothing under its prefix.
    */
   progress?(revision: Revision): void;
-  /** The subscription is over: RevisionCompactedError, StorageUnavailableError, or the cache closed. No call follows. */
+  /** The subscription has ended: RevisionCompactedError, StorageUnavailableError, or the cache closed. No call follows. */
   error(error: Error): void;
 };
 

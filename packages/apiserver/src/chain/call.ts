@@ -84,11 +84,11 @@ class Unrecorded implements AuditContext {
 
 export type CallHandler = (call: Call) => Awaitable<ApiResponse>;
 
-/** Each member may be absent. An error that is thrown in any of them goes on to `fail` of the filters before it. */
+/** Each member is optional. An error thrown in any of them is passed to `fail` of the earlier filters. */
 export type Filter = {
   /** On the way in. A response answers the request here: nothing further on sees it, and this filter does not see it again. */
   readonly enter?: (call: Call) => Awaitable<ApiResponse | undefined>;
-  /** On the way out: gives the response that goes on. Not called where `enter` has thrown. */
+  /** On the way out: returns the response for earlier filters. Not called if `enter` has thrown. */
   readonly leave?: (response: ApiResponse, call: Call) => Awaitable<ApiResponse>;
   /** The same for an error from further on: gives a response in its place, or throws. */
   readonly fail?: (error: unknown, call: Call) => Awaitable<ApiResponse>;

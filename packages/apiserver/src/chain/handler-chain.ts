@@ -65,7 +65,7 @@ export type HandlerChainDeps = {
   readonly openRequests?: LongRunningRequests;
   /** Requests whose impersonation `next` decides about. Absent: none. */
   readonly skipImpersonation?: ImpersonationOptions["skipImpersonation"];
-  /** Credentials that have no form of their own. Default: there are none. */
+  /** Credentials without a format of their own. Default: none. */
   readonly chosenCredentials?: ChosenCredentials | undefined;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;

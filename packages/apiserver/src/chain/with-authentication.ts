@@ -136,7 +136,7 @@ function holdBack(
 type Turn = {
   /** Rejects where the request is aborted before. */
   readonly begin: Promise<void>;
-  /** The next one on its connection comes after so many milliseconds. */
+  /** Delay in milliseconds before the next attempt on the same connection. */
   end(afterMs: number): void;
 };
 
@@ -193,7 +193,7 @@ async function turnComes(before: Promise<void> | undefined, signal: AbortSignal)
   }
 }
 
-/** Requests that prove nothing go on as `system:anonymous`, for authorization to decide. Throws ApiError 401. */
+/** Requests without a credential continue as `system:anonymous`, for authorization to decide. Throws ApiError 401. */
 function authenticate(
   { request, behind }: Call,
   { authenticator }: Pick<WithAuthenticationDeps, "authenticator">,

@@ -77,7 +77,7 @@ function timeoutOf(request: ApiRequest, maximumMs: number): number {
   }
 }
 
-// Ends requests that last when they must not go on: the credential was revoked, a right was lost, or the server stops.
+// Ends long-running requests: credential revoked, no longer authorized, or shutdown.
 
 export type WithLongRunningDeps = {
   readonly metrics: ServerMetrics;

@@ -21,7 +21,7 @@ type DeletionTerms = Pick<DeleteOptions, "propagationPolicy"> & {
   readonly resourceVersion?: string;
 };
 
-/** From the store, where memory may be behind it; undefined when there is none. */
+/** Reads from the store, which may be ahead of memory; undefined if there is none. */
 export async function readControlled(
   port: WritePort,
   resource: ControlledResource,

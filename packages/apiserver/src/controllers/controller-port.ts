@@ -6,7 +6,7 @@ import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { QueuePort } from "./work-queue.ts";
 
-/** A resource as controllers use it: its objects in memory, and the store with all there is. */
+/** A resource as controllers use it: its objects in memory, and the unfiltered store. */
 export type ControlledResource = Pick<
   InstalledResource,
   "definition" | "keys" | "view" | "genericStore" | "fieldManager"

@@ -29,7 +29,7 @@ export type EventRecorder = (event: ObjectEvent) => void;
 
 export type EventRecorderDeps = {
   readonly runtime: Pick<Runtime, "clock" | "random" | "scheduler">;
-  /** The installed `events`; undefined where there are none. */
+  /** The installed resource `events`; undefined without it. */
   readonly events: () => ControlledResource | undefined;
   /** The reporting component, such as `postern`. */
   readonly component: string;
@@ -43,7 +43,7 @@ const DEFAULT_NAMESPACE = "default";
 const SUFFIX_LENGTH = 10;
 /** More are dropped: events are kept as well as possible, everything else comes first. */
 const MAX_WAITING = 1_000;
-/** Of one sort (kind, namespace, type, reason) so many objects have an Event each, and one more after each REFILL_MS: 200 in an hour. */
+/** This many objects of one sort (kind, namespace, type, reason) have an Event each, and one more after each REFILL_MS: 200 in an hour. */
 export const SINGLE_EVENTS = 100;
 const REFILL_MS = 36_000;
 /** How often the Event that represents all similar ones is written. */

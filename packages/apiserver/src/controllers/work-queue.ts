@@ -28,7 +28,7 @@ export type WorkQueueOptions = {
 
 /** The maximum rate for one key: controllers that undo each other's writes would otherwise loop at full speed. */
 const RUNS_PER_SECOND = 100;
-/** For so long a queue works before everything else has its turn. */
+/** The time that a queue may work before other work gets a turn. */
 const TURN_MS = 20;
 
 const DEFAULT_CONCURRENCY = 4;

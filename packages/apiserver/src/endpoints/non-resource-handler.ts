@@ -15,7 +15,7 @@ export type NonResourceDeps = {
   readonly logger: Logger;
 };
 
-/** Answers a request, or gives undefined where its path is none of these. May throw ApiErrors. */
+/** Responds to a request; undefined for other paths. May throw ApiErrors. */
 export type NonResourceHandler = (context: RequestContext) => Awaitable<ApiResponse> | undefined;
 
 export function createNonResourceHandler({ health, version, metrics, logger }: NonResourceDeps): NonResourceHandler {

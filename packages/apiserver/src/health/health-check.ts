@@ -4,7 +4,7 @@
 export type HealthCheck = {
   /** As in `/readyz/<name>`; may hold slashes. */
   readonly name: string;
-  /** Throws, or rejects, when something is wrong. The message is for the log, and for those who may ask for this check alone. */
+  /** Throws or rejects on errors. The message is for the log, and for callers that may request this single check. */
   check(): Promise<void> | void;
 };
 

@@ -10,7 +10,7 @@ export type RateLimit = {
 };
 
 export type RateLimiter = {
-  /** Undefined when the request may go on; otherwise the whole seconds after which the next one may. `cost`: of how many it is worth. */
+  /** Undefined if the request is allowed; otherwise the whole seconds to wait. `cost`: how many requests it counts for. */
   delayOf(subject: string, cost?: number): number | undefined;
   /** Takes back what a request that went on has cost. */
   refund(subject: string, cost?: number): void;
@@ -20,7 +20,7 @@ export type RateLimiter = {
 
 type Bucket = { tokens: number; updatedAt: number };
 
-/** Full buckets are forgotten first, so that strangers cannot push out those who are being slowed down. */
+/** Full buckets are evicted first, so that new clients cannot evict those that are limited. */
 const MAX_SUBJECTS = 100_000;
 const KEPT_SHARE = 0.9;
 

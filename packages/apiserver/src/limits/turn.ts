@@ -8,7 +8,7 @@ import type { ResultOf, WorkOf, WorkThreads, WorkType } from "./work-threads.ts"
 export type Turn = {
   /** Whether connections have to be looked after before further work. The first to ask begins the turn. */
   isOver(): boolean;
-  /** They have been: work goes on for as long again. */
+  /** They had a turn: work continues for the same time again. */
   beginAnew(): void;
 };
 
@@ -120,7 +120,7 @@ export type LongWork = {
 
 /** What is smaller is done at once: it has a few thousand members at most. */
 export const LONG_WORK_BYTES = 16 * 1024;
-/** A client that has worked for so long gives way. */
+/** A client that has worked for this long yields. */
 const PART_MS = 4;
 
 export function createLongWork(clock: Pick<Clock, "elapsed">, threads?: WorkThreads): LongWork {
@@ -159,7 +159,7 @@ export class WorkParts {
     this.#work = work;
   }
 
-  /** Says that an object of so many bytes is worked on. */
+  /** Reports the size of the processed object in bytes. */
   weigh(bytes: number): void {
     if (bytes > this.#bytes) this.#bytes = bytes;
   }
@@ -168,7 +168,7 @@ export class WorkParts {
     return this.#bytes >= LONG_WORK_BYTES;
   }
 
-  /** Undefined where it may go on at once. */
+  /** Undefined if it may continue immediately. */
   pause(client: string): Promise<void> | undefined {
     const { clock } = this.#work;
     if (!this.isLong || (this.#began !== undefined && clock.elapsed() - this.#began < PART_MS)) return undefined;

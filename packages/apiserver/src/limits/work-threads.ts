@@ -25,7 +25,7 @@ export type ExpressionWork = {
   readonly values: { readonly [name: string]: string };
   /** Undefined where the expression has no `variables`. */
   readonly variables: readonly { readonly name: string; readonly text: string }[] | undefined;
-  /** What `authorizer` speaks of. */
+  /** The answers of `authorizer`. */
   readonly resource: Readonly<Record<"group" | "resource" | "subresource" | "namespace" | "name", string>>;
   /** What has been answered of what it asked: the JSON of questions and answers. */
   readonly answers: readonly (readonly [question: string, answer: string])[];

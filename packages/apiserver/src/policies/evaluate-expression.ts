@@ -40,9 +40,9 @@ export type Evaluate = (expression: SourcedExpression) => Promise<CelValue>;
 
 /** All expressions of all policies for one request, about a tenth of a second: they are one tenant's, and the threads are everybody's. */
 export const COST_PER_REQUEST = 100_000;
-/** Some milliseconds: others get their turn before the next expression, and what costs more by itself is evaluated in a thread. */
+/** Some milliseconds: other requests get a turn before the next expression, and more expensive ones are evaluated in a thread. */
 const COST_AT_ONCE = 5_000;
-/** In a thread, an expression is evaluated anew after each question that it asks. */
+/** In a thread, an expression is evaluated again after each question to the authorizer. */
 const MAX_QUESTIONS_ASIDE = 20;
 
 export function createEvaluate(names: ExpressionNames, { answers, left }: RequestEvaluation): Evaluate {
@@ -69,7 +69,7 @@ export function createEvaluate(names: ExpressionNames, { answers, left }: Reques
       return value;
     } catch (error) {
       spent += meter.spent;
-      // It begins anew, and pays for that.
+      // It starts again, and pays for that.
       if (error instanceof CelLimitError && left.cost > most) return undefined;
       left.cost -= meter.spent;
       throw error;

@@ -35,7 +35,7 @@ export type PolicyAdmissionDeps = {
   readonly authorizer: Authorizer;
 };
 
-/** Looking at one takes as long as so much of a body. */
+/** Checking one policy costs as much as parsing this many bytes. */
 const BYTES_OF_BINDING = 1_024;
 const VALIDATION_FAILURE = "validation.policy.admission.k8s.io/validation_failure";
 const CODES: { readonly [reason: string]: number } = {

@@ -54,7 +54,7 @@ export function createPolicyStatusController(
 
 type ExpressionWarning = { readonly fieldRef: string; readonly warning: string };
 
-/** Whatever a policy names: so many types are looked at, and no more. */
+/** The maximum number of types to check, whatever a policy names. */
 const MAX_TYPES = 10;
 const DYN: CelType = { kind: "dyn" };
 

@@ -24,7 +24,7 @@ export type AdmissionAttributes = {
 
 export type AdmissionPlugin = {
   readonly name: string;
-  /** Returns the object to go on with. */
+  /** Returns the object to continue with. */
   admit?(attributes: AdmissionAttributes): Promise<KubeObject | undefined> | KubeObject | undefined;
   /** Throws an ApiError to refuse. */
   validate?(attributes: AdmissionAttributes): Promise<void> | void;

@@ -145,7 +145,7 @@ export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinitio
 /** Identity function that gives a definition its type where it is written. */
 export const defineResource = (definition: ResourceDefinition): ResourceDefinition => definition;
 
-/** What a sealed part looks like to those who may read it. */
+/** The sealed part for readers that may see it. */
 export type SealedObject = { readonly object: KubeObject; readonly sealed: JsonObject | undefined };
 
 /** As refusals name a resource. */

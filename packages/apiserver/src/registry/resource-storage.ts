@@ -18,7 +18,7 @@ export type Selection = {
   /** Absent selects everything. */
   readonly labelSelector?: ParsedLabelSelector;
   readonly fieldSelector?: ParsedFieldSelector;
-  /** Added by the visibility of the resource: only objects for which it is true exist as far as this caller can tell. */
+  /** Added by the visibility of the resource: for this caller, only objects with a true result exist. */
   readonly visible?: (object: CachedObject) => boolean;
 };
 

@@ -15,11 +15,11 @@ export type FollowedVisibility = Disposable & {
 };
 
 export type ObjectVisibility = {
-  /** Which objects there are as far as the caller can tell, as of now: for one list. */
+  /** The objects that exist for the caller, as of now: for one list. */
   visibleTo(context: RequestContext): Awaitable<VisibleObjects>;
   /** The same for a watch. `end` ends it with an error that the client is shown; also before this has returned. */
   follow(context: RequestContext, end: (error: Error) => void): Awaitable<FollowedVisibility>;
-  /** Whether there is this object as far as the caller can tell. Absent: every authorized caller sees it. */
+  /** Whether the object exists for the caller. Absent: every authorized caller sees it. */
   mayGet?(context: RequestContext, object: CachedObject): Awaitable<boolean>;
   /** The same for an update or a deletion. */
   mayChange?(context: RequestContext, object: KubeObject): Awaitable<boolean>;

@@ -48,7 +48,7 @@ function readBearerToken(request: Pick<ApiRequest, "headers" | "upgrade">): Bear
   return token === undefined ? fromAuthorization(authorization.trim()) : { type: "token", token };
 }
 
-/** The token, or undefined where there is none to check. Throws ApiError 401 or 400 where one is malformed or given twice. */
+/** The token; undefined without one. Throws ApiError 401 or 400 for a malformed or duplicate one. */
 export function presentedToken(request: Pick<ApiRequest, "headers" | "upgrade">): string | undefined {
   const bearer = bearerTokenOf(request);
   if (bearer.type === "invalid") throw unauthorizedError();

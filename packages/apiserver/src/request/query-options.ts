@@ -15,7 +15,7 @@ import type {
 
 export type GetOptions = { readonly resourceVersion: string };
 
-/** All of these throw ApiError 400 for a number that is none; the first value of a repeated parameter counts. */
+/** All of these throw ApiError 400 for invalid numbers; the first value of a repeated parameter counts. */
 export const getOptionsOf = (query: URLSearchParams): GetOptions => ({
   resourceVersion: query.get("resourceVersion") ?? "",
 });

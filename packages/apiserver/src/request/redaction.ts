@@ -13,14 +13,14 @@ export type IsCredential = (text: string) => boolean;
 /** The credentials that have no form of their own. */
 export type ChosenCredentials = {
   readonly isCredential: IsCredential;
-  /** False where there is none, so that nothing has to be looked for. */
+  /** False if there are none, so that no text is searched. */
   readonly isAny: () => boolean;
 };
 
 const REDACTED = "<redacted>";
 /** Shorter tokens are no credentials, and occur by chance. */
 const MIN_TOKEN_LENGTH = 16;
-/** What a client chooses has at least so many characters. */
+/** The minimum length of values that clients choose. */
 const MIN_CHOSEN_LENGTH = 32;
 const MAX_CHOSEN_LENGTH = 1024;
 /** Of longer texts the rest is not looked through for chosen values. */

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { Clock } from "./clock.ts";
 
-/** Work that has taken so long goes on in the next turn of the event loop. */
+/** After this time, work continues in the next turn of the event loop. */
 const TURN_MS = 4;
 /** Well under a millisecond where an item takes a fraction of a microsecond. */
 const SLICE = 1_000;

@@ -49,7 +49,7 @@ export type ApiSurface = {
   readonly registry: ResourceRegistry;
   /** Answers an authorized request. */
   readonly route: Handler;
-  /** Whether a request names a resource, or a subresource, that there is. */
+  /** Whether a request names an existing resource or subresource. */
   serves(info: Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">): boolean;
 };
 

@@ -10,9 +10,9 @@ export type CompactionScheduleDeps = {
   readonly scheduler: Scheduler;
   /** History younger than this stays, in milliseconds, so that lists can be continued and watches resumed; 5 minutes when absent. */
   readonly keepMs?: number;
-  /** But never more than so many revisions; 1,000,000 when absent. */
+  /** But at most this many revisions; default 1,000,000. */
   readonly keepRevisions?: number;
-  /** Nor more than about so many bytes, as far as they were written while this runs; 512 MiB when absent. */
+  /** And at most about this many bytes, of those written while this runs; default 512 MiB. */
   readonly keepBytes?: number;
   /** Told what went wrong; it is tried again at the next turn. */
   readonly onError?: (error: unknown) => void;
@@ -21,7 +21,7 @@ export type CompactionScheduleDeps = {
 const DEFAULT_KEEP_MS = 5 * 60_000;
 const DEFAULT_KEEP_REVISIONS = 1_000_000;
 const DEFAULT_KEEP_BYTES = 512 << 20;
-/** History is forgotten in so many parts of the time it is kept: small steps instead of one large one. */
+/** History is compacted in this many steps within its retention: small steps instead of a large one. */
 const STEPS = 10;
 
 /** Runs until it is disposed. Several servers on one store may each have one: forgetting twice is forgetting once. */
@@ -60,7 +60,7 @@ export function startCompactionSchedule(deps: CompactionScheduleDeps): Disposabl
     const old = seen.length > STEPS ? (seen.shift() ?? 0) : 0;
     await compactTo(Math.max(old, current - keepRevisions));
   };
-  /** Counts what is written, by whichever server. A watch that ends is begun anew at the next turn. */
+  /** Counts writes of all servers. A watch that ends is renewed at the next turn. */
   const follow = (from: Revision) => {
     if (over) return;
     watch ??= storage.watch("", from, {

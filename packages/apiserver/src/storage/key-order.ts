@@ -12,7 +12,7 @@ export function compareKeys(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** The smallest string after everything that begins with `prefix`; undefined when there is none (the empty prefix). */
+/** The smallest string after everything with this prefix; undefined for the empty prefix. */
 export function prefixEnd(prefix: string): string | undefined {
   // Nearly every prefix ends with a slash.
   const end = prefix.charCodeAt(prefix.length - 1);

@@ -21,7 +21,7 @@ export interface LeaderElection {
    */
   campaign(name: string, identity: string, signal: AbortSignal): Promise<Leadership>;
 
-  /** The identity of the present leader; undefined when there is none. Rejects with StorageUnavailableError. */
+  /** The identity of the present leader; undefined without one. Rejects with StorageUnavailableError. */
   leader(name: string): Promise<string | undefined>;
 }
 

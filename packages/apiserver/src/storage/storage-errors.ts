@@ -55,7 +55,7 @@ export class StorageUnavailableError extends Error {
   override readonly name: string = "StorageUnavailableError";
 }
 
-/** The disk, or the store's quota, is full: nothing was written. Reads go on; writes do again once there is room. */
+/** The disk, or the store's quota, is full: nothing was written. Reads work; writes work again once there is room. */
 export class StorageFullError extends StorageUnavailableError {
   override readonly name = "StorageFullError";
 }

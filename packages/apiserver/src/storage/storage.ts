@@ -59,7 +59,7 @@ export type WatchObserver = {
  * been called with the event before the write's promise settles.
  */
 export interface Storage extends AsyncDisposable {
-  /** The newest value, linearizable; undefined when there is none. */
+  /** The newest value, linearizable; undefined if there is none. */
   get(key: string, options?: { readonly signal?: AbortSignal }): Promise<StoredEntry | undefined>;
 
   /** Everything under `prefix` at one revision. Rejects with RevisionCompactedError or FutureRevisionError. */

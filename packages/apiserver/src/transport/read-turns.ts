@@ -29,7 +29,7 @@ type Crowd = {
   readonly held: Set<TLSSocket>;
   /** Streams that were opened since the event loop last turned. */
   opened: number;
-  /** How many connections were let go on in the last turn. */
+  /** How many connections were read in the last turn. */
   released: number;
 };
 

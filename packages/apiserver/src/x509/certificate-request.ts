@@ -15,7 +15,7 @@ import { OID } from "./object-identifiers.ts";
 import { decodePem } from "./pem.ts";
 
 export type CertificateRequestParts = {
-  /** The bytes that the signature is over. */
+  /** The signed bytes. */
   readonly signed: Uint8Array;
   readonly algorithm: DerElement;
   /** The content of the bit string. */

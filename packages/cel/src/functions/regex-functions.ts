@@ -26,7 +26,7 @@ export const regexFunctions: readonly CelOverload[] = [
   ),
 ];
 
-/** A negative limit is none. */
+/** A negative limit means no limit. */
 function findAll(spend: SpendCost, text: string, pattern: string, limit: number): readonly string[] {
   try {
     return compilePattern(pattern)

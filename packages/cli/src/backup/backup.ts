@@ -94,7 +94,7 @@ async function backUpThroughServer(
   });
 }
 
-/** How much comes is known when it has come: the server sends the store as it reads it. */
+/** The size is known only at the end: the server sends the store as it reads it. */
 async function* counted(bytes: AsyncIterable<Uint8Array>, progress: Progress): AsyncGenerator<Uint8Array> {
   let done = 0;
   for await (const chunk of bytes) {

@@ -33,7 +33,7 @@ type CredentialFlags = ConnectionFlags & {
 const API_VERSION = "client.authentication.k8s.io/v1";
 const EXEC_INFO = "KUBERNETES_EXEC_INFO";
 const HOUR_SECONDS = 3600;
-/** A credential is replaced so long before it expires, or when a tenth of its life is left, if that is shorter. */
+/** A credential is renewed this long before it expires, or when a tenth of its lifetime is left, if that is shorter. */
 const MARGIN_MS = 60_000;
 const LOCK_PAUSE_MS = 50;
 /** Longer than a cluster takes to sign a certificate. A process that died holds its lock no longer either. */

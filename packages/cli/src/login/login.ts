@@ -159,7 +159,7 @@ async function logOut(
       await accessKeysOf(client, group).delete(accessKey);
       stderr.write(`Access key ${accessKey} deleted.\n`);
     }).catch((error: unknown) => {
-      // Of a platform that is gone, or a key that is over, the credential is forgotten all the same.
+      // The credential is deleted even if the platform is gone, or if the key has expired.
       if (revoke === true) throw error;
     });
     await forgetCredentials(environment, await findConnection({ server: name }, environment));

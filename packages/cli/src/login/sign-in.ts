@@ -37,7 +37,7 @@ async function ask(transport: SignInServer, method: string, path: string, form?:
   return { status: response.status, body: isJsonObject(body) ? body : {} };
 }
 
-/** What the platform says of its sign-in; undefined where people have no way to sign in. */
+/** The sign-in of the platform; undefined if users cannot sign in. */
 export async function findSignIn(transport: SignInServer): Promise<JsonObject | undefined> {
   const { status, body } = await ask(transport, "GET", "/.well-known/oauth-authorization-server");
   return status === 200 && body["sign_in_available"] === true ? body : undefined;
@@ -186,7 +186,7 @@ const OPENERS: { readonly [platform: string]: string } = { darwin: "open", win32
 function openBrowser(url: string, environment: CommandContext["environment"]): void {
   const command = environment["BROWSER"] ?? OPENERS[process.platform] ?? "xdg-open";
   if (command === "none") return;
-  // Where there is none, the person has the address.
+  // Without a browser, the user can open the printed address.
   spawn(command, [url], { stdio: "ignore", detached: true })
     .on("error", () => {})
     .unref();

@@ -153,7 +153,7 @@ export const accessKeyAnnotations = (name: string, origins: readonly KeyOrigin[]
     : { [ACCESS_KEY_ORIGINS_ANNOTATION]: [...new Set(origins.map((origin) => origin.name))].join(",") }),
 });
 
-/** 401 with the one text; what it is about goes into the cause. */
+/** 401 with always the same message; the cause has the details. */
 export const keyNotFoundError = (
   why: string,
   keyId: string | undefined,

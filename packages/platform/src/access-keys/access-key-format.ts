@@ -88,7 +88,7 @@ const FAIR_BYTES = 4 * 62;
 /** One in 32 bytes is thrown away: most draws suffice. */
 const BYTES_AT_ONCE = 50;
 
-/** Each of them drawn by itself: a remainder of all bytes at once is long division. */
+/** Each drawn separately: a remainder of all bytes at once would need long division. */
 function randomDigits(random: Random, length: number): string {
   const digits = Buffer.allocUnsafe(length);
   for (let at = 0; at < length; ) {

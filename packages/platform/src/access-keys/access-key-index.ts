@@ -5,7 +5,7 @@ import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import type { KeyRefusal } from "./key-refusal.ts";
 
 export type AccessKeyIndex = {
-  /** The live record of a presented key, whether or not it may be used now; undefined when there is none. O(1). */
+  /** The record of a presented key, whether or not it is valid now; undefined if there is none. O(1). */
   find(presentedKey: string): AccessKeyState | undefined;
   /**
    * Resolves when the presented key can be looked up and judged without delaying other requests; undefined if that is the case now. Soon after a

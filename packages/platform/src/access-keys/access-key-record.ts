@@ -62,12 +62,12 @@ export class AccessKeyRecord implements AccessKeyState {
   /** The uid that its owner had when it became the owner. */
   readonly ownerUid: string | undefined;
   readonly createdAt: number;
-  /** Seconds; 0: no end by itself. */
+  /** Seconds; 0: never expires. */
   readonly ttl: number;
   readonly countsFromActivity: boolean;
   /** Milliseconds since the epoch, as last written. */
   readonly lastActivity: number | undefined;
-  /** The reason in the condition Ready of its status; undefined where there is none. */
+  /** The reason in its condition Ready; undefined without one. */
   readonly readyReason: string | undefined;
   /** In which its times were learned. */
   readonly epoch: ClockEpoch;
@@ -220,7 +220,7 @@ const MAX_SHARED = 1_000;
 
 const NO_VALUES: readonly AccessKeyRecord[] = [];
 
-// A stored access key taken apart, as far as the index wants it: a start reads every key there is, and most of one is of no use here.
+// The fields of a stored access key that the index needs: a start reads all keys, and most of each is irrelevant here.
 
 /** What an AccessKeyRecord is made of. Nothing else of the object is there. */
 const RECORD_MEMBERS = {
@@ -259,7 +259,7 @@ export function createStoredAccessKeyReader(prefix: string): (cached: CachedObje
   return (cached) => toStoredAccessKey(cached, prefix, cached.read(read));
 }
 
-/** `object` is what the key shows, as far as the record wants it. */
+/** `object` is the served part of the key, as far as the record needs it. */
 export function toStoredAccessKey(cached: CachedObject, prefix: string, object: JsonObject): StoredAccessKey {
   return {
     revision: cached.revision,

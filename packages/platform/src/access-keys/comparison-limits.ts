@@ -13,7 +13,7 @@ export type Comparison = "chosen" | "text" | "asked" | "reported";
 type Asker = Pick<RequestContext, "user" | "caller" | "credential" | "request">;
 
 export type ComparisonLimits = {
-  /** Before so many values are compared. Throws ApiError 429. */
+  /** Call before comparing this many values. Throws ApiError 429. */
   spend(comparison: Comparison, asker: Asker, count?: number): void;
   /**
    * Runs a question whose answer is good or not. Invalid values and comparisons in progress count. A value that was valid for the same caller

@@ -11,7 +11,7 @@ const CLASSES: readonly (readonly [pattern: RegExp, size: number])[] = [
   [/[G-Z]/, 20],
 ];
 const GRAM = 4;
-/** Chance alone repeats a little: so many bits are not taken off. */
+/** Random values repeat a little: this many bits are not subtracted. */
 const TOLERANCE_BITS = 12;
 
 /** In bits. Takes time in proportion to the length. */

@@ -11,7 +11,7 @@ export type ExpiringKey = {
   readonly uid: string;
   readonly parentUids: readonly string[];
   readonly createdAt: number;
-  /** Seconds; 0: no end by itself. */
+  /** Seconds; 0: never expires. */
   readonly ttl: number;
   readonly countsFromActivity: boolean;
   /** As a record of an earlier release has it: since then it is recorded beside the key. */
@@ -91,7 +91,7 @@ export function createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds }:
 const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
-// When an access key ends by itself.
+// The TTL of access keys.
 
 export type Lifetime = {
   /** Milliseconds since the epoch. */

@@ -17,7 +17,7 @@ export type KeyWithOrigins = {
   readonly childrenFrom: number;
 };
 
-/** A key with so many existing ancestors cannot create keys. */
+/** A key with this many existing ancestors cannot create keys. */
 const MAX_ORIGINS = 64;
 
 const NOTHING: readonly KeyOrigin[] = [];

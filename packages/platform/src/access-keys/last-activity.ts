@@ -10,7 +10,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 
-/** The record of a key, as far as it matters whose use it is. */
+/** The fields of a key's record that matter for its use. */
 export type UsedKey = { readonly name: string; readonly uid: string };
 
 export type LastActivity = {

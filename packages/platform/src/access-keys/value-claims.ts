@@ -133,7 +133,7 @@ export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
   };
 }
 
-/** Whether a stored key is the one of that uid, and has or had the value of that digest, as far as it remembers. */
+/** Whether a stored key has this uid, and has or had the value with this digest, as far as its record shows. */
 function holds(record: CachedObject, uid: string, digest: string): boolean {
   if (record.decode().metadata.uid !== uid) return false;
   const { key, retired } = readSealedAccessKey(record.decodeSealed());

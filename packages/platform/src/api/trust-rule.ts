@@ -7,7 +7,7 @@ import { conditionsField } from "./conditions.ts";
 import { description, displayName } from "./display-fields.ts";
 import { ISSUER_PRESETS } from "./issuer-presets.ts";
 
-/** A key that is issued lives so long at most. */
+/** The maximum TTL of issued keys. */
 export const MAX_ISSUED_SECONDS = 3_600;
 const MIN_ISSUED_SECONDS = 60;
 

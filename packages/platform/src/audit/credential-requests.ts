@@ -26,7 +26,7 @@ const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
 /** Issuing is recorded at the level Metadata at least: who got which credential, when and by whom. */
 export function alwaysRecordingCredentials(policy: AuditPolicy, groups: Groups): AuditPolicy {
-  // They record what comes of every request.
+  // They record the outcome of every request.
   if (policy === metadataForAll || policy === metadataOfArrivalsToo) return policy;
   return (user, info) => {
     const decision = policy(user, info);

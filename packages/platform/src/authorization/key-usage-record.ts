@@ -27,7 +27,7 @@ export type KeyUsageSummary = {
   readonly uses: readonly ResourceUse[];
 };
 
-/** Of entries, and of requests beyond scopes, so many each are remembered of a key. */
+/** The maximum number of entries, and of requests beyond scopes, per key. */
 export const MAX_ENTRIES = 50;
 /** So many resources are remembered of a key: what a scope is made of does not depend on them. */
 export const MAX_USES = 100;

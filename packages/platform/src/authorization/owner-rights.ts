@@ -33,7 +33,7 @@ export type OwnerRightsDeps = {
 
 const MAIN_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "update", "patch", "delete", "use"]);
 
-/** The right that opens a request to the management API; undefined when there is none but what roles may give. */
+/** The permission that allows a request to the management API; undefined if only roles may allow it. */
 export function ownerRight(user: UserInfo, request: TargetedRequest, deps: OwnerRightsDeps): Right | undefined {
   if (!request.isResourceRequest) return undefined;
   const { names, instances, projects } = deps;
@@ -195,7 +195,7 @@ const accessOpens = ({ verbs, subresources }: InstanceAccess, request: TargetedR
   return subresources.includes(subresource) || subresources.includes("*");
 };
 
-/** What control planes and agents may do with keys of their own: ask about those who come to them, and see themselves. */
+/** What control planes and agents may do with their own keys: check their clients' keys, and see themselves. */
 export function identityRight(
   user: UserInfo,
   request: TargetedRequest,

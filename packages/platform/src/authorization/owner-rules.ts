@@ -42,7 +42,7 @@ export function ownerRules(user: UserInfo, namespace: string, sources: RulesSour
 const memberRules = (user: UserInfo, project: string, { names, projects, rbac }: RulesSources) =>
   projectRolesOf(user, projects.get(project), names).flatMap((role) => clusterRoleRules(role, rbac));
 
-/** What a member's rule says of the project's own object. */
+/** The rules of a project member for the project itself. */
 function projectObjectRule(rule: PolicyRule, project: string, { names }: RulesSources): readonly PolicyRule[] {
   if (!rule.apiGroups.includes(names.managementGroup) && !rule.apiGroups.includes("*")) return [];
   if (rule.resourceNames.length > 0 && !rule.resourceNames.includes(project)) return [];
@@ -94,7 +94,7 @@ function instanceRules(
   return [...owned, ...granted, ...asGuest];
 }
 
-/** The caller's own user and teams, as far as its groups name them. */
+/** The caller's own user and teams, from its groups. */
 function ownRules(user: UserInfo, { names }: RulesSources): readonly PolicyRule[] {
   const ownNames = (prefix: string): readonly string[] =>
     user.groups

@@ -109,7 +109,7 @@ const NOBODY = { kind: "subject", name: "" } as const;
 
 // Caches decisions by caller, key revision and request until permissions change.
 
-/** All is forgotten when so many are known: the common ones are back within a few requests. */
+/** The cache is cleared at this size: common decisions are back within a few requests. */
 const CAPACITY = 50_000;
 
 /** What has been decided about one identity with one key. */

@@ -156,7 +156,7 @@ function refuseAmbiguousSegments(segments: readonly string[]): void {
   if (segments.some(isDotSegment)) throw badRequestError("the request path contains a dot segment");
 }
 
-/** Undefined when the path ends before it names a target, or names a kind of target that there is not. */
+/** Undefined if the path ends before the target, or names an unknown kind of target. */
 function readDestination([, root, first = "", kind, second = ""]: readonly string[]): Destination | undefined {
   if (first === "") return undefined;
   if (root === "cluster") {

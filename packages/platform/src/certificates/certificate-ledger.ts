@@ -136,7 +136,7 @@ class KnownCertificates {
     return [...this.#bySerial.values()].filter(wanted);
   }
 
-  /** Some of those whose end has come. Looks through them only once the first of all ends has. */
+  /** Some of the expired ones. Scans only after the earliest expiration. */
   over(now: number, max: number): readonly IssuedCertificate[] {
     if (now < this.#firstEnd) return [];
     const over: IssuedCertificate[] = [];

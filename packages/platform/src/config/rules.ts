@@ -70,7 +70,7 @@ const SECONDS_PER = { m: 60, h: 3600, d: 86_400 };
 const MAX_LEAD_SECONDS = 366 * 86_400;
 const MAX_LEAD_TIMES = 10;
 
-/** Seconds of a time such as `7d`, `12h` or `30m`; undefined where it is none. */
+/** Seconds of a duration such as `7d`, `12h` or `30m`; undefined if it is invalid. */
 export function parseLeadTime(text: string): number | undefined {
   const [, count = "", unit] = TIME.exec(text) ?? [];
   // The expression lets no other letter through.
@@ -83,7 +83,7 @@ export const leadTimes: Rule<readonly string[]> = (values) => {
   return values.length > MAX_LEAD_TIMES ? `must hold at most ${MAX_LEAD_TIMES} times, not ${values.length}` : undefined;
 };
 
-/** The value is in no refusal: a URL may be a secret by itself. */
+/** Errors do not contain the value: a URL may be a secret. */
 export const webhookUrlOrEmpty: Rule<string> = (value) => {
   if (value === "") return undefined;
   const url = URL.canParse(value) ? new URL(value) : undefined;

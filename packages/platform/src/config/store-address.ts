@@ -9,7 +9,7 @@ export type StoreAddress =
   /** Each endpoint is `host:port`. */
   | { readonly kind: "etcd"; readonly endpoints: readonly string[] };
 
-/** The address, or the reason why it is none. */
+/** The address, or the reason why it is invalid. */
 export function storeAddress(text: string): StoreAddress | { readonly fault: string } {
   if (text === "memory") return { kind: "memory" };
   if (text === "sqlite") return { kind: "sqlite", path: "" };

@@ -34,7 +34,7 @@ export type InstanceWork<T extends KubeObject> = {
   statusOf(instance: T, health: VirtualClusterHealth, now: number, objects?: AppliedObjects): JsonValue;
   /** What the deletion waits for; undefined when nothing is left. */
   remove(instance: T, signal: AbortSignal): Promise<UpstreamFault | undefined>;
-  /** What is not ready or on its way out, and what others run, is looked at again after so many milliseconds. */
+  /** Instances that are not ready, terminating or external are checked again after this many milliseconds. */
   readonly recheckMs: { readonly unready: number; readonly remote: number };
 };
 
@@ -110,7 +110,7 @@ function followInstances(
   const requeueAll = (): void => {
     for (const { key } of instances.view.list(instances.keys.prefix)) queue.add(key);
   };
-  // Whether an instance can be reached follows from its cluster as well, and what it is made of from its template.
+  // Whether an instance is reachable also depends on its cluster, and its content on its template.
   const others = [clusters, ...(templates === undefined ? [] : [templates])].map(({ view, keys }) =>
     followView({ view, prefix: keys.prefix }, scheduler, { replace: requeueAll, put: requeueAll, delete: requeueAll }),
   );

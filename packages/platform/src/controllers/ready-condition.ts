@@ -3,7 +3,7 @@
 import type { ConditionState } from "../api/conditions.ts";
 import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";
 
-/** `reached` is what there is to say of what is ready. */
+/** `reached` is the message of a reachable object. */
 export const readyCondition = (health: VirtualClusterHealth, reached = "Its API answers"): ConditionState =>
   health.ready
     ? { type: "Ready", holds: true, reason: "Reached", message: reached }

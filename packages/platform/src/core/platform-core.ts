@@ -63,7 +63,7 @@ const KEY_USAGE = `/registry/${MANAGEMENT}/internal/key-usage/`;
 /** Where it is kept which tokens were taken, for rules that take each once. */
 const TAKEN_TOKENS = `/registry/${MANAGEMENT}/internal/taken-tokens/`;
 
-/** Where it is kept how far somebody has come who signs in. */
+/** The records of sign-ins in progress. */
 const SIGN_INS = `/registry/${MANAGEMENT}/internal/sign-ins/`;
 
 /** Where it is kept which notices access keys got. */

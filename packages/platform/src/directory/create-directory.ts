@@ -102,7 +102,7 @@ function findTeams(name: string, groups: readonly string[], teams: Iterable<Team
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Keeps `map` equal to what lies under the prefix. Where the view breaks, its content is taken anew. */
+/** Keeps `map` equal to the content of the prefix. If the view fails, its content is read again. */
 function follow<T>(
   { view, prefix }: ViewPrefix,
   scheduler: Scheduler,

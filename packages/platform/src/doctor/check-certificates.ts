@@ -88,7 +88,7 @@ async function checkOne(shown: Shown, now: number): Promise<readonly Finding[]> 
     const covered = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
     if (covered !== undefined) continue;
     const message = `${path} is not for ${name}, which kubeconfigs name: ${certificate.subjectAltName ?? "no names"}`;
-    // The server makes its own anew at its next start.
+    // The server issues its own again at its next start.
     findings.push(
       shown.isRenewed === true ? warning(check, message, "restart the server") : fault(check, message, remedy),
     );

@@ -11,7 +11,7 @@ import { createSealedValues, type SealedValues } from "./sealed-value.ts";
 export type InternalRecords = {
   /** Whether it is there; does not open it. */
   has(name: string): Promise<boolean>;
-  /** Undefined when there is none. Throws where it cannot be opened. */
+  /** Undefined without one. Throws if it cannot be decrypted. */
   read(name: string): Promise<JsonObject | undefined>;
   /** Writes a record that is not there yet, and gives the one that then is: of two writers both get the first one's. */
   create(name: string, record: JsonObject): Promise<JsonObject>;
@@ -49,7 +49,7 @@ export const encodeInternalRecord = (key: string, envelope: string): Uint8Array 
     { envelope },
   );
 
-/** The envelope in a stored record; undefined where there is none. */
+/** The envelope in a stored record; undefined without one. */
 export function envelopeOf(entry: StoredEntry): string | undefined {
   const envelope = CachedObject.fromEntry(entry).decodeSealed()?.["envelope"];
   return typeof envelope === "string" ? envelope : undefined;

@@ -48,7 +48,7 @@ export type StoredKeyRingDeps = {
   readonly onError: (error: unknown) => void;
 };
 
-/** Before something is sealed, the ring has been looked at within so many milliseconds. */
+/** Before a value is sealed, the ring has been read within this many milliseconds. */
 export const CONFIRMED_MS = 10_000;
 /** Each key costs a hash for an access key that a client chose. */
 const MAX_KEYS = 16;
@@ -66,7 +66,7 @@ export async function openKeyRing(deps: StoredKeyRingDeps): Promise<StoredKeyRin
   const ring = new LiveKeyRing(deps, entry);
   const opened = decodeKeyRing(entry.value, serverSecrets);
   if (!ring.serverKeys.includes(serverKeyId(serverSecret))) {
-    // Servers that still have an earlier server key go on with it until the next rotation.
+    // Servers with an earlier server key keep using it until the next rotation.
     const wraps = [...opened.wraps, wrapSealingKey(serverSecret, opened.sealingKey, random)];
     await ring.write({ ...opened, wraps });
   }

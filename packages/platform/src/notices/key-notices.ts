@@ -64,7 +64,7 @@ const INTERVAL_MS = 30_000;
 const ACTIVITY_GRACE_MS = 2 * 60_000;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 10 * 60_000;
-/** An Event has the name of its key in its own, as far as there is room. */
+/** The name of the Event contains the name of its key, as far as there is room. */
 const MAX_NAME_LENGTH = 200;
 
 /** Looks as soon as all keys have been read, and from then on twice a minute, until it is disposed. */

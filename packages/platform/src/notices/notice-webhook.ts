@@ -27,7 +27,7 @@ export type NoticeWebhookDeps = {
   readonly resolve?: ResolveHost;
 };
 
-/** Names no part of the URL, which may be a secret by itself. */
+/** Contains no part of the URL, which may be a secret. */
 export class NotDeliveredError extends Error {
   override readonly name = "NotDeliveredError";
 }
@@ -38,7 +38,7 @@ const notDelivered = (error: unknown): NotDeliveredError =>
     cause: error,
   });
 
-/** Of an answer so much is read, so that the connection can be used again. */
+/** This much of a response is read, so that the connection can be used again. */
 const MAX_ANSWER_BYTES = 64 << 10;
 
 /** Rejects with ConfigurationError where a file cannot be read, or holds no secret. */
@@ -138,7 +138,7 @@ async function readWebhookSecrets(path: string): Promise<readonly Uint8Array[]> 
   return secrets;
 }
 
-/** Undefined where the text is too short to be a secret, or begins as one in base64 and is none. */
+/** Undefined if the text is too short for a secret, or has the prefix of a base64 secret but is invalid. */
 function parseWebhookSecret(text: string): Uint8Array | undefined {
   if (!text.startsWith(PREFIX)) return text.length < MIN_CHARACTERS ? undefined : Buffer.from(text);
   const encoded = text.slice(PREFIX.length);

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachi
 import type { Random } from "@postern/apiserver/runtime/clock";
 import { BackupError } from "../store/backup-error.ts";
 
-/** What a backup says of its key, which is not the key. `salt` is in base64. */
+/** Facts about the key in a backup, without the key. `salt` is in base64. */
 export type KeySource = { readonly from: "server" } | { readonly from: "passphrase"; readonly salt: string };
 
 export type BackupKey = {

@@ -71,7 +71,7 @@ export async function backupStore(
   }
 }
 
-/** Where a restore learns which keys go on working. */
+/** How a restore learns which keys stay valid. */
 export type KeyChoice =
   | { readonly type: "keep" | "disable" }
   | { readonly type: "revocations"; readonly file: string }

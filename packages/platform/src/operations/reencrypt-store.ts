@@ -103,7 +103,7 @@ export async function countSealed(storage: Storage, signal: AbortSignal): Promis
   return total;
 }
 
-/** Each from the state of its own moment: what is written meanwhile is under the primary key by itself. */
+/** Each from its current state: concurrent writes are under the primary key anyway. */
 async function* pagesOf(storage: Storage, prefix: string, signal: AbortSignal): AsyncGenerator<readonly StoredEntry[]> {
   let startAfter: string | undefined;
   for (;;) {

@@ -165,7 +165,7 @@ async function reencrypt(
   return done.rewritten > 0 ? 0 : "retire";
 }
 
-/** Whether a pass under the key has come to its end: from then on everything is written under it. */
+/** Whether a pass under the key is complete: from then on everything is written under it. */
 async function isThrough(storage: Storage, primary: string): Promise<boolean> {
   const state = await readReencryptionState(storage);
   return state?.["primary"] === primary && state["finishedAt"] !== undefined && state["left"] === 0;
@@ -195,7 +195,7 @@ function* stepsOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   for (let from = 0; from < items.length; from += RECORDS_PER_STEP) yield items.slice(from, from + RECORDS_PER_STEP);
 }
 
-// Which keys of the ring the digests of access keys still name: such a key stays, since nobody can make those digests anew.
+// The keys of the ring that digests of access keys still use. They stay on the ring, since digests cannot be recomputed.
 
 type DigestKeys = {
   /** How many digests of access keys are under it. */

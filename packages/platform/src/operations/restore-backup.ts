@@ -173,7 +173,7 @@ const noRoom = (store: Configuration["store"]): string =>
 
 // What becomes of an entry of a backup: a key or a certificate that is not accepted any more does not come back.
 
-/** Which keys of the backup go on working. */
+/** Which keys of the backup stay valid. */
 export type KeyPolicy =
   /** As they were then: the backup is known to be newer than every revocation. */
   | { readonly type: "keep" }

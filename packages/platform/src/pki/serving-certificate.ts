@@ -186,7 +186,7 @@ export function ipAddressOctets(address: string): Uint8Array {
   return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-// The serving certificate that an operator brings along, checked before anything is served with it.
+// The operator's serving certificate, checked before it is used.
 
 type ConfiguredCertificate = { readonly certificatePem: string; readonly privateKeyPem: string };
 

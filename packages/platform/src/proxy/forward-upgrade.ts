@@ -15,7 +15,7 @@ import type { UpstreamConnections } from "./upstream-connections.ts";
 import { badGatewayError } from "./upstream-failure.ts";
 
 const WEB_SOCKET = "websocket";
-/** Protocols that Kubernetes speaks; a request for any other goes on as one that stays in HTTP, as RFC 9110 allows. */
+/** Protocols of Kubernetes. Requests for any other are forwarded as plain HTTP, as RFC 9110 allows. */
 const PROTOCOLS: readonly string[] = [WEB_SOCKET, "spdy/3.1"];
 
 /** The upgrade of a request that is to be passed on as one. */

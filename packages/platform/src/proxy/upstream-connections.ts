@@ -52,7 +52,7 @@ export type UpstreamConnections = Disposable & {
   send(request: UpstreamRequest): Promise<UpstreamAnswer>;
   /** Requests under way. */
   readonly active: number;
-  /** Cuts what lasts, lets all else that is under way come to its end, and closes the connections then. */
+  /** Closes long-running requests, waits for all others, then closes the connections. */
   retire(): void;
 };
 

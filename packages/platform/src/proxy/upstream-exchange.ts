@@ -38,7 +38,7 @@ export type UpstreamAnswer =
 export type ExchangeDeps = {
   readonly scheduler: Scheduler;
   readonly limits: ExchangeLimits;
-  /** Takes a connection that has left HTTP, which goes on without its request. */
+  /** Receives an upgraded connection, which outlives its request. */
   readonly onUpgraded: (socket: Socket) => void;
   /** Request and response are over, and the connection is not upgraded. */
   readonly onClosed: () => void;

@@ -34,7 +34,7 @@ export const badGatewayError = ({ reason, message }: UpstreamFault, cause?: unkn
     cause,
   });
 
-/** It is over as soon as one of those ends. */
+/** Aborts as soon as one of these does. */
 export const busyError = (): ApiError => {
   const { code, reason, message, details } = unreachableError({
     reason: "TooManyConnections",

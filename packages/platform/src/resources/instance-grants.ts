@@ -134,7 +134,7 @@ const samePeople = (a: People, b: People): boolean =>
 const equalAccess = (a: InstanceAccess, b: InstanceAccess): boolean =>
   samePeople(a, b) && equalJson([[...a.verbs], [...a.subresources]], [[...b.verbs], [...b.subresources]]);
 
-/** A star is everything that there is, and a name whatever it says. */
+/** A star means everything, and a name means itself. */
 function pairsOf(
   { verbs, subresources }: InstanceAccess,
   resource: InstanceResource,

@@ -71,7 +71,7 @@ async function mayGet(
   return verdict === "allow";
 }
 
-/** The strategy, with a warning for each name that a write brings along and nothing has. Names that stay give none. */
+/** The strategy, with a warning for each new name that matches nothing. */
 export function warningOfUnknownNames<T extends KubeObject>(
   strategy: Strategy<T>,
   namedIn: (object: T) => Iterable<NamedObject>,

@@ -71,7 +71,7 @@ export const leakReportAuthorizer: Authorizer = {
       : { verdict: "allow", reason: "leak reports need no credential" },
 };
 
-/** Applies whatever the configuration says of other requests. */
+/** Applies regardless of the configured limits of other requests. */
 export const leakReportLimits = (clock: Clock): RateLimits => ({
   perSource: createRateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }, clock),
 });
@@ -119,7 +119,7 @@ export function createLeakReports(deps: LeakReportDeps): Handler {
     const reported = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS);
     if (reported.length > 0) comparisons.spend("reported", context, reported.length);
     const found = reported.flatMap((value) => keys.find(value) ?? []);
-    // After the answer, which is so no later for a key that there is.
+    // After the response, so that it takes no longer for existing keys.
     runtime.scheduler.schedule(0, () => {
       for (const key of found) deal(key).catch((error: unknown) => onError(error, key.name));
     });

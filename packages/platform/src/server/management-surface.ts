@@ -92,7 +92,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
   const continueTokens = createContinueTokens(serverKeys.continueTokens);
   const onError = (error: unknown, subject: string): void => logger.error({ error, component: subject }, "work failed");
 
-  // The resources need each other, and are asked for each other only when a request has come.
+  // The resources need each other, but only once a request arrives.
   const installed = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
   const accessKeys = () => installed(names.managementGroup, "OwnedAccessKey");
   const lookup = createObjectLookup(

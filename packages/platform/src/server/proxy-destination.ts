@@ -26,7 +26,7 @@ export type FoundInstance<Backend> = {
   open(): Backend;
 };
 
-/** Undefined where the path leads to no virtual cluster that there is. */
+/** Undefined if the path names no existing virtual cluster. */
 export function findVirtualCluster(
   { destination }: ProxyPath,
   ...[{ names }, { lookup, backends }]: DestinationDeps

@@ -82,7 +82,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
   const { configuration, core, surface, freshness, replicas, audit, runtime, logger, metrics } = deps;
   const { clock } = runtime;
   const openRequests = new LongRunningRequests(runtime);
-  // Rates and wrong credentials are counted together, whichever surface they come to.
+  // Rates and failed logins are counted across all surfaces.
   const chain: HandlerChainDeps = {
     runtime,
     logger,
@@ -105,7 +105,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
     openRequests,
   };
   const proxyAuthenticators = [
-    // Before that of access keys, which refuses every token that is none.
+    // Before the authenticator of access keys, which refuses all other tokens.
     createProxyServiceAccountAuthenticator(core, surface),
     core.authenticator,
     createProxyCertificateAuthenticator(core, surface),

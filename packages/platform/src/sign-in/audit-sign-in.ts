@@ -23,7 +23,7 @@ export const auditProvider = (context: Noting, deps: Names, provider: string): v
 export const auditUser = (context: Noting, deps: Names, user: string): void =>
   note(context, deps, "sign-in-user", user);
 
-/** The key of the session, by its handle, and whose it is. */
+/** The access key of the session, by id, and its owner. */
 export function auditIssued(context: Noting, deps: Names & Pick<SignInRoutesDeps, "keys">, value: string): void {
   const key = deps.keys.find(value);
   if (key === undefined) return;

@@ -21,7 +21,7 @@ export const setCookie = (name: string, value: string, { sameSite, maxAge }: Coo
     ...(maxAge === undefined ? [] : [`Max-Age=${maxAge}`]),
   ].join("; ");
 
-/** Undefined where there is none, or more than one. */
+/** Undefined if there is none, or more than one. */
 export function cookieOf(request: Pick<ApiRequest, "headers">, name: string): string | undefined {
   const header = request.headers["cookie"];
   const text = typeof header === "string" ? header : (header ?? []).join("; ");

@@ -45,10 +45,10 @@ export type MappedIdentity = {
   readonly extra: { readonly [key: string]: string };
 };
 
-/** Why somebody is not let in, for the person: nothing of what others have is in it. */
+/** Why a user cannot sign in, for the user: it reveals nothing about others. */
 export class SignInRefusal extends Error {
   override readonly name = "SignInRefusal";
-  /** Of a credential that nobody has, or that is over. */
+  /** For unknown or expired credentials. */
   readonly isUnknown: boolean;
 
   constructor(message: string, options: ErrorOptions & { readonly isUnknown?: boolean } = {}) {

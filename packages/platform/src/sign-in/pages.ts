@@ -36,7 +36,7 @@ const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 
 export type PageOptions = {
   readonly status?: number;
-  /** Where the browser goes on by itself, on this server. */
+  /** Where the browser continues automatically, on this server. */
   readonly next?: string;
   /** Origins besides this server that a form of the page may lead to. */
   readonly formTargets?: readonly string[];

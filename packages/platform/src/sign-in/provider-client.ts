@@ -51,7 +51,7 @@ export class ProviderRefusal extends Error {
   override readonly name = "ProviderRefusal";
 }
 
-/** The provider cannot be asked, or what it says cannot be used. */
+/** The provider is unreachable, or its response is invalid. */
 export class ProviderFault extends Error {
   override readonly name: string = "ProviderFault";
 }
@@ -75,7 +75,7 @@ export type ProviderClient = {
 export type ProviderClientDeps = {
   readonly fetchFrom: ProviderFetch;
   readonly issuerKeys: Pick<IssuerKeys, "find">;
-  /** The value of a Secret; undefined where there is none. */
+  /** The value of a Secret; undefined without one. */
   readonly secretAt: (namespace: string, name: string, key: string) => string | undefined;
   readonly clock: Clock;
 };

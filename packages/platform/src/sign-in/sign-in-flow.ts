@@ -9,7 +9,7 @@ import type { SealedValues } from "../encryption/sealed-value.ts";
 import { cookieOf, setCookie } from "./browser.ts";
 
 export type SignInPurpose =
-  /** A session in the browser, which goes on to a path. */
+  /** A browser session, which continues at a path. */
   | { readonly kind: "browser"; readonly next: string }
   /** The original command line, which waits on a port of its own. */
   | { readonly kind: "original" }

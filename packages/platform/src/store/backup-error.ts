@@ -1,4 +1,4 @@
-// What is wrong with a backup, or with what it is to be restored into.
+// An error of a backup, or of the target of a restore.
 
 /** The message is one line, complete for the person at the command line. */
 export class BackupError extends Error {

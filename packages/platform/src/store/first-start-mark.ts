@@ -7,13 +7,13 @@ import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
 /** Outside the prefix of objects: no API shows it. */
 export const FIRST_START_KEY = "/platform/first-start";
 
-/** True until a start has come to its end over this store. */
+/** True until a start has completed over this store. */
 export const isFirstStart = async (storage: Storage): Promise<boolean> =>
   (await storage.get(FIRST_START_KEY)) === undefined;
 
 export type FirstStartMark = { readonly defaultKeyTTLSeconds: number };
 
-/** Undefined until a start has come to its end. Marks of earlier releases hold nothing but a time. */
+/** Undefined until a start has completed. Marks of earlier releases contain only a time. */
 export async function readFirstStartMark(storage: Storage): Promise<FirstStartMark | undefined> {
   const entry = await storage.get(FIRST_START_KEY);
   if (entry === undefined) return undefined;

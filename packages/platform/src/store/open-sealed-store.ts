@@ -13,7 +13,7 @@ import { createSealedStorage } from "../encryption/sealed-storage.ts";
 import { openKeyRing, type StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { unreadableSecret } from "../encryption/unreadable-value.ts";
 
-/** Where servers share a store, none of them writes under the old key any more so long after a rotation. */
+/** If servers share a store, this long after a rotation none of them writes under the old key any more. */
 export const SETTLE_MS = 10 * 60_000;
 
 export type SealedStoreDeps = {
@@ -80,7 +80,7 @@ export async function withRemedy<Ring>(opening: Promise<Ring>, configuration: Co
   }
 }
 
-/** A server whose server key does not open the ring any more goes on with what it knows, but takes no new requests. */
+/** A server whose server key no longer opens the ring keeps its state, but accepts no new requests. */
 export const keyRingCheck = (ring: Pick<StoredKeyRing, "fault">): HealthCheck => ({
   name: "key-ring",
   check() {

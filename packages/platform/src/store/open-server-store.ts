@@ -27,7 +27,7 @@ export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" |
   readonly storage: Storage;
   readonly keyRing: StoredKeyRing;
   readonly serverKeys: ServerKeys;
-  /** Whether no start has come to its end over it. */
+  /** Whether no start has completed over it. */
   readonly isFirst: boolean;
 };
 
@@ -108,7 +108,7 @@ function repeat({ scheduler, everyMs, work, onError }: RepeatOptions): Disposabl
   };
 }
 
-// Says what the check of a large database found, which goes on while the server serves.
+// Reports the result of the check of a large database, which runs while the server serves.
 
 function reportStoreCheck(logger: Logger, { registry }: Pick<ServerMetrics, "registry">): StoreCheckListener {
   const checks = createSeriesCounter({

@@ -18,7 +18,7 @@ export type ServerKeys = {
 };
 
 export type ServerSecrets = {
-  /** The server key of an earlier start; undefined where there is none yet. */
+  /** The server key of an earlier start; undefined without one. */
   readonly present: Uint8Array | undefined;
   /** Those that it replaces: one, or none. */
   readonly previous: readonly Uint8Array[];

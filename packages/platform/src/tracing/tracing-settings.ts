@@ -28,7 +28,7 @@ export type TracingSettings = {
 const SAMPLERS = ["always_on", "always_off", "traceidratio"].flatMap((name) => [name, `parentbased_${name}`]);
 const PROTOCOLS = ["http/protobuf", "http/json"] as const;
 
-/** Undefined where the variables name no collector, or say that there is to be none. Throws ConfigurationError. */
+/** Undefined if the variables name no collector, or disable tracing. Throws ConfigurationError. */
 export function readTracingSettings(environment: Environment): TracingSettings | undefined {
   const variable = (name: string): string => environment[name]?.trim() ?? "";
   const ofTraces = (name: string): { readonly name: string; readonly value: string } => {

@@ -120,7 +120,7 @@ export function claimValue(json: JsonValue): CelValue {
   return json;
 }
 
-/** By its name, or by a JSON pointer (RFC 6901) where the name begins with a slash. Undefined where there is none. */
+/** By name, or by a JSON pointer (RFC 6901) that begins with a slash. Undefined without one. */
 export function claimAt(claims: JsonObject, name: string): JsonValue | undefined {
   if (!name.startsWith("/")) return memberOf(claims, name);
   return name

@@ -42,7 +42,7 @@ export type IssuerKeysDeps = {
 };
 
 const REFRESH_MS = 10 * 60_000;
-/** Keys that were not seen again for so long verify nothing: their issuer may have had a reason to take them back. */
+/** Keys that have not been seen again for this long verify nothing: their issuer may have withdrawn them. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const FIRST_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 5 * 60_000;

@@ -1,4 +1,4 @@
-// The public keys of an issuer, as far as they are fit to verify tokens with.
+// The public keys of an issuer that are suitable to verify tokens.
 // Source: RFC 7517, RFC 7518, RFC 8725 (JSON Web Token Best Current Practices)
 
 import { createPublicKey, type KeyObject } from "node:crypto";

@@ -138,7 +138,7 @@ export function createTokenExchange({ rules, judge, take, issue, clock }: TokenE
     }
     if (others.length > 0) throw ambiguous(token, taken);
     if (rule.singleUse) {
-      // The judge has seen that there is one.
+      // The verifier has checked that it exists.
       const id = String(token.claims["jti"]);
       if (!(await take(rule, id, token.expiresAt)))
         throw new ExchangeRefusal("invalid_request", "the token was used before", { token });

@@ -176,7 +176,7 @@ export const writeSealedTrustRule = ({ origins, parents, userUid }: SealedTrustR
   ...(userUid === undefined ? {} : { userUid }),
 });
 
-/** Claims as texts, as far as they are short and no credentials: for the record of a key, and for people. */
+/** Claims as texts, if they are short and no credentials: for the record of a key, and for users. */
 export function shownClaims(claims: JsonObject): { readonly [name: string]: string } {
   let room = MAX_SHOWN;
   const shown: [string, string][] = [];

@@ -19,7 +19,7 @@ export function toEntries(keys: EtcdKeys, kvs: readonly KeyValue[]): StoredEntry
 export type EtcdCommits = {
   /** Without those on keys that are not the store's. */
   readonly events: readonly StorageEvent[];
-  /** The newest one among all events; undefined when there are none. */
+  /** The newest revision of all events; undefined without events. */
   readonly revision: Revision | undefined;
   /** A compaction has taken what came before an event: that event cannot be delivered. */
   readonly incomplete: boolean;

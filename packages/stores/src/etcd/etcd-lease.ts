@@ -60,7 +60,7 @@ export class EtcdLease implements AsyncDisposable {
     const { connection } = this.#deps;
     await connection
       .call(connection.methods.leaseRevoke, { ID: this.id }, { repeatable: true })
-      // It runs out by itself.
+      // It expires by itself.
       .catch(() => {});
   }
 

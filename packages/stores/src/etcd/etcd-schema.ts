@@ -11,7 +11,7 @@ const SCHEMA_VERSION = 2;
 
 type Place = { readonly connection: EtcdConnection; readonly keys: EtcdKeys };
 
-/** The version, and the revision of the mark; 0 where there is none. Rejects with StoreVersionError where a newer release made it. */
+/** The version, and the revision of its key; 0 without one. Rejects with StoreVersionError if a newer release wrote it. */
 export async function readEtcdSchema({
   connection,
   keys: { schema: key },

@@ -225,7 +225,7 @@ class StorageOnEtcd implements EtcdStorage {
     this.#oldestRevision = Math.max(this.#oldestRevision, revision);
   }
 
-  /** Asked each time: others may have come, or gone. */
+  /** Asked each time: others may have joined or left. */
   async #mayCompact(): Promise<boolean> {
     if (this.#compaction !== "unless-shared") return this.#compaction === "always";
     return (await findNeighbour(this)) === undefined;
@@ -305,7 +305,7 @@ function assertSize({ byteLength }: Uint8Array): void {
   throw new ValueTooLargeError(`the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`);
 }
 
-// A limit of 0 is none for etcd.
+// For etcd, a limit of 0 means no limit.
 function pageOf(limit: number): Pick<RangeRequest, "limit" | "count_only"> {
   return limit > 0 ? { limit } : { count_only: true };
 }

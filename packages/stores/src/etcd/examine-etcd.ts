@@ -33,7 +33,7 @@ export type EtcdExamination = {
   readonly members: readonly EtcdMember[];
   /** Such as `NOSPACE`. */
   readonly alarms: readonly string[];
-  /** Others that have keys in the same etcd; undefined where there are none. */
+  /** Other users of the same etcd; undefined without any. */
   readonly neighbour: Neighbour | undefined;
   /** Whether there is any key under the prefix. */
   readonly isInstalled: boolean;

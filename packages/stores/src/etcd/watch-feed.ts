@@ -31,12 +31,12 @@ export type WatchFeedDeps = {
 
 export type OwnKeyListener = (events: readonly EtcdEvent[]) => void;
 
-/** An endpoint that says nothing for so many heartbeats has gone. */
+/** An endpoint that is silent for this many heartbeats is gone. */
 const HEARTBEAT_MS = 1_000;
 const SILENT_HEARTBEATS = 3;
 /** Without a feed for so long, watches end with StorageUnavailableError. */
 const CUT_OFF_MS = 2_000;
-/** A server that is cut off from etcd knows it, and ends its watches, within so many milliseconds. */
+/** A server that is cut off from etcd notices it, and ends its watches, within this many milliseconds. */
 export const CUT_OFF_BOUND_MS = (SILENT_HEARTBEATS + 1) * HEARTBEAT_MS + CUT_OFF_MS;
 const FIRST_RETRY_MS = 20;
 const LAST_RETRY_MS = 1_000;
@@ -51,7 +51,7 @@ export class WatchFeed implements Disposable {
   readonly #catchUps = new Set<CatchUp>();
   readonly #ownKeyListeners = new Set<OwnKeyListener>();
   #clusterId: number;
-  /** Every event up to here has been delivered; 0 when there is nothing to go on from. */
+  /** Every event up to here has been delivered; 0 before the first. */
   #reached: Revision;
   /** No key of ours has changed after this revision and up to `#reached`; undefined while it is not known. */
   #changed: Revision | undefined;

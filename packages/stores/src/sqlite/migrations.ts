@@ -80,7 +80,7 @@ function step(path: string, database: SqliteDatabase, migration: string, version
   }
 }
 
-/** SQLite has already rolled back by itself after some errors, and says so with an error of its own. */
+/** After some errors SQLite has already rolled back, and reports that with an error of its own. */
 export function rollBack(database: SqliteDatabase): void {
   try {
     database.exec("ROLLBACK");

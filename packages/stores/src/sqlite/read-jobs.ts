@@ -9,7 +9,7 @@ import type { FromWorker, PackedEvent, ReadRequest } from "./worker-protocol.ts"
 
 type Request<Type> = ReadRequest & { readonly type: Type };
 
-/** A step looks at so many revisions, or counts so many keys. */
+/** The maximum number of revisions or keys per step. */
 const ROWS_PER_STEP = 4_096;
 
 export function createReadJob(request: ReadRequest): ReadJob {
@@ -169,7 +169,7 @@ export function outOfRange(id: number, revision: Revision, table: RevisionTable)
   };
 }
 
-// Copies the state at one revision into another database file, in steps between which the store goes on serving.
+// Copies the state at one revision into another database file, in steps, while the store serves.
 
 const BACKUP_ROWS_PER_STEP = 512;
 

@@ -22,7 +22,7 @@ export type SqliteStorageOptions = {
   readonly path: string;
   /** Beyond this size of the file writes are refused with StorageFullError; absent means as much as the disk holds. */
   readonly maxBytes?: number;
-  /** A file of up to so many bytes is checked before it is opened, a larger one while it serves; 64 MiB when absent. */
+  /** A file of up to this many bytes is checked before it is opened, a larger one while it serves; default 64 MiB. */
   readonly maxQuickCheckBytes?: number;
   /** Told once when a larger file has been checked; `fault` is undefined where nothing was found. */
   readonly onChecked?: (fault: string | undefined) => void;

@@ -10,9 +10,9 @@ import type { FromWorker, PackedEvent, ToWorker, WriteOutcome } from "./worker-p
 
 export type Send = (message: FromWorker) => void;
 
-/** A commit takes at most so many writes, so that the first of them does not wait for too many others. */
+/** The maximum number of writes per commit, so that the first of them does not wait for too many others. */
 const COMMIT_LIMIT = 1_024;
-/** Reads may produce so many bytes before it is the writes' turn again. */
+/** Reads may produce this many bytes before writes get a turn. */
 const READ_BYTES_PER_TURN = 512 << 10;
 /**
  * How long sweeping keeps a write waiting at most, in milliseconds, beside one commit: the number of rows follows from how long the

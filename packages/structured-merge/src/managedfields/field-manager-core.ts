@@ -36,6 +36,6 @@ export type FieldManagerUpdate = WriteInput & {
 
 export type FieldManagerApply = WriteInput & {
   readonly applied: KubeObject;
-  /** Takes fields from those who own them. Default false. */
+  /** Takes fields over from their owners. Default false. */
   readonly force?: boolean;
 };

@@ -7,7 +7,7 @@ const PRINTABLE = /[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 export const UNKNOWN_MANAGER = "unknown";
 
-/** The printable start of a User-Agent: `kubectl/v1.32.0 (linux/amd64)` → `kubectl`; `unknown` where there is none. */
+/** The printable start of a User-Agent: `kubectl/v1.32.0 (linux/amd64)` → `kubectl`; `unknown` without one. */
 export function managerFromUserAgent(userAgent = ""): string {
   const [program = ""] = userAgent.split("/", 1);
   let name = "";

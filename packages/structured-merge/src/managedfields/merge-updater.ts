@@ -55,7 +55,7 @@ export type UpdateInput = WriteInput & { readonly next: JsonValue };
 
 export type ApplyInput = WriteInput & {
   readonly applied: JsonValue;
-  /** Takes fields from those who own them, where it is a conflict otherwise. */
+  /** Takes fields over from their owners, instead of a conflict. */
   readonly force: boolean;
 };
 

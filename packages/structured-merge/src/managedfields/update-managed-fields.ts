@@ -107,7 +107,7 @@ export function* trackUpdate(core: FieldManagerCore, update: TrackedUpdate): Ste
   return capUpdateOwners({ owners: settled, times: new Map(managed.times).set(id, now) });
 }
 
-// Keeps the number of those who own by Update within bounds, by merging the oldest of them.
+// Limits the number of owners by Update, by merging the oldest ones.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/capmanagers.go
 
 const MAX_UPDATE_OWNERS = 10;

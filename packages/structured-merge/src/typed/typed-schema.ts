@@ -22,7 +22,7 @@ export type ListSchema = {
 
 export type MapSchema = {
   readonly kind: "map";
-  /** `atomic`: owned as a whole. `granular`: every member is owned by itself. */
+  /** `atomic`: owned as a whole. `granular`: every member has its own owners. */
   readonly relationship: "atomic" | "granular";
   readonly fields: ReadonlyMap<string, MapField>;
   /** The schema of members that `fields` does not name; undefined when there must be none. */

@@ -109,7 +109,7 @@ const POSIX_SETS: ReadonlyMap<string, CharacterSet> = new Map([
   ["xdigit", union([digit, inRange(65, 70), inRange(97, 102)])],
 ]);
 
-/** `alpha` or `^alpha`; undefined for names that are none. */
+/** `alpha` or `^alpha`; undefined for unknown names. */
 export function posixSet(name: string, fold: Fold): CharacterSet | undefined {
   const isNegated = name.startsWith("^");
   const set = POSIX_SETS.get(isNegated ? name.slice(1) : name);

@@ -29,7 +29,7 @@ export function findPatternFault(source: string): string | undefined {
 const MAX_INSTRUCTIONS = 10_000;
 type Repetition = Extract<PatternNode, { readonly kind: "repetition" }>;
 
-/** What is larger is made anew for each text: a schema may have thousands of such patterns, and nobody may ever ask for them. */
+/** Larger programs are compiled again for each text: a schema may have thousands of such patterns that are never used. */
 const MAX_KEPT = 200;
 
 /** Throws PatternSyntaxError. With `spend`, compiling the program is charged as well. */

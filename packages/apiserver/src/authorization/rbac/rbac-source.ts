@@ -11,7 +11,7 @@ export type Grant = { readonly binding: RbacBinding; readonly subject: RbacSubje
 export type RbacChange = {
   readonly users: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;
-  /** Whose rules have changed, for those who are given it otherwise than by bindings. */
+  /** The subjects whose rules have changed, for permissions that do not come from bindings. */
   readonly clusterRole?: string;
 };
 

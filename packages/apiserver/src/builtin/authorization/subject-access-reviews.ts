@@ -42,7 +42,7 @@ export const subjectAccessReviews = ({ authorizer }: { readonly authorizer: Auth
 type SubjectReviewResource = Pick<ResourceDefinition, "kind" | "plural" | "singular" | "namespaced"> & {
   readonly description: string;
   readonly authorizer: Authorizer;
-  /** `namespace` is that of the path, empty where there is none. */
+  /** `namespace` is that of the path; empty if the path has none. */
   readonly validate: (spec: SubjectReviewSpec, namespace: string) => readonly FieldError[];
 };
 

@@ -139,7 +139,7 @@ function validateCondition({ type, status }: CertificateCondition, path: string)
   return allowed.includes(status) ? [] : [notSupportedError(`${path}.status`, status, allowed)];
 }
 
-/** The status subresource may neither approve nor deny, and a certificate stays what it is. */
+/** The status subresource can neither approve nor deny, and cannot change a certificate. */
 export function validateStatusUpdate(
   request: CertificateSigningRequest,
   old: CertificateSigningRequest,

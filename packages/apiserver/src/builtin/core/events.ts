@@ -205,7 +205,7 @@ const UNKNOWN = "<unknown>";
 const firstSeen = ({ firstTimestamp, eventTime }: Event): string | undefined =>
   firstTimestamp ?? eventTime ?? undefined;
 
-/** A series says by itself when it last went on. */
+/** A series has its own time of the last occurrence. */
 const lastSeen = (event: Event): string | undefined =>
   event.series === undefined ? (event.lastTimestamp ?? firstSeen(event)) : (event.series.lastObservedTime ?? undefined);
 

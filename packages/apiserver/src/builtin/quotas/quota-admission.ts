@@ -113,9 +113,9 @@ function tooMany(
   return forbiddenByAdmission(attributes, why);
 }
 
-// What has been let in and is not in memory yet: it counts, so that requests at one time do not each take the last place.
+// Admitted objects that are not in the cache yet. They count, so that concurrent requests do not all take the last place.
 
-/** A write that was let in has long been made, or refused by the store, after this. */
+/** After this time, an admitted write has been committed or refused by the store. */
 const PENDING_MS = 10_000;
 
 type Place = Pick<InstalledResource, "keys" | "view">;
@@ -134,7 +134,7 @@ function createPendingObjects(elapsed: () => number): PendingObjects {
     {
       readonly amounts: ReadonlyMap<string, number>;
       readonly at: number;
-      /** That of the object when it was let in; undefined where there was none. */
+      /** The revision of the object at admission; undefined without one. */
       readonly revision: number | undefined;
       readonly view: Place["view"];
     }

@@ -18,7 +18,7 @@ const CHOSEN_MS = 30_000;
 export type ServiceAddresses = {
   /** Undefined once all Services are known; otherwise callers have to wait. */
   ready(): Promise<void> | undefined;
-  /** An address that no Service has. Throws where there is none. */
+  /** A free address. Throws if there is none. */
   chooseAddress(): string;
   /** Undefined where a Service can have it that has not; otherwise why not. */
   refuseAddress(address: string): string | undefined;

@@ -162,7 +162,7 @@ export type ServicePort = NonNullable<ServiceSpec["ports"]>[number];
 
 export const typeOf = ({ spec }: Pick<Service, "spec">): string => spec?.type ?? "ClusterIP";
 
-/** The address that counts, however it was written; "" where there is none yet. */
+/** The canonical address; "" if there is none yet. */
 export const clusterIPOf = ({ spec }: Pick<Service, "spec">): string =>
   (spec?.clusterIP ?? "") !== "" ? (spec?.clusterIP ?? "") : (spec?.clusterIPs?.[0] ?? "");
 

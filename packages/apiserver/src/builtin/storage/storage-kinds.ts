@@ -1,4 +1,4 @@
-// StorageClasses and PriorityClasses: cluster-wide settings that charts bring along. Stored, but has no effect.
+// StorageClasses and PriorityClasses: cluster-wide settings of charts. They are stored, but have no effect.
 // Source: k8s.io/kubernetes/pkg/registry/{storage/storageclass,scheduling/priorityclass}/strategy.go, pkg/apis/{storage,scheduling}/validation
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

@@ -93,7 +93,7 @@ function followRemovals(
   };
 }
 
-// What a terminating namespace says about how far its deletion has come.
+// The conditions of a terminating namespace: the progress of its deletion.
 // Source: k8s.io/kubernetes/pkg/controller/namespace/deletion/status_condition_utils.go
 
 type Verdict = readonly [status: "True" | "False", reason: string, message: string];

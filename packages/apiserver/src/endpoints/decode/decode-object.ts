@@ -183,7 +183,7 @@ function nameIn({ metadata }: JsonObject): string {
   return isJsonObject(metadata) ? textOr(metadata["name"], "") : "";
 }
 
-/** What Go says of JSON that has no members to look for a kind in. */
+/** Go's error for JSON without members. */
 export const notAnObject = (value: JsonValue): string =>
   `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type ` +
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';

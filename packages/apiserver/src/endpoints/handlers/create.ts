@@ -49,7 +49,7 @@ function withoutSystemMeta(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** What has a Go type has been checked when it was read. The status is the server's, whatever a client says of it. */
+/** Values with a Go type have been checked on decoding. Clients cannot set the status. */
 function checkSubmitted({ status: _, ...submitted }: KubeObject, definition: ResourceDefinition): void {
   if (definition.strategicMergePatch === true) return;
   const errors = validateAgainstSchema(submitted, definition.schema);

@@ -47,7 +47,7 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
         ? {
             async createWhenAbsent() {
               await authorizeCreation(context, endpoint);
-              // The version that the client knows of what is gone says nothing of what is new.
+              // The client's version of a deleted object does not apply to the new one.
               const { resourceVersion: _, ...metadata } = object.metadata;
               const next = { ...object, metadata };
               return await context.inParts(

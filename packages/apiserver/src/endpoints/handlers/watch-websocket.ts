@@ -46,7 +46,7 @@ async function serve(
       resolve();
     });
   });
-  // A broken connection is closed, which is all there is to know.
+  // A broken connection is closed without a further error.
   webSocket.on("error", () => webSocket.terminate());
   await run(createWebSocketSink(webSocket), gone.signal);
   webSocket.close(1000);

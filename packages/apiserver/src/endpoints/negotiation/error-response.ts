@@ -13,7 +13,7 @@ import {
 } from "./negotiate-output.ts";
 import { contentTypeOf, encodeObject } from "./object-response.ts";
 
-/** Never refuses by itself: JSON is the answer to clients that take nothing we write. */
+/** Never fails: clients that accept none of our types get JSON. */
 export function errorResponse(request: Pick<ApiRequest, "method" | "query" | "headers">, error: ApiError): ApiResponse {
   const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, RESOURCE_OUTPUT);
   const output: OutputMedia = {

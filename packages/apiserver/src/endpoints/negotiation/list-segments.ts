@@ -7,7 +7,7 @@ import type { CachedObject } from "../../cache/cached-object.ts";
 export type ListSegments = { partsOf(items: readonly CachedObject[]): Generator<Buffer> };
 
 const COMMA = 0x2c;
-/** At most so many objects or bytes, but one object at least. */
+/** The maximum number of objects and bytes, but at least one object. */
 const SEGMENT_OBJECTS = 256;
 const SEGMENT_BYTES = 256 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;

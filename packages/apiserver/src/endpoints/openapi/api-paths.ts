@@ -40,7 +40,7 @@ export type ApiOperation = {
 
 export type ApiPath = {
   readonly path: string;
-  /** The kind that the `{name}` in the path names; absent when there is none. */
+  /** The kind of `{name}` in the path; absent without it. */
   readonly named?: string;
   readonly namespaced: boolean;
   readonly parameters: readonly ParameterName[];

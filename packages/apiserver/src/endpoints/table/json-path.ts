@@ -43,7 +43,7 @@ function takeStep(text: string): { readonly step: Step; readonly length: number 
   return { step: member((field[1] ?? "").replaceAll(/\\(.)/g, "$1")), length: field[0].length };
 }
 
-/** The index of the bracket that closes the one at 0, quotes and nested brackets skipped; -1 when there is none. */
+/** The index of the bracket that closes the one at 0, skipping quotes and nested brackets; -1 if there is none. */
 function closingBracket(text: string): number {
   let depth = 0;
   let quote = "";

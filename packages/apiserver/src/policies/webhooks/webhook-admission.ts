@@ -44,7 +44,7 @@ export type WebhookAdmissionDeps = ServiceViews & {
   readonly metrics?: WebhookMetrics | undefined;
 };
 
-/** Looking at a configuration takes as long as so much of a body. */
+/** Checking one configuration costs as much as parsing this many bytes. */
 const BYTES_OF_CONFIGURATION = 4_096;
 /** So many webhooks are asked about one request; where more match, it is refused. */
 const MAX_CALLS = 50;
@@ -53,7 +53,7 @@ const MAX_ANNOTATION_LENGTH = 10 << 10;
 const MUTATION = "mutation.webhook.admission.k8s.io/";
 const VALIDATION = "validating.webhook.admission.k8s.io/";
 
-/** Costs nothing but two look-ups where there are none. The server's own requests are not asked about: see ADR 72. */
+/** Costs only two lookups without webhooks. The server's own requests are not sent to webhooks: see ADR 72. */
 export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlugin {
   const { registry, namespaces, authorizer } = deps;
   const mutating = createWebhookList(deps.mutating);

@@ -20,7 +20,7 @@ export type ObjectCodec = {
   readonly isLossless: boolean;
   /** Undefined where records are shown as they are. */
   readonly show?: (record: CachedObject) => CachedObject;
-  /** Whether the store has `object` already: `current`, which decodes to `old`, is what clients see of what it has. */
+  /** Whether the store already contains `object`: `current` is the cached object and decodes to `old`. */
   isStored(object: KubeObject, old: KubeObject, current: CachedObject): boolean;
 };
 

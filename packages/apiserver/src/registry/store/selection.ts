@@ -51,7 +51,7 @@ export function selectedKey(
 export const isSelective = ({ labelSelector, fieldSelector, visible }: Selection): boolean =>
   labelSelector?.empty === false || fieldSelector?.empty === false || visible !== undefined;
 
-/** Built-in kinds without fields of their own say what there is. */
+/** Built-in kinds without fields of their own list the supported ones. */
 const unknownFieldError = (field: string, hasOnlyCommonFields: boolean): ApiError =>
   badRequestError(
     hasOnlyCommonFields

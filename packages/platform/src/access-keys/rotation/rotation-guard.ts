@@ -67,7 +67,7 @@ export function createRotationGuard(deps: RotationGuardDeps): RotationGuard {
       write({
         key,
         change: (sealed) => {
-          // Where the clock of this server says that a grace is over, that of another one may not.
+          // By this server's clock the grace period has ended; another server's clock may differ.
           const isOpen = sealed.key?.id === key.id && sealed.retired.some(({ isOver }) => isOver !== true);
           return isOpen ? { ...sealed, retired: sealed.retired.map((value) => endedValue(value, now)) } : undefined;
         },

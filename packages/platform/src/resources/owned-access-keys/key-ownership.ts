@@ -17,7 +17,7 @@ export type KeyOwnership = {
   ownerOf(object: CachedObject): AccessKeyOwner | undefined;
   /** Whether the caller may do what it asks for with the key of this name and owner. */
   mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Awaitable<boolean>;
-  /** Which keys there are as far as the caller can tell. */
+  /** Which keys exist for the caller. */
   visibleTo(context: RequestContext): Awaitable<VisibleObjects>;
   /** Differs when the caller is in other teams. */
   teamsOf(context: RequestContext): string;

@@ -45,7 +45,7 @@ export type SecretDeliveryDeps = {
 type SecretRef = NonNullable<AccessKeySpec["secretRef"]>;
 type Target = { readonly namespace: string; readonly name: string; readonly member: string };
 
-/** Undefined where there is none, or where validation refuses what there is. */
+/** Undefined without one, or if validation rejects it. */
 function targetOf({ namespace = "", name = "", key = DEFAULT_MEMBER }: SecretRef): Target | undefined {
   const isWhole = isDNS1123Label(namespace).length === 0 && isDNS1123Subdomain(name).length === 0;
   return isWhole ? { namespace, name, member: key } : undefined;
