@@ -1,10 +1,11 @@
 // The command as it is built, taken to a place where nothing else of the build is: what runs reads nothing that the next build overwrites.
 
-import { cp, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, it } from "vitest";
-import { REPOSITORY, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { nodeBinary } from "../../tools/release/node-binary.ts";
+import { ENTRY, REPOSITORY, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 
 it("opens a database with a thread of its own build", async () => {
   await using directory = await temporaryDirectory();
@@ -40,4 +41,13 @@ it("has the SDK of OpenTelemetry in a file of its own, which nothing imports bef
   expect(importers).toHaveLength(1);
   expect(importers[0]?.[1]).toContain(`import("./${holder}")`);
   expect(importers[0]?.[1]).not.toContain(`from "./${holder}"`);
+});
+
+it("loads no HTTP client of Node's that it does not use, on the runtime of releases", async () => {
+  await using directory = await temporaryDirectory();
+  const atExit = join(directory.path, "at-exit.mjs");
+  await writeFile(atExit, 'process.on("exit", () => console.log(process.moduleLoadList.join("\\n")));');
+  const loaded = (await succeed(tool(nodeBinary("node-24"), ["--import", atExit, ENTRY, "version"]))).split("\n");
+  expect(loaded).toContain("NativeModule http");
+  expect(loaded.filter((name) => name.includes("undici"))).toEqual([]);
 });

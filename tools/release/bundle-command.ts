@@ -54,6 +54,21 @@ const withThread = ({ startedIn, address }: (typeof THREADS)[number], bundled: s
   },
 });
 
+/**
+ * `import` of `node:http` reads all that it exports, WebSocket among them, for which Node 22 and newer load undici: as long as all else that a
+ * short command does. `require` reads nothing.
+ */
+const HTTP_BY_REQUIRE: Plugin = {
+  name: "http-by-require",
+  setup({ onResolve, onLoad }) {
+    const namespace = "by-require";
+    onResolve({ filter: /^(node:)?http$/ }, ({ importer }) =>
+      importer === "node:http" ? { path: "node:http", external: true } : { path: "node:http", namespace },
+    );
+    onLoad({ filter: /.*/, namespace }, () => ({ contents: 'module.exports = require("node:http");' }));
+  },
+};
+
 const shared = () =>
   ({
     outdir: fromRepository("packages/cli/bundle"),
@@ -79,7 +94,12 @@ export async function bundleModules(options: { readonly sourcemap: boolean }): P
   const modules = { ...shared(), ...options, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
   const threads = await Promise.all(
     THREADS.map(({ name, source }) =>
-      build({ ...modules, entryPoints: { [name]: source }, entryNames: "[name]-[hash]" }),
+      build({
+        ...modules,
+        entryPoints: { [name]: source },
+        entryNames: "[name]-[hash]",
+        plugins: [HTTP_BY_REQUIRE],
+      }),
     ),
   );
   const addresses = threads.map(
@@ -89,7 +109,7 @@ export async function bundleModules(options: { readonly sourcemap: boolean }): P
     ...modules,
     entryPoints: { postern: COMMAND },
     splitting: true,
-    plugins: THREADS.map((thread, index) => withThread(thread, addresses[index] ?? "")),
+    plugins: [HTTP_BY_REQUIRE, ...THREADS.map((thread, index) => withThread(thread, addresses[index] ?? ""))],
   });
   const files = [...threads, command]
     .flatMap(({ outputFiles }) => outputFiles)
