@@ -1,0 +1,263 @@
+// The runs of `npm run nightly`: what `npm test` has no time for.
+
+export type Run = {
+  readonly name: string;
+  readonly project: "system" | "measuring" | "long" | "unit";
+  readonly paths: readonly string[];
+  readonly environment: Readonly<Record<string, string | number>>;
+  /** The version of Node of the tests and of all servers that they start; that of the run when absent. */
+  readonly node?: 24 | 26;
+};
+
+/** The whole of a suite with its servers on one store. */
+const onStore = (name: string, store: "memory" | "sqlite" | "etcd", path: string): Run => ({
+  name,
+  project: "system",
+  paths: [path],
+  environment: { STORES: store },
+});
+
+const onNode = (node: 24 | 26, project: "unit" | "system"): Run => ({
+  name: `${project} tests on Node ${node}`,
+  project,
+  paths: [],
+  environment: {},
+  node,
+});
+
+export const NIGHTLY_RUNS: readonly Run[] = [
+  ...([24, 26] as const).flatMap((version) => [onNode(version, "unit"), onNode(version, "system")]),
+  onStore("conformance on etcd", "etcd", "test/conformance"),
+  onStore("conformance on SQLite", "sqlite", "test/conformance"),
+  onStore("end to end on etcd", "etcd", "test/e2e"),
+  onStore("end to end in memory", "memory", "test/e2e"),
+  {
+    name: "fifty tenants at once",
+    project: "system",
+    paths: ["test/e2e/onboarding.test.ts"],
+    environment: { ONBOARDED_TENANTS: 50 },
+  },
+  {
+    name: "fifty tenants at once by helm, Terraform and GitOps",
+    project: "long",
+    paths: ["test/e2e/onboarding-clients.test.ts"],
+    environment: { ONBOARDED_TENANTS: 50 },
+  },
+  {
+    name: "kill -9 of a server with traffic",
+    project: "system",
+    paths: ["test/crash/server-kill-nine.test.ts"],
+    environment: { CRASH_SERVER_KILLS: 200 },
+  },
+  {
+    name: "kill -9 of a writer",
+    project: "system",
+    paths: ["test/crash/kill-nine.test.ts"],
+    environment: { CRASH_ROUNDS: 200 },
+  },
+  {
+    name: "power losses under a writer",
+    project: "long",
+    paths: ["test/crash/power-loss.test.ts"],
+    environment: { POWER_LOSSES: 2_000 },
+  },
+  {
+    name: "linearizable stores",
+    project: "system",
+    paths: ["test/crash/linearizability.test.ts"],
+    environment: { CRASH_OPERATIONS: 100_000 },
+  },
+  {
+    name: "linearizable etcd in a torn network",
+    project: "long",
+    paths: ["test/crash/partition.test.ts"],
+    environment: { CRASH_OPERATIONS: 100_000 },
+  },
+  {
+    name: "linearizable servers",
+    project: "long",
+    paths: ["test/crash/linearizable-servers.test.ts"],
+    environment: { CRASH_HTTP_OPERATIONS: 100_000 },
+  },
+  {
+    name: "revocations, clocks and leaders",
+    project: "long",
+    paths: [
+      "test/crash/revocation.test.ts",
+      "test/crash/revocation-time",
+      "test/attacks/expired-key",
+      "test/crash/clock-jumps",
+      "test/crash/leader-standstill",
+      "test/crash/exchange-burst",
+    ],
+    environment: {},
+  },
+  {
+    name: "full disks, interrupted copies and lost stores",
+    project: "long",
+    paths: ["full-disk", "interrupted", "key-rotation", "lost-store", "moving-stores"],
+    environment: {},
+  },
+  {
+    name: "every resource on each store",
+    project: "long",
+    paths: ["test/conformance/resource-suite.test.ts"],
+    environment: { STORES: "sqlite,etcd" },
+  },
+  {
+    name: "informers on each store",
+    project: "long",
+    paths: ["test/e2e/informers.test.ts"],
+    environment: { STORES: "sqlite,etcd", INFORMER_OBJECTS: 2_000 },
+  },
+  {
+    name: "every kubectl on each store",
+    project: "system",
+    paths: ["test/e2e/kubectl"],
+    environment: { STORES: "sqlite,etcd", KUBECTL_RELEASES: "all" },
+  },
+  {
+    name: "every kubectl and helm",
+    project: "system",
+    paths: ["credential-expiry", "every-field", "helm", "kubeconfig-command", "remote-credentials"],
+    environment: { KUBECTL_RELEASES: "all" },
+  },
+  {
+    name: "the oldest and the newest kubectl, and those between",
+    project: "long",
+    paths: ["test/e2e/kubectl-releases.test.ts"],
+    environment: { STORES: "sqlite,etcd", KUBECTL_RELEASES: "all" },
+  },
+  {
+    name: "container build",
+    project: "system",
+    paths: ["test/install/container.test.ts"],
+    environment: { CONTAINER_BUILD: 1 },
+  },
+  {
+    name: "people sign in",
+    project: "system",
+    paths: ["test/e2e/sign-in.test.ts"],
+    environment: { SIGN_INS: "all" },
+  },
+  {
+    name: "people sign in while clocks differ",
+    project: "long",
+    paths: ["test/e2e/sign-in-clock.test.ts"],
+    environment: {},
+  },
+  {
+    name: "losing every right with everything open",
+    project: "system",
+    paths: ["test/attacks/open-streams.test.ts"],
+    environment: { ATTACK_STREAMS: "all" },
+  },
+  {
+    name: "revocations by the thousand",
+    project: "long",
+    paths: ["test/crash/revocation-many.test.ts"],
+    environment: { REVOCATIONS: 500, REVOCATIONS_WITH_FAULTS: 500, REVOCATION_BATCH: 34 },
+  },
+  {
+    name: "denial of service",
+    project: "long",
+    paths: ["test/attacks/denial-of-service.test.ts"],
+    environment: { DENIALS: "all", DENIAL_SECONDS: 5 },
+  },
+  {
+    name: "watching programs that others wrote",
+    project: "long",
+    paths: ["test/e2e/soak.test.ts"],
+    environment: { SOAK_SECONDS: 900 },
+  },
+  {
+    name: "slow requests and silent connections",
+    project: "long",
+    paths: ["test/attacks/slow-requests.test.ts", "test/attacks/silent-connections.test.ts"],
+    environment: {},
+  },
+  {
+    name: "streams at flat memory",
+    project: "measuring",
+    paths: ["test/e2e/flat-memory.test.ts"],
+    environment: { FLAT_MEMORY: "all" },
+  },
+  {
+    name: "the longest turn of the event loop",
+    project: "system",
+    paths: ["test/attacks/longest-turn.test.ts"],
+    environment: { LONGEST_TURNS: "all" },
+  },
+  {
+    name: "an etcd that is broken, as the store and doctor see it",
+    project: "long",
+    paths: ["test/e2e/doctor-etcd.test.ts", "packages/stores/src/etcd"],
+    environment: {},
+  },
+  {
+    name: "directory, forms and figures of the console",
+    project: "long",
+    paths: ["test/e2e/console-directory.test.ts", "test/e2e/console-forms.test.ts", "test/e2e/console-figures.test.ts"],
+    environment: {},
+  },
+  {
+    name: "the single executable",
+    project: "long",
+    paths: ["test/install/single-file.test.ts"],
+    environment: {},
+  },
+  {
+    name: "slow watchers",
+    project: "long",
+    paths: ["test/attacks/slow-watchers.test.ts"],
+    environment: { SOAK_SECONDS: 900 },
+  },
+  {
+    name: "memory under churn",
+    project: "long",
+    paths: ["test/e2e/flat-churn.test.ts"],
+    environment: { CHURN_LIVES: 100_000 },
+  },
+  {
+    name: "simulated watch caches",
+    project: "long",
+    paths: ["test/simulation/watch-cache.test.ts"],
+    environment: { SIMULATION_HOURS: 1_000 },
+  },
+  {
+    name: "simulated servers",
+    project: "long",
+    paths: ["test/simulation/servers.test.ts"],
+    environment: { SIMULATION_SERVER_HOURS: 1_000 },
+  },
+  {
+    name: "properties of the decision point",
+    project: "unit",
+    paths: ["packages/platform/src/authorization", "packages/platform/src/server/routes.property.test.ts"],
+    environment: { POSTERN_PROPERTY_CASES: 300_000 },
+  },
+  {
+    name: "malformed bodies",
+    project: "system",
+    paths: ["test/attacks/malformed-bodies.test.ts"],
+    environment: { POSTERN_MALFORMED_BODIES: 30_000 },
+  },
+  {
+    name: "recordings of upstream's functions over HTTP",
+    project: "system",
+    paths: ["test/conformance/recorded-functions.test.ts"],
+    environment: { RECORDED_REQUESTS: 10_000 },
+  },
+  {
+    name: "fuzz of every edge",
+    project: "system",
+    paths: ["test/attacks/fuzz.test.ts"],
+    environment: { FUZZ_CASES: 20_000 },
+  },
+  {
+    name: "attacks on every field of every kind",
+    project: "long",
+    paths: ["test/attacks/linear-work.test.ts"],
+    environment: { ATTACK_FIELDS: 100_000 },
+  },
+];
