@@ -67,6 +67,8 @@ async function hashOfSources(): Promise<string> {
 async function runVite(): Promise<{ readonly outputs: readonly Output[]; readonly inputs: readonly string[] }> {
   // Loaded where there is something to build.
   const { build } = await import("vite");
+  // Vite follows it: where tests build what has changed, it is `test`, which would bundle React's slower development code.
+  process.env["NODE_ENV"] = "production";
   const built = await build({ root: CONSOLE, configFile: join(CONSOLE, "vite.config.ts"), logLevel: "warn" });
   if (!("output" in built)) throw new Error("vite built more than one output, or watches");
   const inputs = new Set<string>();
