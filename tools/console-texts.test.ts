@@ -18,6 +18,11 @@ const NOT_TRANSLATED = new Set([
   "jane, john",
   "edit",
   "clientSecret",
+  "config",
+  "get",
+  "get, list, watch",
+  "projects",
+  "/metrics",
 ]);
 
 const files = readdirSync(SOURCES, { recursive: true, encoding: "utf8" })

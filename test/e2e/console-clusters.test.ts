@@ -70,6 +70,26 @@ test("a virtual cluster shows who has access and which credentials are out there
   await page.locator(".badge", { hasText: "Ready" }).waitFor();
 });
 
+test("one of the credentials out there is revoked, and the others stay", async () => {
+  const issue = async (): Promise<string> => {
+    const path = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+    const { body } = await served.platform.send({ path, body: { spec: {} } });
+    return /token: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "";
+  };
+  const inside = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces";
+  const codeWith = async (key: string): Promise<number> => (await served.platform.send({ path: inside, key })).status;
+  const [lost, kept] = [await issue(), await issue()];
+  const { body } = await served.platform.send({ path: "selves", method: "POST", key: lost, body: {} });
+  await page.reload();
+  await page.getByRole("button", { name: `Revoke ${body.status.accessKey}`, exact: true }).click();
+  await page.getByRole("dialog").getByText("What was created with it is revoked with it").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+  await page
+    .getByRole("button", { name: `Revoke ${body.status.accessKey}`, exact: true })
+    .waitFor({ state: "detached" });
+  expect([await codeWith(lost), await codeWith(kept)]).toEqual([401, 200]);
+});
+
 test("the overview shows what needs attention as it comes up, and what no longer does not", async () => {
   await goTo("Overview");
   await page.getByText("Nothing needs your attention.").waitFor();

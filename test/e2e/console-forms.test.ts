@@ -11,7 +11,11 @@ import { tool } from "./testing/postern-process.ts";
 let served: ServedConsole;
 let page: Page;
 beforeAll(async () => {
-  served = await serveConsole();
+  // A virtual cluster of the server plays the part of a cluster elsewhere.
+  served = await serveConsole({
+    "proxy-allowed-addresses": ["127.0.0.1/32"],
+    "proxy-health-check-interval-seconds": "1",
+  });
   const { platform } = served;
   await platform.create("users", { metadata: { name: "jane" }, spec: { displayName: "Jane" } });
   await platform.create("users", { metadata: { name: "shop-ci" }, spec: { kind: "Bot" } });
@@ -194,6 +198,141 @@ test("a trust rule of a project opens that project, and is deleted", async () =>
   await press("Delete", page.getByRole("dialog"));
   await title("Trust rules");
   expect((await served.platform.send({ path })).status).toBe(404);
+});
+
+/** A kubeconfig of the virtual cluster that is there from the start, of an administrator of it. */
+async function adminConfig(): Promise<string> {
+  const { body } = await served.platform.send({
+    path: "namespaces/p-default/virtualclusterinstances/demo/kubeconfig",
+    body: { spec: { clientCert: true } },
+  });
+  return body.status.kubeConfig;
+}
+
+test("a cluster is connected, with its kubeconfig pasted into the page, and opened to a project", async () => {
+  await go("Host clusters");
+  await page.getByRole("row", { name: /Built-in cluster/ }).waitFor();
+  await follow("Connect cluster");
+  await field("Display name").fill("EU West");
+  await press("Create");
+  await title("EU West");
+  expect(await specOf("clusters/eu-west")).toMatchObject({
+    displayName: "EU West",
+    kubeConfigRef: { secretNamespace: "clusters", secretName: "eu-west" },
+  });
+  await page.locator(".facts .badge", { hasText: "Connected" }).waitFor({ state: "detached" });
+  await press("Set kubeconfig");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("--namespace clusters --from-file=config=admin.conf").waitFor();
+  await dialog.getByLabel("Kubeconfig", { exact: true }).fill(await adminConfig());
+  await press("Save", dialog);
+  await dialog.waitFor({ state: "detached" });
+  await page.locator(".facts .badge", { hasText: "Connected" }).waitFor();
+
+  await go("Projects");
+  await follow("The Shop");
+  await follow("Edit");
+  await page.getByText("eu-west", { exact: true }).click();
+  await press("Save");
+  await title("The Shop");
+  await go("Host clusters");
+  await follow("EU West");
+  await page.getByRole("main").getByRole("link", { name: "The Shop" }).waitFor();
+  // Offered where a virtual cluster is placed.
+  await page.goto(`${served.platform.server.url}/new/virtual-cluster?project=the-shop`);
+  await page.getByRole("button", { name: "Runs in" }).click();
+  await page.getByRole("option", { name: "EU West", exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+
+  await go("Host clusters");
+  await follow("EU West");
+  await follow("Edit");
+  await page.getByText("Closed to new instances").click();
+  await press("Save");
+  await page.locator(".facts").getByText("Closed to new instances").waitFor();
+  expect((await specOf("clusters/eu-west")).usable).toBe(false);
+  await press("Delete");
+  await dialog.getByText("The cluster itself stays as it is.").waitFor();
+  await press("Delete", dialog);
+  await title("Host clusters");
+  expect((await served.platform.send({ path: "clusters/eu-west" })).status).toBe(404);
+});
+
+test("an existing cluster becomes a virtual cluster of a project, and kubectl reaches it", async () => {
+  await page.goto(`${served.platform.server.url}/new/virtual-cluster?project=the-shop`);
+  await field("Display name").fill("Production");
+  await choose("Runs in", "An existing cluster (external)");
+  await press("Create");
+  await title("Production");
+  await press("Set kubeconfig");
+  const dialog = page.getByRole("dialog");
+  // From a file, as the administrator of a cluster has it.
+  await dialog
+    .getByLabel("File")
+    .setInputFiles({ name: "admin.conf", mimeType: "text/plain", buffer: Buffer.from(await adminConfig()) });
+  await press("Save", dialog);
+  await page.locator(".facts .badge", { hasText: "Ready" }).waitFor();
+  await press("Get kubeconfig");
+  await press("Create kubeconfig", dialog);
+  await dialog.getByRole("button", { name: "Download", exact: true }).waitFor();
+  await press("Done", dialog);
+  const { url } = served.platform.server;
+  const server = `${url}/kubernetes/project/the-shop/virtualcluster/production`;
+  expect(await run(`kubectl --server ${server} get namespaces --output name`)).toContain("namespace/default");
+});
+
+test("a role is created, given to a user, changed and taken away, as kubectl sees it", async () => {
+  const mayList = async () => (await run("kubectl auth can-i list clusterroles --as jane").catch(() => "no\n")).trim();
+  await go("Roles");
+  await follow("New role");
+  await field("Name").fill("role-reader");
+  await field("Verbs").first().fill("get, list");
+  await field("Resources").fill("clusterroles");
+  await field("API groups").fill("rbac.authorization.k8s.io");
+  await page.getByText("kubectl create --filename role-reader.yaml").waitFor();
+  await press("Create");
+  await title("role-reader");
+  const { body } = await served.platform.send({
+    path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/role-reader",
+  });
+  expect(body.rules).toEqual([
+    { apiGroups: ["rbac.authorization.k8s.io"], resources: ["clusterroles"], verbs: ["get", "list"] },
+  ]);
+  expect(await mayList()).toBe("no");
+  await press("Give to a user or team");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("nobody");
+  await press("Add", dialog);
+  await dialog.getByText('"nobody" not found').waitFor();
+  await dialog.getByLabel("Name").fill("jane");
+  await press("Add", dialog);
+  await page.getByText("User jane", { exact: true }).waitFor();
+  expect(await mayList()).toBe("yes");
+
+  await follow("Edit");
+  await press("Add rule");
+  await field("Verbs").nth(1).fill("*");
+  await field("Resources").nth(1).fill("configmaps");
+  await press("Add path");
+  await field("Verbs").nth(2).fill("get");
+  await field("Paths").fill("/metrics");
+  await press("Save");
+  await title("role-reader");
+  const changed = await served.platform.send({
+    path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/role-reader",
+  });
+  expect(changed.body.rules).toEqual([
+    { apiGroups: ["rbac.authorization.k8s.io"], resources: ["clusterroles"], verbs: ["get", "list"] },
+    { apiGroups: [""], resources: ["configmaps"], verbs: ["*"] },
+    { nonResourceURLs: ["/metrics"], verbs: ["get"] },
+  ]);
+  await press("Remove User jane");
+  await press("Remove", dialog);
+  await page.getByText("User jane", { exact: true }).waitFor({ state: "detached" });
+  expect(await mayList()).toBe("no");
+  await press("Delete");
+  await press("Delete", dialog);
+  await title("Roles");
 });
 
 test("a team is created", async () => {

@@ -2,6 +2,7 @@
 
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { inBatches } from "./testing/batches.ts";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
 
 let served: ServedConsole;
@@ -142,6 +143,23 @@ test("what was made with a key stands below it, and goes with a compromised valu
   await page.getByText("One credential that was created with the old value is revoked.").waitFor();
   await press("I have stored it");
   expect([await isGood(token), await isGood(spec.key)]).toEqual([false, false]);
+});
+
+test("the tree of what was made with a key is shown page by page", async () => {
+  const { spec } = await create("many");
+  const path = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+  await inBatches(60, async () => {
+    expect((await served.platform.send({ key: spec.key, path, body: { spec: {} } })).status).toBe(201);
+  });
+  await page.goto(`${served.platform.server.url}/keys/many`);
+  const leaves = page.locator(".tree .tree .leaf");
+  await leaves.nth(49).waitFor();
+  expect(await leaves.count()).toBe(50);
+  await page
+    .locator(".tree")
+    .getByRole("button", { name: /^Show 10 more/ })
+    .click();
+  await leaves.nth(59).waitFor();
 });
 
 test("a key shows what it was used for, and is limited to that with one press", async () => {

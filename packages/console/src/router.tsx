@@ -1,7 +1,7 @@
 // Which view an address shows. Every view but the first is loaded when it is first needed.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { EmptyState, ErrorNotice, Loading, PageHead } from "./components/ui.tsx";
+import { ErrorNotice, Loading, PageHead } from "./components/ui.tsx";
 import { OverviewPage } from "./pages/overview-page.tsx";
 import { Shell } from "./pages/shell.tsx";
 import { t } from "./texts/text.tsx";
@@ -16,6 +16,7 @@ const keyViews = () => import("./pages/keys/key-views.tsx");
 const directoryViews = () => import("./pages/directory-views.tsx");
 const trustViews = () => import("./pages/trust/trust-views.tsx");
 const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
+const hostViews = () => import("./pages/hosts/host-views.ts");
 const forms = () => import("./pages/forms.ts");
 
 /** A view with a form. No object has a name that is one of them: those of new objects begin with a step of their own. */
@@ -46,14 +47,22 @@ const routes = [
     path: "/clusters/$project/$name",
     component: lazyRouteComponent(clusterViews, "ClusterPage"),
   }),
-  // The second is where other clients of this API send people for their keys.
-  ...(["/profile", "/profile/access-keys"] as const).map((path) =>
-    createRoute({
-      getParentRoute: () => root,
-      path,
-      component: lazyRouteComponent(() => import("./pages/profile-page.tsx"), "ProfilePage"),
-    }),
-  ),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/host-clusters",
+    component: lazyRouteComponent(hostViews, "HostsPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/host-clusters/$name",
+    component: lazyRouteComponent(hostViews, "HostPage"),
+  }),
+  // /profile/access-keys, where other clients send people, is a page of the server itself.
+  createRoute({
+    getParentRoute: () => root,
+    path: "/profile",
+    component: lazyRouteComponent(() => import("./pages/profile-page.tsx"), "ProfilePage"),
+  }),
   createRoute({
     getParentRoute: () => root,
     path: "/projects",
@@ -132,6 +141,10 @@ const routes = [
   form("/users/$name/edit", "EditUserPage"),
   form("/new/team", "NewTeamPage"),
   form("/teams/$name/edit", "EditTeamPage"),
+  form("/new/host-cluster", "NewHostPage"),
+  form("/host-clusters/$name/edit", "EditHostPage"),
+  form("/new/role", "NewRolePage"),
+  form("/roles/$name/edit", "EditRolePage"),
   form("/new/trust-rule", "NewTrustRulePage"),
   form("/trust/$project/$name/edit", "EditTrustRulePage"),
   form("/new/identity-provider", "NewProviderPage"),
@@ -148,7 +161,7 @@ export const router = createRouter({
       <ErrorNotice error={error} onRetry={reset} />
     </>
   ),
-  defaultNotFoundComponent: () => <EmptyState title={t("state.notFound")}>{t("state.notFoundHint")}</EmptyState>,
+  defaultNotFoundComponent: () => <PageHead title={t("state.notFound")} lead={t("state.notFoundHint")} />,
 });
 
 declare module "@tanstack/react-router" {

@@ -84,6 +84,27 @@ export type VirtualCluster = KubeObject & {
   };
 };
 
+/** A host cluster: the built-in one, or a connected one. */
+export type Cluster = KubeObject & {
+  readonly spec?: {
+    readonly displayName?: string;
+    readonly description?: string;
+    readonly owner?: Owner;
+    readonly local?: boolean;
+    readonly usable?: boolean;
+    readonly managementNamespace?: string;
+    readonly kubeConfigRef?: SecretRef;
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly version?: string;
+  };
+};
+
+type SecretRef = { readonly secretNamespace?: string; readonly secretName?: string; readonly key?: string };
+
 export type Project = KubeObject & {
   readonly spec?: {
     readonly displayName?: string;
@@ -140,7 +161,11 @@ export type PolicyRule = {
   readonly nonResourceURLs?: readonly string[];
 };
 
-export type ClusterRole = KubeObject & { readonly rules?: readonly PolicyRule[] | null };
+export type ClusterRole = KubeObject & {
+  readonly rules?: readonly PolicyRule[] | null;
+  /** The server fills in the rules. */
+  readonly aggregationRule?: JsonObject;
+};
 
 export type ClusterRoleBinding = KubeObject & {
   readonly roleRef?: { readonly name?: string };
@@ -261,7 +286,12 @@ const rbac = (resource: string): ResourceAddress => ({ group: "rbac.authorizatio
 
 export const CLUSTER_ROLES = rbac("clusterroles");
 export const CLUSTER_ROLE_BINDINGS = rbac("clusterrolebindings");
-export const EVENTS: ResourceAddress = { group: "", version: "v1", resource: "events" };
+
+const core = (resource: string): ResourceAddress => ({ group: "", version: "v1", resource });
+
+export const EVENTS = core("events");
+export const NAMESPACES = core("namespaces");
+export const SECRETS = core("secrets");
 
 /** The same resource in one namespace. */
 export const inNamespace = (address: ResourceAddress, namespace: string): ResourceAddress => ({

@@ -2,10 +2,11 @@
 
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
+import { TEAMS, USERS } from "../api/resources.ts";
 import { t } from "../texts/text.tsx";
 import { Dialog } from "./dialog.tsx";
 import { SelectField } from "./fields.tsx";
-import { TextField } from "./text-field.tsx";
+import { NameField } from "./name-field.tsx";
 import { Button, ErrorNotice } from "./ui.tsx";
 
 export type MemberKind = "User" | "Team";
@@ -41,13 +42,13 @@ export function AddMember(props: {
             onChange={setKind}
           />
         )}
-        <TextField
+        <NameField
+          of={kind === "User" ? USERS : TEAMS}
           label={t("member.name")}
           value={text}
           onChange={setText}
           isRequired
           autoFocus
-          autoComplete="off"
           description={t(kinds.length > 1 ? "member.name.hint" : "member.user.hint")}
           error={isKnown ? t("member.already") : undefined}
         />

@@ -1,11 +1,17 @@
 // Credentials below those that they were made with: revoking one revokes what stands below it.
 
+import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { FileBadge, KeyRound } from "lucide-react";
-import { useMemo } from "react";
-import type { Credential } from "../api/resources.ts";
+import { useMemo, useState } from "react";
+import { useApi } from "../api/api-context.tsx";
+import { type Credential, managementVersion } from "../api/resources.ts";
+import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
-import { Time } from "./ui.tsx";
+import { Confirm } from "./confirm.tsx";
+import { useFirst } from "./long-list.tsx";
+import { Button, Time } from "./ui.tsx";
 
 type Node = { readonly credential: Credential; readonly below: readonly Node[] };
 
@@ -16,8 +22,9 @@ export function treeOf(credentials: readonly Credential[]): readonly Node[] {
   const roots: Credential[] = [];
   for (const credential of credentials) {
     const parent = credential.parents?.find((id) => known.has(id) && id !== credential.id);
-    if (parent === undefined) roots.push(credential);
-    else below.set(parent, [...(below.get(parent) ?? []), credential]);
+    const siblings = parent === undefined ? roots : below.get(parent);
+    if (siblings !== undefined) siblings.push(credential);
+    else if (parent !== undefined) below.set(parent, [credential]);
   }
   const nodeOf = (credential: Credential): Node => ({
     credential,
@@ -26,26 +33,83 @@ export function treeOf(credentials: readonly Credential[]): readonly Node[] {
   return roots.map(nodeOf);
 }
 
-export function CredentialTree({ credentials }: { readonly credentials: readonly Credential[] }) {
+/** `address` and `name` of the object whose credentials they are: each can be revoked for itself by those who may. */
+export function CredentialTree(props: {
+  readonly address: ResourceAddress;
+  readonly name: string;
+  readonly credentials: readonly Credential[];
+}) {
+  const { address, name, credentials } = props;
+  const { client } = useApi();
+  const queries = useQueryClient();
+  const { group, resource, namespace } = address;
+  const right = useMay({
+    verb: "create",
+    group,
+    resource,
+    subresource: "credentials",
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+  });
+  const [asked, setAsked] = useState<Credential>();
   const roots = useMemo(() => treeOf(credentials), [credentials]);
-  return <Branches nodes={roots} />;
+  const revoke = async (): Promise<void> => {
+    if (asked === undefined) return;
+    const body = {
+      apiVersion: managementVersion,
+      kind: "CredentialLedger",
+      metadata: {},
+      spec: { revoke: [asked.id] },
+    };
+    await createResourceClient(client, address).createSubresource(name, "credentials", body);
+    await queries.invalidateQueries({ queryKey: ["credentials"] });
+  };
+  return (
+    <>
+      <Branches nodes={roots} onRevoke={right.isAllowed ? setAsked : undefined} />
+      <Confirm
+        isOpen={asked !== undefined}
+        onClose={() => setAsked(undefined)}
+        title={t("credential.revoke.title", { name: asked === undefined ? "" : titleOf(asked) })}
+        action={t("credential.revoke")}
+        isDangerous
+        consequences={[
+          t(asked?.kind === "Certificate" ? "credential.revoke.certificate" : "credential.revoke.key"),
+          t("credential.revoke.made"),
+        ]}
+        onConfirm={revoke}
+      />
+    </>
+  );
 }
 
-function Branches({ nodes }: { readonly nodes: readonly Node[] }) {
+const titleOf = ({ kind, name, subject, id }: Credential): string =>
+  kind === "AccessKey" && name !== undefined ? name : t("credential.certificate", { subject: subject ?? id });
+
+type BranchesProps = {
+  readonly nodes: readonly Node[];
+  /** Absent where the person may not. */
+  readonly onRevoke: ((credential: Credential) => void) | undefined;
+};
+
+function Branches({ nodes, onRevoke }: BranchesProps) {
+  const { first, more } = useFirst(nodes);
   return (
     <ul className="tree">
-      {nodes.map(({ credential, below }) => (
+      {first.map(({ credential, below }) => (
         <li key={credential.id}>
-          <Leaf credential={credential} />
-          {below.length > 0 && <Branches nodes={below} />}
+          <Leaf credential={credential} onRevoke={onRevoke} />
+          {below.length > 0 && <Branches nodes={below} onRevoke={onRevoke} />}
         </li>
       ))}
+      {more !== false && <li>{more}</li>}
     </ul>
   );
 }
 
-function Leaf({ credential }: { readonly credential: Credential }) {
-  const { kind, name, subject, virtualCluster, owner, expirationTimestamp, lastActivity, id } = credential;
+function Leaf(props: { readonly credential: Credential; readonly onRevoke: BranchesProps["onRevoke"] }) {
+  const { credential, onRevoke } = props;
+  const { kind, name, virtualCluster, owner, expirationTimestamp, lastActivity } = credential;
   return (
     <div className="leaf">
       {kind === "Certificate" ? <FileBadge aria-hidden="true" /> : <KeyRound aria-hidden="true" />}
@@ -55,7 +119,7 @@ function Leaf({ credential }: { readonly credential: Credential }) {
             {name}
           </Link>
         ) : (
-          <span>{t("credential.certificate", { subject: subject ?? id })}</span>
+          <span>{titleOf(credential)}</span>
         )}
         <span className="muted">
           {[owner, virtualCluster === undefined ? "" : t("credential.for", { name: virtualCluster })]
@@ -74,6 +138,15 @@ function Leaf({ credential }: { readonly credential: Credential }) {
           {t("credential.ends")} <Time at={expirationTimestamp} otherwise={t("key.neverExpires")} />
         </span>
       </span>
+      {onRevoke !== undefined && (
+        <Button
+          kind="quiet"
+          onPress={() => onRevoke(credential)}
+          aria-label={t("credential.revoke.of", { name: titleOf(credential) })}
+        >
+          {t("credential.revoke")}
+        </Button>
+      )}
     </div>
   );
 }

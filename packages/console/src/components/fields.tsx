@@ -169,17 +169,19 @@ export function RowsField<Row extends { readonly [member in keyof Row]: string }
       {rows.map((row, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no names of their own
         <div key={at} className="row">
-          {columns.map(({ id, label: columnLabel, placeholder, isMonospace = false }) => (
-            <TextField
-              key={id}
-              label={columnLabel}
-              value={row[id]}
-              onChange={(value) => change(at, { ...row, [id]: value })}
-              isMonospace={isMonospace}
-              autoComplete="off"
-              {...(placeholder === undefined ? {} : { placeholder })}
-            />
-          ))}
+          <div className="row-fields">
+            {columns.map(({ id, label: columnLabel, placeholder, isMonospace = false }) => (
+              <TextField
+                key={id}
+                label={columnLabel}
+                value={row[id]}
+                onChange={(value) => change(at, { ...row, [id]: value })}
+                isMonospace={isMonospace}
+                autoComplete="off"
+                {...(placeholder === undefined ? {} : { placeholder })}
+              />
+            ))}
+          </div>
           <Button
             className="button quiet"
             aria-label={removeLabel(row)}

@@ -1,4 +1,4 @@
-// Lines of a list of any length: the first of them, and more on demand.
+// Lists of any length: the first of them, and more on demand.
 
 import { type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
@@ -6,21 +6,28 @@ import { Button } from "./ui.tsx";
 
 const PAGE = 50;
 
+/** The first of `items`, and the button that shows more of them. */
+export function useFirst<T>(items: readonly T[]): { readonly first: readonly T[]; readonly more: ReactNode } {
+  const [shown, setShown] = useState(PAGE);
+  const left = items.length - shown;
+  return {
+    first: items.slice(0, shown),
+    more: left > 0 && (
+      <Button onPress={() => setShown(shown + PAGE)}>
+        {t("list.more", { count: Math.min(left, PAGE), all: items.length })}
+      </Button>
+    ),
+  };
+}
+
 /** `children` makes one `<li>` of an item. */
 export function LongList<T>(props: { readonly items: readonly T[]; readonly children: (item: T) => ReactNode }) {
   const { items, children } = props;
-  const [shown, setShown] = useState(PAGE);
-  const left = items.length - shown;
+  const { first, more } = useFirst(items);
   return (
     <>
-      <ul className="lines card">{items.slice(0, shown).map(children)}</ul>
-      {left > 0 && (
-        <div>
-          <Button onPress={() => setShown(shown + PAGE)}>
-            {t("list.more", { count: Math.min(left, PAGE), all: items.length })}
-          </Button>
-        </div>
-      )}
+      <ul className="lines card">{first.map(children)}</ul>
+      {more !== false && <div>{more}</div>}
     </>
   );
 }

@@ -9,12 +9,14 @@ const NONE: readonly string[] = [];
 /** Left out where the person may not create one, be it in one of `namespaces`, which the objects of some resources are in. */
 export function NewObjectLink(props: {
   readonly to: string;
+  /** Default: that of the management API. */
+  readonly group?: string;
   readonly resource: string;
   readonly label: string;
   readonly namespaces?: readonly string[];
 }) {
-  const { to, resource, label, namespaces = NONE } = props;
-  const right = useMaySomewhere({ verb: "create", resource }, namespaces);
+  const { to, group, resource, label, namespaces = NONE } = props;
+  const right = useMaySomewhere({ verb: "create", resource, ...(group === undefined ? {} : { group }) }, namespaces);
   if (!right.isAllowed) return null;
   return (
     <Link to={to} className="button primary">

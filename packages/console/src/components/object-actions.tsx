@@ -16,8 +16,8 @@ export function ObjectActions(props: {
   readonly kind: PageKind;
   readonly address: ResourceAddress;
   readonly object: KubeObject;
-  /** The address of its form. */
-  readonly editedAt: string;
+  /** The address of its form; absent where nobody edits it. */
+  readonly editedAt?: string;
   /** What its deletion brings about, one sentence each. */
   readonly consequences: readonly string[];
 }) {
@@ -25,8 +25,8 @@ export function ObjectActions(props: {
   const { client } = useApi();
   const navigate = useNavigate();
   const name = nameOf(object);
-  const { resource, namespace } = address;
-  const wish = { resource, name, ...(namespace === undefined ? {} : { namespace }) };
+  const { group, resource, namespace } = address;
+  const wish = { group, resource, name, ...(namespace === undefined ? {} : { namespace }) };
   const mayUpdate = useMay({ verb: "update", ...wish });
   const mayDelete = useMay({ verb: "delete", ...wish });
   const [isAsked, setAsked] = useState(false);
@@ -37,7 +37,7 @@ export function ObjectActions(props: {
   };
   return (
     <>
-      {mayUpdate.isAllowed && (
+      {mayUpdate.isAllowed && editedAt !== undefined && (
         <Link to={editedAt} className="button plain">
           {t("action.edit")}
         </Link>

@@ -3,6 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StatusCause } from "@postern/apimachinery/meta/status";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
@@ -11,7 +12,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { stringify } from "yaml";
 import { useApi } from "../api/api-context.tsx";
-import { managementVersion, nameOf } from "../api/resources.ts";
+import { nameOf } from "../api/resources.ts";
 import { mergePatchOf } from "../api/spec-changes.ts";
 import { useMay } from "../api/use-may.ts";
 import { quoted } from "../format/shell.ts";
@@ -36,8 +37,8 @@ export type FormDefinition<Draft extends { readonly name: string }, T extends Ku
   readonly kindOf: (draft: Draft) => string;
   readonly empty: Draft;
   readonly draftOf: (object: T) => Draft;
-  /** What the form says of the spec, without what was left empty. The rest of an object stays as it is. */
-  readonly specOf: (draft: Draft) => JsonObject;
+  /** What the form says of the object beside its metadata, such as its spec, without what was left empty. The rest stays as it is. */
+  readonly contentOf: (draft: Draft) => JsonObject;
   readonly addressOf: (draft: Draft) => ResourceAddress;
   /** The address of the view of an object. */
   readonly viewOf: (draft: Draft) => string;
@@ -56,15 +57,16 @@ type ObjectFormProps<Draft extends { readonly name: string }, T extends KubeObje
 
 function ObjectForm<Draft extends { readonly name: string }, T extends KubeObject>(props: ObjectFormProps<Draft, T>) {
   const { form: definition, object, onReload } = props;
-  const { kindOf, empty, draftOf, specOf, addressOf, viewOf, fieldsOf, page, paths } = definition;
+  const { kindOf, empty, draftOf, contentOf, addressOf, viewOf, fieldsOf, page, paths } = definition;
   const api = useApi();
   const navigate = useNavigate();
   const [draft, setDraft] = useState<Draft>(() => (object === undefined ? empty : draftOf(object)));
   const isNew = object === undefined;
   const { name } = draft;
   const address = addressOf(draft);
-  const { resource, namespace } = address;
+  const { group, resource, namespace } = address;
   const right = useMay({
+    group,
     verb: isNew ? "create" : "update",
     resource,
     ...(namespace === undefined ? {} : { namespace }),
@@ -74,8 +76,8 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
     address,
     kind: kindOf(draft),
     name,
-    spec: specOf(draft),
-    before: object === undefined ? undefined : specOf(draftOf(object)),
+    content: contentOf(draft),
+    before: object === undefined ? undefined : contentOf(draftOf(object)),
   });
   const open = (saved: string): void => void navigate({ to: viewOf({ ...draft, name: saved }) });
   const save = useMutation({
@@ -184,20 +186,19 @@ type Texts = {
   readonly isUnchanged: boolean;
 };
 
-/** `before`: the spec of the object that is changed. */
+/** `before`: the content of the object that is changed. */
 function textsOf(given: {
   readonly address: ResourceAddress;
   readonly kind: string;
   readonly name: string;
-  readonly spec: JsonObject;
+  readonly content: JsonObject;
   readonly before: JsonObject | undefined;
 }): Texts {
-  const { address, kind, name, spec, before } = given;
-  const { group, resource, namespace } = address;
+  const { address, kind, name, content, before } = given;
+  const { group, version, resource, namespace } = address;
   const place = namespace === undefined ? {} : { namespace };
-  const manifest = { apiVersion: managementVersion, kind, metadata: { name, ...place }, spec };
-  const changes = before === undefined ? spec : mergePatchOf(before, spec);
-  const patch = { spec: changes };
+  const manifest = { apiVersion: formatApiVersion({ group, version }), kind, metadata: { name, ...place }, ...content };
+  const patch = before === undefined ? content : mergePatchOf(before, content);
   const where = namespace === undefined ? [] : ["--namespace", namespace];
   const fileName = `${name || kind.toLowerCase()}.yaml`;
   const words =
@@ -220,7 +221,7 @@ function textsOf(given: {
     yaml: stringify(manifest),
     fileName,
     command: words.map(quoted).join(" "),
-    isUnchanged: before !== undefined && Object.keys(changes).length === 0,
+    isUnchanged: before !== undefined && Object.keys(patch).length === 0,
   };
 }
 

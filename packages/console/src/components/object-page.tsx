@@ -6,12 +6,13 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useLiveObject } from "../api/use-live.ts";
 import { t } from "../texts/text.tsx";
-import { EmptyState, ErrorNotice, Loading, PageHead } from "./ui.tsx";
+import { ErrorNotice, Loading, PageHead } from "./ui.tsx";
 
 /** Where the list of each kind is. Its texts begin with the kind. */
 export const LISTS = {
   key: "/keys",
   cluster: "/clusters",
+  host: "/host-clusters",
   project: "/projects",
   user: "/users",
   team: "/teams",
@@ -25,6 +26,25 @@ export type PageKind = keyof typeof LISTS;
 export function ListLink({ kind }: { readonly kind: PageKind }) {
   return <Link to={LISTS[kind]}>{t(`${kind}.list`)}</Link>;
 }
+
+/** What the page of an object begins with. */
+export function ObjectHead(props: { readonly kind: PageKind; readonly object: Titled; readonly actions: ReactNode }) {
+  const { kind, object, actions } = props;
+  const { metadata, spec } = object;
+  return (
+    <PageHead
+      above={<ListLink kind={kind} />}
+      title={spec?.displayName || metadata.name || ""}
+      lead={spec?.description}
+      actions={actions}
+    />
+  );
+}
+
+type Titled = {
+  readonly metadata: { readonly name?: string };
+  readonly spec?: { readonly displayName?: string; readonly description?: string };
+};
 
 export function ObjectPage<T extends KubeObject>(props: {
   readonly kind: PageKind;
@@ -45,10 +65,7 @@ export function ObjectPage<T extends KubeObject>(props: {
     );
   if (object === undefined)
     return (
-      <EmptyState title={t(`${kind}.gone.title`)} actions={<ListLink kind={kind} />}>
-        <title>{`${name} · Postern`}</title>
-        {t("object.gone", { name })}
-      </EmptyState>
+      <PageHead above={<ListLink kind={kind} />} title={t(`${kind}.gone.title`)} lead={t("object.gone", { name })} />
     );
   return children(object);
 }

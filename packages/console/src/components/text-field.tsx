@@ -6,7 +6,7 @@ import { Label } from "react-aria-components/Label";
 import { Text } from "react-aria-components/Text";
 import { TextField as AriaTextField, Input, TextArea } from "react-aria-components/TextField";
 
-export function TextField(props: {
+export type TextFieldProps = {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
@@ -20,14 +20,23 @@ export function TextField(props: {
   readonly autoComplete?: string;
   readonly placeholder?: string;
   readonly name?: string;
-}) {
-  const { label, description, error, isMultiline = false, isMonospace = false, placeholder, ...field } = props;
+  /** The ID of a `<datalist>` with suggestions. */
+  readonly list?: string;
+};
+
+export function TextField(props: TextFieldProps) {
+  const { label, description, error, isMultiline = false, isMonospace = false, placeholder, list, ...field } = props;
   const className = isMonospace ? "input mono" : "input";
   const hint = placeholder === undefined ? {} : { placeholder };
+  const suggested = list === undefined ? {} : { list };
   return (
     <AriaTextField {...field} isInvalid={error !== undefined} validationBehavior="aria" className="field">
       <Label>{label}</Label>
-      {isMultiline ? <TextArea className={className} rows={3} {...hint} /> : <Input className={className} {...hint} />}
+      {isMultiline ? (
+        <TextArea className={className} rows={3} {...hint} />
+      ) : (
+        <Input className={className} {...hint} {...suggested} />
+      )}
       {description !== undefined && (
         <Text slot="description" className="hint">
           {description}

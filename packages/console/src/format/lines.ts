@@ -7,4 +7,7 @@ export const linesIn = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
+/** Names between commas or spaces. */
+export const namesIn = (text: string): string[] => text.split(/[\s,]+/).filter((name) => name !== "");
+
 export const asLines = (list: readonly string[] | undefined): string => (list ?? []).join("\n");

@@ -7,4 +7,5 @@ export { UsersPage } from "./people/users-page.tsx";
 export { ProjectPage } from "./projects/project-page.tsx";
 export { ProjectsPage } from "./projects/projects-page.tsx";
 export { AccessPage } from "./rights/access-page.tsx";
-export { RolePage, RolesPage } from "./rights/roles-page.tsx";
+export { RolePage } from "./rights/role-page.tsx";
+export { RolesPage } from "./rights/roles-page.tsx";

@@ -1,10 +1,12 @@
 // The views with forms, which are loaded together: they share the writing of manifests.
 
 export { EditVirtualClusterPage, NewVirtualClusterPage } from "./clusters/cluster-form.tsx";
+export { EditHostPage, NewHostPage } from "./hosts/host-form.tsx";
 export { EditKeyPage } from "./keys/edit-key-page.tsx";
 export { NewKeyPage } from "./keys/new-key-page.tsx";
 export { EditTeamPage, NewTeamPage } from "./people/team-form.tsx";
 export { EditUserPage, NewUserPage } from "./people/user-form.tsx";
 export { EditProjectPage, NewProjectPage } from "./projects/project-form.tsx";
 export { EditProviderPage, NewProviderPage } from "./provider-form.tsx";
+export { EditRolePage, NewRolePage } from "./rights/role-form.tsx";
 export { EditTrustRulePage, NewTrustRulePage } from "./trust/trust-rule-form.tsx";

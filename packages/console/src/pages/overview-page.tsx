@@ -4,39 +4,54 @@ import { Link } from "@tanstack/react-router";
 import { CircleCheck } from "lucide-react";
 import { useMemo } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../api/resources.ts";
+import {
+  ACCESS_KEYS,
+  type AccessKey,
+  CLUSTERS,
+  type Cluster,
+  nameOf,
+  VIRTUAL_CLUSTERS,
+  type VirtualCluster,
+} from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
+import { useMay } from "../api/use-may.ts";
 import { NewObjectLink } from "../components/new-object-link.tsx";
 import { Badge, ErrorNotice, Loading, PageHead, Section, Time } from "../components/ui.tsx";
 import { useNow } from "../format/now.ts";
 import { projectOf } from "../settings.ts";
 import { counted, named, numberText, Text, t } from "../texts/text.tsx";
 import { ClusterBadge } from "./clusters/cluster-badge.tsx";
+import { HostBadge } from "./hosts/host-badge.tsx";
 import { type Attention, attentionOf, isLogin, keyState, ownerOf } from "./keys/key-state.ts";
 
 const ORDER: readonly Attention[] = ["refused", "ending", "unused"];
 const SHOWN = 6;
+
+/** What needs attention, and how many keys are good: one look at each key. */
+function overviewOf(keys: readonly AccessKey[], now: number) {
+  const found: { readonly [attention in Attention]: AccessKey[] } = { refused: [], ending: [], unused: [] };
+  let good = 0;
+  for (const key of keys) {
+    const state = keyState(key, now);
+    const attention = attentionOf(key, now, state);
+    if (attention !== undefined) found[attention].push(key);
+    if (!isLogin(key) && (state.tone === "good" || state.tone === "warn")) good++;
+  }
+  const groups = ORDER.map((attention) => ({ attention, list: found[attention] })).filter(
+    ({ list }) => list.length > 0,
+  );
+  return { groups, good };
+}
 
 export function OverviewPage() {
   const { session } = useApi();
   const keys = useLive<AccessKey>(ACCESS_KEYS);
   const clusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
   const now = useNow();
-  const groups = useMemo(() => {
-    const found = new Map<Attention, AccessKey[]>(ORDER.map((attention) => [attention, []]));
-    for (const key of keys.items) {
-      const attention = attentionOf(key, now);
-      if (attention !== undefined) found.get(attention)?.push(key);
-    }
-    return ORDER.flatMap((attention) => {
-      const list = found.get(attention) ?? [];
-      return list.length === 0 ? [] : [{ attention, list }];
-    });
-  }, [keys.items, now]);
-  const good = useMemo(
-    () => keys.items.filter((key) => !isLogin(key) && ["good", "warn"].includes(keyState(key, now).tone)).length,
-    [keys.items, now],
-  );
+  const { groups, good } = useMemo(() => overviewOf(keys.items, now), [keys.items, now]);
+  const mayListHosts = useMay({ verb: "list", resource: "clusters" });
+  const hosts = useLive<Cluster>(CLUSTERS, { isWanted: mayListHosts.isAllowed });
+  const lostHosts = hosts.items.filter(({ status }) => status?.phase !== "Initialized");
   const notReady = clusters.items.filter(({ status }) => !["Ready", "Sleeping"].includes(status?.phase ?? ""));
   const isLoading = keys.isLoading || clusters.isLoading;
   const error = keys.error ?? clusters.error;
@@ -59,7 +74,7 @@ export function OverviewPage() {
       </ul>
       <Section title={t("overview.attention")}>
         {isLoading && <Loading />}
-        {!isLoading && groups.length === 0 && notReady.length === 0 && (
+        {!isLoading && groups.length === 0 && notReady.length + lostHosts.length === 0 && (
           <p className="all-good">
             <CircleCheck aria-hidden="true" />
             {t("overview.nothing")}
@@ -84,13 +99,21 @@ export function OverviewPage() {
               )}
             </article>
           ))}
-          {notReady.length > 0 && (
+          {notReady.length + lostHosts.length > 0 && (
             <article className="card">
               <h3>
-                {t("overview.notReady")} <span className="muted">{notReady.length}</span>
+                {t("overview.notReady")} <span className="muted">{notReady.length + lostHosts.length}</span>
               </h3>
               <p className="hint">{t("overview.notReady.hint")}</p>
               <ul className="lines">
+                {lostHosts.slice(0, SHOWN).map((cluster) => (
+                  <li key={cluster.metadata.uid}>
+                    <Link to="/host-clusters/$name" params={{ name: nameOf(cluster) }}>
+                      {cluster.spec?.displayName || nameOf(cluster)}
+                    </Link>
+                    <HostBadge cluster={cluster} />
+                  </li>
+                ))}
                 {notReady.slice(0, SHOWN).map((cluster) => (
                   <li key={cluster.metadata.uid}>
                     <Link

@@ -3,7 +3,6 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, managementVersion, nameOf } from "../api/resources.ts";
@@ -14,8 +13,8 @@ import { Badge, Button, ErrorNotice, Facts, Loading, PageHead, Section, Time } f
 import { useSession } from "../session/session-context.tsx";
 import { settings } from "../settings.ts";
 import { counted, t } from "../texts/text.tsx";
+import { KeyLines } from "./keys/key-lines.tsx";
 import { isLogin, keyState, ownerOf } from "./keys/key-state.ts";
-import { KeyStateBadge } from "./keys/keys-page.tsx";
 
 type Self = {
   readonly user?: {
@@ -109,19 +108,7 @@ export function ProfilePage() {
         </LongList>
       </Section>
       <Section title={t("profile.keys")} lead={t("profile.keys.lead")}>
-        {own.every(isLogin) && !keys.isLoading && <p className="muted">{t("profile.noKeys")}</p>}
-        {!own.every(isLogin) && (
-          <LongList items={own.filter((key) => !isLogin(key))}>
-            {(key) => (
-              <li key={key.metadata.uid}>
-                <Link to="/keys/$name" params={{ name: nameOf(key) }}>
-                  {key.spec?.displayName || nameOf(key)}
-                </Link>
-                <KeyStateBadge accessKey={key} />
-              </li>
-            )}
-          </LongList>
-        )}
+        <KeyLines list={keys} keys={own.filter((key) => !isLogin(key))} none={t("profile.noKeys")} />
       </Section>
       <Confirm
         isOpen={ending !== undefined && ending !== "all"}

@@ -112,7 +112,7 @@ const FORM: FormDefinition<Draft, IdentityProvider> = {
   kindOf: () => "IdentityProvider",
   empty: EMPTY,
   draftOf,
-  specOf,
+  contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: () => IDENTITY_PROVIDERS,
   viewOf: () => "/identity-providers",
   paths: [

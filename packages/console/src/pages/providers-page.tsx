@@ -1,16 +1,12 @@
 // Identity providers: with whom people sign in, and what the provider's side needs to know of this server.
 
-import { createResourceClient } from "@postern/client/resource-client";
-import { useState } from "react";
-import { useApi } from "../api/api-context.tsx";
 import { IDENTITY_PROVIDERS, type IdentityProvider, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
-import { useMay } from "../api/use-may.ts";
-import { Confirm } from "../components/confirm.tsx";
 import { Code } from "../components/copy-text.tsx";
+import { DisableSwitch } from "../components/disable-switch.tsx";
 import { NewObjectLink } from "../components/new-object-link.tsx";
 import { ObjectActions } from "../components/object-actions.tsx";
-import { Button, EmptyState, ErrorNotice, Facts, Loading, PageHead, Section } from "../components/ui.tsx";
+import { EmptyState, ErrorNotice, Facts, Loading, PageHead, Section } from "../components/ui.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
 import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
@@ -42,9 +38,6 @@ export function ProvidersPage() {
 function Provider({ provider }: { readonly provider: IdentityProvider }) {
   const name = nameOf(provider);
   const { spec = {}, status = {} } = provider;
-  const { client } = useApi();
-  const right = useMay({ verb: "update", resource: "identityproviders", name });
-  const [isAsked, setAsked] = useState(false);
   const isDisabled = spec.disabled === true;
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
@@ -53,9 +46,12 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
       lead={spec.description}
       actions={
         <>
-          <Button isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
-            {isDisabled ? t("key.enable") : t("key.disable")}
-          </Button>
+          <DisableSwitch
+            address={IDENTITY_PROVIDERS}
+            object={provider}
+            disables={[t("provider.disable.signIn"), t("provider.disable.sessions")]}
+            enables={[t("provider.enable.again")]}
+          />
           <ObjectActions
             kind="provider"
             address={IDENTITY_PROVIDERS}
@@ -89,22 +85,6 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
           <Code label={t("provider.logout")} text={status.backChannelLogoutURI} />
         )}
       </div>
-      <Confirm
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
-        title={isDisabled ? t("key.enable.title", { name }) : t("key.disable.title", { name })}
-        action={isDisabled ? t("key.enable") : t("key.disable")}
-        isDangerous={!isDisabled}
-        consequences={
-          isDisabled ? [t("provider.enable.again")] : [t("provider.disable.signIn"), t("provider.disable.sessions")]
-        }
-        onConfirm={() =>
-          createResourceClient<IdentityProvider>(client, IDENTITY_PROVIDERS).patch(name, {
-            type: "merge",
-            patch: { spec: { disabled: isDisabled ? null : true } },
-          })
-        }
-      />
     </Section>
   );
 }

@@ -15,6 +15,7 @@ import {
   LogOut,
   Menu as MenuIcon,
   ScrollText,
+  Server,
   Siren,
   User,
   Users,
@@ -45,6 +46,7 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
       { to: "/", label: "nav.overview", icon: House },
       { to: "/keys", label: "nav.keys", icon: KeyRound },
       { to: "/clusters", label: "nav.clusters", icon: Box },
+      { to: "/host-clusters", label: "nav.hosts", icon: Server, needs: { verb: "list", resource: "clusters" } },
     ],
   },
   {

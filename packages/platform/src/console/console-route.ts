@@ -15,6 +15,7 @@ const FILES = "/console/";
 export const CONSOLE_VIEWS: readonly string[] = [
   "keys",
   "clusters",
+  "host-clusters",
   "projects",
   "users",
   "teams",

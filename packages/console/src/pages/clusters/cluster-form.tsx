@@ -1,10 +1,12 @@
-// Creates and changes a virtual cluster: what it is called, whose it is, and who has which role inside.
+// Creates and changes a virtual cluster: what it is called, whose it is, where it runs, and who has which role inside.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import {
+  CLUSTERS,
   inNamespace,
+  type Named,
   nameOf,
   PROJECTS,
   type Project,
@@ -14,35 +16,34 @@ import {
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { RowsField, SelectField } from "../../components/fields.tsx";
-import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import { ListLink } from "../../components/object-page.tsx";
-import {
-  EMPTY_OWNER,
-  type OwnerDraft,
-  OwnerFields,
-  ownerDraftOf,
-  ownerOfDraft,
-} from "../../components/owner-fields.tsx";
+import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { EmptyState, ErrorNotice, Loading, PageHead } from "../../components/ui.tsx";
+import { namesIn } from "../../format/lines.ts";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 
 /** Names between commas. */
 type AccessRow = { readonly users: string; readonly teams: string; readonly clusterRole: string };
 
-type Draft = Names & {
+/** Where the server chooses, and where it is not the server's to run. Others are names of clusters. */
+const ANYWHERE = "anywhere";
+const EXTERNAL = "external";
+
+type Draft = OwnedDraft & {
   readonly project: string;
-  readonly owner: OwnerDraft;
+  /** Of a new one; it stays as it is. */
+  readonly where: string;
   readonly access: readonly AccessRow[];
 };
 
 const NO_ACCESS: AccessRow = { users: "", teams: "", clusterRole: "" };
 
 const draftOf = (cluster: VirtualCluster): Draft => ({
-  ...namesOf(cluster),
+  ...ownedDraftOf(cluster),
   project: projectOf(cluster.metadata.namespace ?? ""),
-  owner: ownerDraftOf(cluster.spec?.owner),
+  where: ANYWHERE,
   access: (cluster.spec?.extraAccessRules ?? []).map(({ users = [], teams = [], clusterRole = "" }) => ({
     users: users.join(", "),
     teams: teams.join(", "),
@@ -50,14 +51,14 @@ const draftOf = (cluster: VirtualCluster): Draft => ({
   })),
 });
 
-const namesIn = (text: string): readonly string[] => text.split(/[\s,]+/).filter((name) => name !== "");
-
-const specOf = ({ displayName, description, owner, access }: Draft): JsonObject =>
+const specOf = (draft: Draft): JsonObject =>
   withoutEmpty({
-    displayName,
-    description,
-    owner: ownerOfDraft(owner),
-    extraAccessRules: access
+    ...ownedSpecOf(draft),
+    external: draft.where === EXTERNAL,
+    // Its kubeconfigs lead to its own address.
+    template: draft.where === EXTERNAL ? { accessPoint: { ingress: { enabled: true } } } : {},
+    clusterRef: [ANYWHERE, EXTERNAL].includes(draft.where) ? {} : { cluster: draft.where },
+    extraAccessRules: draft.access
       .map(({ users, teams, clusterRole }) =>
         withoutEmpty({ users: namesIn(users), teams: namesIn(teams), clusterRole: clusterRole.trim() }),
       )
@@ -70,12 +71,12 @@ const addressIn = (project: string) => inNamespace(VIRTUAL_CLUSTERS, namespaceOf
 const formFor = (project: string): FormDefinition<Draft, VirtualCluster> => ({
   page: "cluster",
   kindOf: () => "VirtualClusterInstance",
-  empty: { ...NO_NAMES, project, owner: EMPTY_OWNER, access: [] },
+  empty: { ...NO_OWNED, project, where: ANYWHERE, access: [] },
   draftOf,
-  specOf,
+  contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: (draft) => addressIn(draft.project),
   viewOf: (draft) => `/clusters/${draft.project}/${draft.name}`,
-  paths: ["metadata.namespace", "spec.owner", "spec.extraAccessRules"],
+  paths: ["metadata.namespace", "spec.owner", "spec.clusterRef", "spec.extraAccessRules"],
   fieldsOf: (props) => <Fields {...props} />,
 });
 
@@ -106,24 +107,29 @@ export function EditVirtualClusterPage() {
   return <EditObject form={form} address={addressIn(project)} name={name} />;
 }
 
-function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
+function Fields(props: FieldsProps<Draft>) {
+  const { draft, isNew, faultAt, onChange } = props;
   const projects = useLive<Project>(PROJECTS);
+  const project = projects.items.find((each) => nameOf(each) === draft.project);
   return (
     <>
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
-      {isNew && (
-        <SelectField
-          label={t("cluster.fact.project")}
-          value={draft.project}
-          choices={projects.items
-            .map((project) => ({ id: nameOf(project), label: project.spec?.displayName || nameOf(project) }))
-            .sort((one, other) => (one.label < other.label ? -1 : 1))}
-          onChange={(project) => onChange({ project })}
-          description={t("cluster.project.hint")}
-          error={faultAt("metadata.namespace")}
-        />
-      )}
-      <OwnerFields owner={draft.owner} isNew={isNew} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
+      <OwnedFields {...props}>
+        {isNew && (
+          <>
+            <SelectField
+              label={t("cluster.fact.project")}
+              value={draft.project}
+              choices={projects.items
+                .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
+                .sort((one, other) => (one.label < other.label ? -1 : 1))}
+              onChange={(name) => onChange({ project: name, where: ANYWHERE })}
+              description={t("cluster.project.hint")}
+              error={faultAt("metadata.namespace")}
+            />
+            <Where project={project} where={draft.where} error={faultAt("spec.clusterRef")} onChange={onChange} />
+          </>
+        )}
+      </OwnedFields>
       <RowsField<AccessRow>
         label={t("cluster.inside")}
         description={t("cluster.inside.hint")}
@@ -142,5 +148,31 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         error={faultAt("spec.extraAccessRules")}
       />
     </>
+  );
+}
+
+function Where(props: {
+  readonly project: Project | undefined;
+  readonly where: string;
+  readonly error: string | undefined;
+  readonly onChange: (changes: Pick<Draft, "where">) => void;
+}) {
+  const { project, where, error, onChange } = props;
+  const { items } = useLive<Named>(CLUSTERS);
+  const allowed = (project?.spec?.allowedClusters ?? []).map(({ name }) => name);
+  const clusters = items.filter((cluster) => allowed.includes("*") || allowed.includes(nameOf(cluster)));
+  return (
+    <SelectField
+      label={t("cluster.fact.where")}
+      value={where}
+      choices={[
+        { id: ANYWHERE, label: t("cluster.where.anywhere") },
+        ...clusters.map((cluster) => ({ id: nameOf(cluster), label: cluster.spec?.displayName || nameOf(cluster) })),
+        { id: EXTERNAL, label: t("cluster.where.external") },
+      ]}
+      onChange={(id) => onChange({ where: id })}
+      description={t(where === EXTERNAL ? "cluster.where.external.hint" : "cluster.where.hint")}
+      error={error}
+    />
   );
 }

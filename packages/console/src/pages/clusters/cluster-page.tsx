@@ -22,11 +22,12 @@ import { Confirm } from "../../components/confirm.tsx";
 import { CredentialTree } from "../../components/credential-tree.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Badge, Button, ErrorNotice, Facts, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { Badge, Button, ErrorNotice, Facts, Notice, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
+import { SetKubeconfig } from "../hosts/set-kubeconfig.tsx";
 import { roleName } from "../rights/role-name.ts";
 import { ClusterBadge } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
@@ -49,12 +50,7 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualCluster; r
   const { spec = {}, status = {}, metadata } = cluster;
   return (
     <>
-      <PageHead
-        above={<ListLink kind="cluster" />}
-        title={spec.displayName || name}
-        lead={spec.description}
-        actions={<ClusterActions cluster={cluster} project={project} />}
-      />
+      <ObjectHead kind="cluster" object={cluster} actions={<ClusterActions cluster={cluster} project={project} />} />
       {status.message !== undefined && status.message !== "" && status.phase !== "Ready" && (
         <Notice tone={status.phase === "Failed" ? "bad" : "info"}>{status.message}</Notice>
       )}
@@ -118,6 +114,14 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
             {t("cluster.sleep")}
           </Button>
         ))}
+      {isExternal && (
+        <SetKubeconfig
+          title={cluster.spec?.displayName || name}
+          namespace={namespace}
+          name={`vc-${name}`}
+          field="config"
+        />
+      )}
       <Button kind="primary" onPress={() => setAsked("kubeconfig")}>
         {t("kubeconfig.get")}
       </Button>
@@ -266,7 +270,13 @@ function Credentials({ cluster }: { readonly cluster: VirtualCluster }) {
       <WhyNot right={right} />
       {error !== null && <ErrorNotice error={error} />}
       {data?.length === 0 && <p className="muted">{t("cluster.credentials.none")}</p>}
-      {data !== undefined && data.length > 0 && <CredentialTree credentials={data} />}
+      {data !== undefined && data.length > 0 && (
+        <CredentialTree
+          address={inNamespace(VIRTUAL_CLUSTERS, cluster.metadata.namespace ?? "")}
+          name={nameOf(cluster)}
+          credentials={data}
+        />
+      )}
     </Section>
   );
 }

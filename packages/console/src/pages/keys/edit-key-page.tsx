@@ -58,7 +58,7 @@ const FORM: FormDefinition<Draft, AccessKey> = {
   kindOf: () => "OwnedAccessKey",
   empty: { ...NO_NAMES, ...EMPTY_SCOPE, ttl: "", restarts: false, before: undefined, rules: undefined },
   draftOf,
-  specOf,
+  contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: () => ACCESS_KEYS,
   viewOf: ({ name }) => `/keys/${name}`,
   paths: ["spec.ttl", "spec.ttlAfterLastActivity", "spec.scope"],

@@ -6,8 +6,8 @@ import { useParams } from "@tanstack/react-router";
 import { type Api, useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, type Credential, nameOf } from "../../api/resources.ts";
 import { CredentialTree } from "../../components/credential-tree.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { ErrorNotice, Facts, Loading, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ErrorNotice, Facts, Loading, Notice, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 import { KeyActions } from "./key-actions.tsx";
@@ -38,12 +38,7 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
     <>
-      <PageHead
-        above={<ListLink kind="key" />}
-        title={spec.displayName || name}
-        lead={spec.description}
-        actions={<KeyActions accessKey={accessKey} made={made} />}
-      />
+      <ObjectHead kind="key" object={accessKey} actions={<KeyActions accessKey={accessKey} made={made} />} />
       {keyState(accessKey, Date.now()).tone === "bad" && ready?.message !== undefined && (
         <Notice tone="bad">
           <p>
@@ -82,7 +77,7 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
           <ErrorNotice error={credentials.error} onRetry={() => void credentials.refetch()} />
         )}
         {credentials.data !== undefined && made.length === 0 && <p className="muted">{t("key.made.none")}</p>}
-        {made.length > 0 && <CredentialTree credentials={credentials.data ?? []} />}
+        {made.length > 0 && <CredentialTree address={ACCESS_KEYS} name={name} credentials={credentials.data ?? []} />}
       </Section>
       <Section title={t("key.events.title")} lead={t("key.events.lead")}>
         <KeyEvents name={name} />

@@ -50,8 +50,8 @@ const UNUSED_MS = 30 * 86_400_000;
 export type Attention = "refused" | "ending" | "unused";
 
 /** Why the key needs attention; undefined if it does not. */
-export function attentionOf(key: AccessKey, now: number): Attention | undefined {
-  const { id, tone } = keyState(key, now);
+export function attentionOf(key: AccessKey, now: number, state = keyState(key, now)): Attention | undefined {
+  const { id, tone } = state;
   if (tone === "bad") return "refused";
   if (isLogin(key)) return undefined;
   if (id === "ExpiresSoon") return isShortLived(key) ? undefined : "ending";

@@ -4,45 +4,40 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
 import { TEAMS, type Team } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
-import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
-import {
-  EMPTY_OWNER,
-  type OwnerDraft,
-  OwnerFields,
-  ownerDraftOf,
-  ownerOfDraft,
-} from "../../components/owner-fields.tsx";
+import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { asLines, linesIn } from "../../format/lines.ts";
 import { t } from "../../texts/text.tsx";
 
-type Draft = Names & { readonly owner: OwnerDraft; readonly groups: string };
+type Draft = OwnedDraft & { readonly groups: string };
 
-const EMPTY: Draft = { ...NO_NAMES, owner: EMPTY_OWNER, groups: "" };
+const EMPTY: Draft = { ...NO_OWNED, groups: "" };
 
 const draftOf = (team: Team): Draft => ({
-  ...namesOf(team),
-  owner: ownerDraftOf(team.spec?.owner),
+  ...ownedDraftOf(team),
   groups: asLines(team.spec?.groups),
 });
 
-const specOf = ({ displayName, description, owner, groups }: Draft): JsonObject =>
-  withoutEmpty({ displayName, description, owner: ownerOfDraft(owner), groups: linesIn(groups) });
+const specOf = (draft: Draft): JsonObject => withoutEmpty({ ...ownedSpecOf(draft), groups: linesIn(draft.groups) });
 
 const FORM: FormDefinition<Draft, Team> = {
   page: "team",
   kindOf: () => "Team",
   empty: EMPTY,
   draftOf,
-  specOf,
+  contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: () => TEAMS,
   viewOf: ({ name }) => `/teams/${name}`,
   paths: ["spec.owner", "spec.groups"],
-  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+  fieldsOf: (props) => <Fields {...props} />,
+};
+
+function Fields(props: FieldsProps<Draft>) {
+  const { draft, faultAt, onChange } = props;
+  return (
     <>
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
-      <OwnerFields owner={draft.owner} isNew={isNew} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
+      <OwnedFields {...props} />
       <TextField
         label={t("teams.column.groups")}
         value={draft.groups}
@@ -53,8 +48,8 @@ const FORM: FormDefinition<Draft, Team> = {
         isMonospace
       />
     </>
-  ),
-};
+  );
+}
 
 export const NewTeamPage = () => <NewObject form={FORM} title={t("team.new")} lead={t("teams.lead")} />;
 

@@ -10,8 +10,8 @@ import { AddMember } from "../../components/add-member.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { Button, Facts, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
 import { Memberships } from "./memberships.tsx";
@@ -30,10 +30,9 @@ function TeamView({ team }: { readonly team: Team }) {
   const { spec = {}, metadata } = team;
   return (
     <>
-      <PageHead
-        above={<ListLink kind="team" />}
-        title={spec.displayName || name}
-        lead={spec.description}
+      <ObjectHead
+        kind="team"
+        object={team}
         actions={
           <ObjectActions
             kind="team"

@@ -44,7 +44,7 @@ const FORM: FormDefinition<Draft, User> = {
   kindOf: () => "User",
   empty: EMPTY,
   draftOf,
-  specOf,
+  contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: () => USERS,
   viewOf: ({ name }) => `/users/${name}`,
   paths: ["spec.kind", "spec.email", "spec.username", "spec.groups"],

@@ -8,14 +8,13 @@ import { ACCESS_KEYS, type AccessKey, nameOf, USERS, type User } from "../../api
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
-import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { Button, Facts, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { counted, t } from "../../texts/text.tsx";
+import { KeyLines } from "../keys/key-lines.tsx";
 import { ownerOf } from "../keys/key-state.ts";
-import { KeyStateBadge } from "../keys/keys-page.tsx";
 import { Memberships } from "./memberships.tsx";
 import { UserBadge } from "./users-page.tsx";
 
@@ -35,10 +34,9 @@ function UserView({ user }: { readonly user: User }) {
   const own = keys.items.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === name);
   return (
     <>
-      <PageHead
-        above={<ListLink kind="user" />}
-        title={spec.displayName || name}
-        lead={spec.description}
+      <ObjectHead
+        kind="user"
+        object={user}
         actions={
           <>
             <Lock user={user} keys={own.length} />
@@ -82,19 +80,7 @@ function UserView({ user }: { readonly user: User }) {
           </Link>
         }
       >
-        {own.length === 0 && !keys.isLoading && <p className="muted">{t("user.keys.none")}</p>}
-        {own.length > 0 && (
-          <LongList items={own}>
-            {(key) => (
-              <li key={key.metadata.uid}>
-                <Link to="/keys/$name" params={{ name: nameOf(key) }}>
-                  {key.spec?.displayName || nameOf(key)}
-                </Link>
-                <KeyStateBadge accessKey={key} />
-              </li>
-            )}
-          </LongList>
-        )}
+        <KeyLines list={keys} keys={own} none={t("user.keys.none")} />
       </Section>
     </>
   );

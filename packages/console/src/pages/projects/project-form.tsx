@@ -7,44 +7,33 @@ import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Checkbox, Fault } from "../../components/fields.tsx";
-import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
-import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
-import {
-  EMPTY_OWNER,
-  type OwnerDraft,
-  OwnerFields,
-  ownerDraftOf,
-  ownerOfDraft,
-} from "../../components/owner-fields.tsx";
+import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { named, t } from "../../texts/text.tsx";
 
 /** Those that the server enforces. */
 const QUOTAS = ["virtualclusterinstances", "spaceinstances", "virtualcluster.objects", "virtualcluster.bytes"] as const;
 
-type Draft = Names & {
-  readonly owner: OwnerDraft;
+type Draft = OwnedDraft & {
   readonly clusters: readonly string[];
   /** Of every resource that has one, those of others included. */
   readonly quotas: { readonly [resource: string]: string };
 };
 
-const EMPTY: Draft = { ...NO_NAMES, owner: EMPTY_OWNER, clusters: [], quotas: {} };
+const EMPTY: Draft = { ...NO_OWNED, clusters: [], quotas: {} };
 
 const draftOf = (project: Project): Draft => ({
-  ...namesOf(project),
-  owner: ownerDraftOf(project.spec?.owner),
+  ...ownedDraftOf(project),
   clusters: (project.spec?.allowedClusters ?? []).map(({ name }) => name),
   quotas: project.spec?.quotas?.project ?? {},
 });
 
-const specOf = ({ displayName, description, owner, clusters, quotas }: Draft): JsonObject =>
+const specOf = (draft: Draft): JsonObject =>
   withoutEmpty({
-    displayName,
-    description,
-    owner: ownerOfDraft(owner),
-    allowedClusters: clusters.map((name) => ({ name })),
-    quotas: { project: { ...quotas } },
+    ...ownedSpecOf(draft),
+    allowedClusters: draft.clusters.map((name) => ({ name })),
+    quotas: { project: { ...draft.quotas } },
   });
 
 const FORM: FormDefinition<Draft, Project> = {
@@ -52,14 +41,18 @@ const FORM: FormDefinition<Draft, Project> = {
   kindOf: () => "Project",
   empty: EMPTY,
   draftOf,
-  specOf,
+  contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: () => PROJECTS,
   viewOf: ({ name }) => `/projects/${name}`,
   paths: ["spec.owner", "spec.allowedClusters", "spec.quotas"],
-  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+  fieldsOf: (props) => <Fields {...props} />,
+};
+
+function Fields(props: FieldsProps<Draft>) {
+  const { draft, faultAt, onChange } = props;
+  return (
     <>
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
-      <OwnerFields owner={draft.owner} isNew={isNew} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
+      <OwnedFields {...props} />
       <AllowedClusters
         chosen={draft.clusters}
         error={faultAt("spec.allowedClusters")}
@@ -82,8 +75,8 @@ const FORM: FormDefinition<Draft, Project> = {
         <Fault text={faultAt("spec.quotas")} />
       </fieldset>
     </>
-  ),
-};
+  );
+}
 
 export const NewProjectPage = () => <NewObject form={FORM} title={t("project.new")} lead={t("project.new.lead")} />;
 

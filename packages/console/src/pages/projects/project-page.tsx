@@ -22,8 +22,8 @@ import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, Loading, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { Button, Facts, Loading, Notice, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
@@ -46,10 +46,9 @@ function ProjectView({ project }: { readonly project: Project }) {
   const { spec = {}, status = {}, metadata } = project;
   return (
     <>
-      <PageHead
-        above={<ListLink kind="project" />}
-        title={spec.displayName || name}
-        lead={spec.description}
+      <ObjectHead
+        kind="project"
+        object={project}
         actions={
           <ObjectActions
             kind="project"

@@ -7,8 +7,9 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { Check, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { type Api, useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type Explanation, managementVersion, USERS, type User } from "../../api/resources.ts";
+import { ACCESS_KEYS, type Explanation, managementVersion, PROJECTS, USERS, type User } from "../../api/resources.ts";
 import { RadioField, SelectField } from "../../components/fields.tsx";
+import { NameField } from "../../components/name-field.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { Badge, Button, ErrorNotice, PageHead, Section } from "../../components/ui.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
@@ -81,12 +82,12 @@ export function AccessPage() {
           onChange={(subject) => change({ subject })}
         />
         {needsName && (
-          <TextField
+          <NameField
+            of={question.subject === "key" ? ACCESS_KEYS : USERS}
             label={question.subject === "key" ? t("access.keyName") : t("access.userName")}
             value={question.who}
             onChange={(who) => change({ who })}
             isRequired
-            autoComplete="off"
           />
         )}
         <SelectField
@@ -101,12 +102,12 @@ export function AccessPage() {
           choices={RESOURCES.map((id) => ({ id, label: named("resource", id) }))}
           onChange={(resource) => change({ resource })}
         />
-        <TextField
+        <NameField
+          of={PROJECTS}
           label={t("access.project")}
           value={question.project}
           onChange={(project) => change({ project })}
           description={t("access.project.hint")}
-          autoComplete="off"
         />
         <TextField
           label={t("access.name")}

@@ -3,10 +3,11 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { type KeyScope, nameOf, PROJECTS, type Project, type TrustRule } from "../../api/resources.ts";
+import { type KeyScope, nameOf, PROJECTS, type Project, type TrustRule, USERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, Fault, RadioField, RowsField, SelectField } from "../../components/fields.tsx";
+import { NameField } from "../../components/name-field.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
@@ -114,7 +115,7 @@ const formFor = (place: string): FormDefinition<Draft, TrustRule> => ({
   kindOf: ({ place }) => (place === EVERYWHERE ? "ClusterTrustRule" : "TrustRule"),
   empty: { ...EMPTY, place, scope: { ...EMPTY_SCOPE, isLimited: place === EVERYWHERE } },
   draftOf,
-  specOf,
+  contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: ({ place }) => addressIn(place),
   viewOf: ({ place, name }) => `/trust/${place}/${name}`,
   paths: [
@@ -241,13 +242,13 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
       </Checkbox>
       <Fault text={faultAt("spec.singleUse")} />
       <h2>{t("trust.gives.title")}</h2>
-      <TextField
+      <NameField
+        of={USERS}
         label={t("trust.gives.user")}
         value={draft.user}
         onChange={(user) => onChange({ user })}
         description={t("trust.user.hint")}
         error={faultAt("spec.user")}
-        autoComplete="off"
         isRequired
       />
       <SelectField

@@ -1,9 +1,6 @@
 // One trust rule: which tokens it takes, what it hands out for them, and a tester for a token.
 
-import { createResourceClient } from "@postern/client/resource-client";
-import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
-import { useApi } from "../../api/api-context.tsx";
+import { useParams } from "@tanstack/react-router";
 import {
   ACCESS_KEYS,
   type AccessKey,
@@ -14,17 +11,14 @@ import {
   type TrustRule,
 } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { useMay } from "../../api/use-may.ts";
-import { Confirm } from "../../components/confirm.tsx";
-import { LongList } from "../../components/long-list.tsx";
+import { DisableSwitch } from "../../components/disable-switch.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
-import { WhyNot } from "../../components/why-not.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { Facts, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
-import { KeyStateBadge } from "../keys/keys-page.tsx";
+import { KeyLines } from "../keys/key-lines.tsx";
 import { TestToken } from "./test-token.tsx";
 import { issuerOf, NotReady, ReadyBadge, trustScope } from "./trust-page.tsx";
 
@@ -53,13 +47,17 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
     <>
-      <PageHead
-        above={<ListLink kind="trust" />}
-        title={spec.displayName || name}
-        lead={spec.description}
+      <ObjectHead
+        kind="trust"
+        object={rule}
         actions={
           <>
-            <Switch rule={rule} address={address} />
+            <DisableSwitch
+              address={address}
+              object={rule}
+              disables={[t("trust.disable.exchange"), t("trust.disable.keys")]}
+              enables={[t("trust.enable.again")]}
+            />
             <ObjectActions
               kind="trust"
               address={address}
@@ -126,63 +124,17 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
   );
 }
 
-function Switch({ rule, address }: { readonly rule: TrustRule; readonly address: typeof TRUST_RULES }) {
-  const { client } = useApi();
-  const name = nameOf(rule);
-  const { namespace } = rule.metadata;
-  const right = useMay({
-    verb: "update",
-    resource: address.resource,
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-  });
-  const [isAsked, setAsked] = useState(false);
-  const isDisabled = rule.spec?.disabled === true;
-  return (
-    <>
-      <Button isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
-        {isDisabled ? t("key.enable") : t("key.disable")}
-      </Button>
-      <WhyNot right={right} />
-      <Confirm
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
-        title={isDisabled ? t("key.enable.title", { name }) : t("key.disable.title", { name })}
-        action={isDisabled ? t("key.enable") : t("key.disable")}
-        isDangerous={!isDisabled}
-        consequences={isDisabled ? [t("trust.enable.again")] : [t("trust.disable.exchange"), t("trust.disable.keys")]}
-        onConfirm={() =>
-          createResourceClient<TrustRule>(client, address).patch(name, {
-            type: "merge",
-            patch: { spec: { disabled: isDisabled ? null : true } },
-          })
-        }
-      />
-    </>
-  );
-}
-
 function Issued({ rule }: { readonly rule: string }) {
-  const { items } = useLive<AccessKey>(ACCESS_KEYS);
-  const issued = items.filter(({ status }) => status?.issuedBy?.rule === rule);
+  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const issued = keys.items.filter(({ status }) => status?.issuedBy?.rule === rule);
   return (
     <Section title={t("trust.issued.title")} lead={t("trust.issued.lead")}>
-      {issued.length === 0 && <p className="muted">{t("trust.issued.none")}</p>}
-      {issued.length > 0 && (
-        <LongList items={issued}>
-          {(key) => (
-            <li key={key.metadata.uid}>
-              <span className="two-lines">
-                <Link to="/keys/$name" params={{ name: nameOf(key) }}>
-                  {nameOf(key)}
-                </Link>
-                <span className="muted mono">{key.status?.issuedBy?.subject}</span>
-              </span>
-              <KeyStateBadge accessKey={key} />
-            </li>
-          )}
-        </LongList>
-      )}
+      <KeyLines
+        list={keys}
+        keys={issued}
+        none={t("trust.issued.none")}
+        noteOf={({ status }) => status?.issuedBy?.subject}
+      />
     </Section>
   );
 }

@@ -1,0 +1,41 @@
+// The name of an object, with those that the person sees as suggestions. Names that they do not see are typed.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { ResourceAddress } from "@postern/client/resource-client";
+import { useId, useMemo } from "react";
+import { nameOf } from "../api/resources.ts";
+import { useLive } from "../api/use-live.ts";
+import { TextField, type TextFieldProps } from "./text-field.tsx";
+
+/** More than that are found by typing on. */
+const SUGGESTED = 50;
+
+type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
+
+/** `of`: where the objects are. */
+export function NameField({ of, ...field }: TextFieldProps & { readonly of: ResourceAddress }) {
+  const { items } = useLive<Titled>(of);
+  const id = useId();
+  const wanted = field.value.trim().toLowerCase();
+  const suggestions = useMemo(() => suggestionsFor(items, wanted), [items, wanted]);
+  return (
+    <>
+      <TextField {...field} list={id} autoComplete="off" />
+      <datalist id={id}>
+        {suggestions.map((object) => (
+          <option key={nameOf(object)} value={nameOf(object)} label={object.spec?.displayName || nameOf(object)} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+function suggestionsFor(objects: readonly Titled[], wanted: string): readonly Titled[] {
+  const found: Titled[] = [];
+  for (const object of objects) {
+    if (!`${nameOf(object)} ${object.spec?.displayName ?? ""}`.toLowerCase().includes(wanted)) continue;
+    found.push(object);
+    if (found.length === SUGGESTED) break;
+  }
+  return found;
+}

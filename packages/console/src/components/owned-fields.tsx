@@ -1,0 +1,86 @@
+// What the forms of objects with an owner begin with: what the object is called, and whom it belongs to.
+
+import type { ReactNode } from "react";
+import { TEAMS, USERS } from "../api/resources.ts";
+import { t } from "../texts/text.tsx";
+import { SelectField } from "./fields.tsx";
+import { NameField } from "./name-field.tsx";
+import { NameFields, type Names, NO_NAMES, namesOf } from "./name-fields.tsx";
+import type { FaultAt, FieldsProps } from "./object-form.tsx";
+
+/** `kind`: empty where nobody is named, which is the one who creates it. */
+type OwnerDraft = { readonly kind: "" | "user" | "team"; readonly name: string };
+
+const EMPTY_OWNER: OwnerDraft = { kind: "", name: "" };
+
+type Owner = { readonly user?: string; readonly team?: string };
+
+const ownerDraftOf = (owner: Owner | undefined): OwnerDraft =>
+  owner?.team ? { kind: "team", name: owner.team } : owner?.user ? { kind: "user", name: owner.user } : EMPTY_OWNER;
+
+export type OwnedDraft = Names & { readonly owner: OwnerDraft };
+
+export const NO_OWNED: OwnedDraft = { ...NO_NAMES, owner: EMPTY_OWNER };
+
+type Owned = Parameters<typeof namesOf>[0] & { readonly spec?: { readonly owner?: Owner } };
+
+export const ownedDraftOf = (object: Owned): OwnedDraft => ({
+  ...namesOf(object),
+  owner: ownerDraftOf(object.spec?.owner),
+});
+
+/** The members of the spec; empty ones are left in. */
+export const ownedSpecOf = ({ displayName, description, owner: { kind, name } }: OwnedDraft) => ({
+  displayName,
+  description,
+  owner: kind === "" ? {} : { [kind]: name.trim() },
+});
+
+/** `children` stand between names and owner. */
+export function OwnedFields<Draft extends OwnedDraft>(props: FieldsProps<Draft> & { readonly children?: ReactNode }) {
+  const { draft, isNew, faultAt, onChange, children } = props;
+  // Every draft has these members.
+  const change = onChange as (changes: Partial<OwnedDraft>) => void;
+  return (
+    <>
+      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={change} />
+      {children}
+      <OwnerFields owner={draft.owner} isNew={isNew} faultAt={faultAt} onChange={(owner) => change({ owner })} />
+    </>
+  );
+}
+
+function OwnerFields(props: {
+  readonly owner: OwnerDraft;
+  readonly isNew: boolean;
+  readonly faultAt: FaultAt;
+  readonly onChange: (owner: OwnerDraft) => void;
+}) {
+  const { owner, isNew, faultAt, onChange } = props;
+  const error = faultAt("spec.owner");
+  return (
+    <div className="columns">
+      <SelectField
+        label={t("form.owner")}
+        value={owner.kind === "" ? "none" : owner.kind}
+        choices={[
+          { id: "none", label: t(isNew ? "form.owner.me" : "form.owner.none") },
+          { id: "user", label: t("member.kind.User") },
+          { id: "team", label: t("member.kind.Team") },
+        ]}
+        onChange={(kind) => onChange({ kind: kind === "none" ? "" : kind, name: kind === "none" ? "" : owner.name })}
+        error={owner.kind === "" ? error : undefined}
+      />
+      {owner.kind !== "" && (
+        <NameField
+          of={owner.kind === "user" ? USERS : TEAMS}
+          label={t("form.owner.name")}
+          value={owner.name}
+          onChange={(name) => onChange({ ...owner, name })}
+          error={error}
+          isRequired
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,12 @@
+// The state of a host cluster, as a word.
+
+import type { Cluster } from "../../api/resources.ts";
+import { Badge, type Tone } from "../../components/ui.tsx";
+import { named } from "../../texts/text.tsx";
+
+const TONES: { readonly [phase: string]: Tone } = { Initialized: "good", Failed: "bad" };
+
+export function HostBadge({ cluster }: { readonly cluster: Cluster }) {
+  const phase = cluster.status?.phase ?? "Pending";
+  return <Badge tone={TONES[phase] ?? "info"}>{named("host.phase", phase)}</Badge>;
+}

@@ -1,0 +1,144 @@
+// One host cluster: whether it is reached, which projects may place something in it, and what runs there.
+
+import { Link, useParams } from "@tanstack/react-router";
+import {
+  CLUSTERS,
+  type Cluster,
+  nameOf,
+  ownerName,
+  PROJECTS,
+  type Project,
+  VIRTUAL_CLUSTERS,
+  type VirtualCluster,
+} from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { LongList } from "../../components/long-list.tsx";
+import { ObjectActions } from "../../components/object-actions.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { Facts, Loading, Notice, Section, Time } from "../../components/ui.tsx";
+import { projectOf } from "../../settings.ts";
+import { sentence, t } from "../../texts/text.tsx";
+import { ClusterBadge } from "../clusters/cluster-badge.tsx";
+import { HostBadge } from "./host-badge.tsx";
+import { SetKubeconfig } from "./set-kubeconfig.tsx";
+
+export function HostPage() {
+  const { name = "" } = useParams({ strict: false });
+  return (
+    <ObjectPage<Cluster> kind="host" address={CLUSTERS} name={name}>
+      {(cluster) => <HostView cluster={cluster} />}
+    </ObjectPage>
+  );
+}
+
+function HostView({ cluster }: { readonly cluster: Cluster }) {
+  const name = nameOf(cluster);
+  const { spec = {}, status = {}, metadata } = cluster;
+  const {
+    secretNamespace = spec.managementNamespace ?? "",
+    secretName = "",
+    key = "config",
+  } = spec.kubeConfigRef ?? {};
+  const isLocal = spec.local === true;
+  return (
+    <>
+      <ObjectHead
+        kind="host"
+        object={cluster}
+        actions={
+          <>
+            {!isLocal && secretName !== "" && (
+              <SetKubeconfig
+                title={spec.displayName || name}
+                namespace={secretNamespace}
+                name={secretName}
+                field={key}
+              />
+            )}
+            <ObjectActions
+              kind="host"
+              address={CLUSTERS}
+              object={cluster}
+              editedAt={`/host-clusters/${name}/edit`}
+              consequences={[t(isLocal ? "host.delete.local" : "host.delete.reach"), t("host.delete.stays")]}
+            />
+          </>
+        }
+      />
+      {status.message !== undefined && status.message !== "" && (
+        <Notice tone={status.phase === "Failed" ? "bad" : "info"}>{sentence(status.message)}</Notice>
+      )}
+      <div className="card">
+        <Facts
+          items={[
+            [t("cluster.fact.state"), <HostBadge key="state" cluster={cluster} />],
+            [t("cluster.fact.name"), <code key="name">{name}</code>],
+            [t("host.fact.kind"), t(isLocal ? "host.local" : "host.connected")],
+            [t("cluster.fact.version"), status.version || "–"],
+            [t("cluster.fact.owner"), ownerName(spec.owner) || "–"],
+            ...(secretName === ""
+              ? []
+              : [[t("host.fact.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>] as const]),
+            [t("host.fact.new"), t(spec.usable === false ? "host.closed" : "host.open")],
+            [t("cluster.fact.created"), <Time key="at" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+          ]}
+        />
+      </div>
+      <Projects name={name} />
+      <Instances name={name} />
+    </>
+  );
+}
+
+function Projects({ name }: { readonly name: string }) {
+  const { items, isLoading } = useLive<Project>(PROJECTS);
+  const allowed = items.filter(({ spec }) =>
+    (spec?.allowedClusters ?? []).some((cluster) => cluster.name === name || cluster.name === "*"),
+  );
+  return (
+    <Section title={t("nav.projects")} lead={t("host.projects.lead")}>
+      {isLoading && <Loading />}
+      {!isLoading && allowed.length === 0 && <p className="muted">{t("host.projects.none")}</p>}
+      {allowed.length > 0 && (
+        <LongList items={allowed}>
+          {(project) => (
+            <li key={project.metadata.uid}>
+              <Link to="/projects/$name" params={{ name: nameOf(project) }}>
+                {project.spec?.displayName || nameOf(project)}
+              </Link>
+            </li>
+          )}
+        </LongList>
+      )}
+    </Section>
+  );
+}
+
+function Instances({ name }: { readonly name: string }) {
+  const { items, isLoading } = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const here = items.filter(({ spec }) => spec?.clusterRef?.cluster === name);
+  return (
+    <Section title={t("clusters.title")}>
+      {isLoading && <Loading />}
+      {!isLoading && here.length === 0 && <p className="muted">{t("host.instances.none")}</p>}
+      {here.length > 0 && (
+        <LongList items={here}>
+          {(cluster) => {
+            const project = projectOf(cluster.metadata.namespace ?? "");
+            return (
+              <li key={cluster.metadata.uid}>
+                <span className="two-lines">
+                  <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
+                    {cluster.spec?.displayName || nameOf(cluster)}
+                  </Link>
+                  <span className="muted">{t("scope.project", { name: project })}</span>
+                </span>
+                <ClusterBadge cluster={cluster} />
+              </li>
+            );
+          }}
+        </LongList>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,78 @@
+// Host clusters: where virtual clusters and spaces run.
+
+import { Link } from "@tanstack/react-router";
+import { CLUSTERS, type Cluster, nameOf, ownerName } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import type { Column } from "../../components/data-table.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { NewObjectLink } from "../../components/new-object-link.tsx";
+import { EmptyState, PageHead, Time } from "../../components/ui.tsx";
+import { t } from "../../texts/text.tsx";
+import { HostBadge } from "./host-badge.tsx";
+
+const titleOf = (cluster: Cluster): string => cluster.spec?.displayName || nameOf(cluster);
+
+const COLUMNS: readonly Column<Cluster>[] = [
+  {
+    id: "name",
+    header: t("hosts.column.name"),
+    sortBy: (cluster) => titleOf(cluster).toLowerCase(),
+    cell: (cluster) => (
+      <Link to="/host-clusters/$name" params={{ name: nameOf(cluster) }} className="row-link">
+        {titleOf(cluster)}
+      </Link>
+    ),
+  },
+  {
+    id: "state",
+    header: t("cluster.fact.state"),
+    width: "140px",
+    sortBy: ({ status }) => status?.phase ?? "",
+    cell: (cluster) => <HostBadge cluster={cluster} />,
+  },
+  {
+    id: "version",
+    header: t("cluster.fact.version"),
+    width: "160px",
+    from: "medium",
+    cell: ({ status }) => status?.version || "–",
+  },
+  {
+    id: "owner",
+    header: t("cluster.fact.owner"),
+    width: "160px",
+    from: "wide",
+    sortBy: ({ spec }) => ownerName(spec?.owner),
+    cell: ({ spec }) => ownerName(spec?.owner) || "–",
+  },
+  {
+    id: "created",
+    header: t("cluster.fact.created"),
+    width: "130px",
+    from: "wide",
+    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+  },
+];
+
+export function HostsPage() {
+  const list = useLive<Cluster>(CLUSTERS);
+  return (
+    <>
+      <PageHead
+        title={t("hosts.title")}
+        lead={t("hosts.lead")}
+        actions={<NewObjectLink to="/new/host-cluster" resource="clusters" label={t("host.new")} />}
+      />
+      <LiveTable
+        list={list}
+        label={t("hosts.title")}
+        columns={COLUMNS}
+        rows={list.items}
+        rowKey={nameOf}
+        sort={{ column: "name", isDescending: false }}
+        empty={<EmptyState title={t("hosts.empty.title")}>{t("hosts.empty.text")}</EmptyState>}
+      />
+    </>
+  );
+}

@@ -1,0 +1,99 @@
+// Puts the kubeconfig that the server reaches a cluster with into its Secret. It is pasted or read from a file, and stays nowhere in the page.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { createResourceClient } from "@postern/client/resource-client";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { inNamespace, NAMESPACES, SECRETS } from "../../api/resources.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Code } from "../../components/copy-text.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import { Button, ErrorNotice, Notice } from "../../components/ui.tsx";
+import { quoted } from "../../format/shell.ts";
+import { t } from "../../texts/text.tsx";
+
+type Target = {
+  /** The cluster, as people call it. */
+  readonly title: string;
+  /** Of the Secret, and the field in it. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly field: string;
+};
+
+export function SetKubeconfig(target: Target) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button onPress={() => setOpen(true)}>{t("host.kubeconfig.set")}</Button>
+      {isOpen && <SetKubeconfigDialog {...target} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function SetKubeconfigDialog(props: Target & { readonly onClose: () => void }) {
+  const { title, namespace, name, field, onClose } = props;
+  const { client } = useApi();
+  const right = useMay({ verb: "patch", group: "", resource: "secrets", namespace, name });
+  const [text, setText] = useState("");
+  const save = useMutation({
+    async mutationFn() {
+      const secrets = createResourceClient(client, inNamespace(SECRETS, namespace));
+      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name, namespace }, stringData: { [field]: text } };
+      const write = () => secrets.apply(name, secret, { fieldManager: "console", force: true });
+      try {
+        await write();
+      } catch (error) {
+        if (!isApiError(error, "NotFound")) throw error;
+        await createResourceClient(client, NAMESPACES).create({
+          apiVersion: "v1",
+          kind: "Namespace",
+          metadata: { name: namespace },
+        });
+        await write();
+      }
+    },
+    onSuccess: onClose,
+    gcTime: 0,
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (text.trim() !== "") save.mutate();
+  };
+  const command = ["kubectl", "create", "secret", "generic", name, "--namespace", namespace];
+  return (
+    <Dialog isOpen isWide title={t("host.kubeconfig.title", { name: title })} onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        <label className="field">
+          <span>{t("host.kubeconfig.file")}</span>
+          <input type="file" onChange={({ target }) => void target.files?.[0]?.text().then(setText)} />
+        </label>
+        <TextField
+          label={t("host.kubeconfig.text")}
+          description={t("host.kubeconfig.hint")}
+          value={text}
+          onChange={setText}
+          isMultiline
+          isMonospace
+          autoComplete="off"
+        />
+        <Code label={t("form.command")} text={`${command.map(quoted).join(" ")} --from-file=${field}=admin.conf`} />
+        {right.isKnown && !right.isAllowed && <Notice tone="warn">{right.reason}</Notice>}
+        {save.isError && <ErrorNotice error={save.error} />}
+        <footer className="dialog-actions">
+          <Button onPress={onClose}>{t("action.cancel")}</Button>
+          <Button
+            kind="primary"
+            type="submit"
+            isPending={save.isPending}
+            isDisabled={!right.isAllowed || text.trim() === ""}
+          >
+            {t("form.save")}
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,36 @@
+// Access keys as lines below what they belong to.
+
+import { Link } from "@tanstack/react-router";
+import { type AccessKey, nameOf } from "../../api/resources.ts";
+import type { LiveList } from "../../api/use-live.ts";
+import { LongList } from "../../components/long-list.tsx";
+import { Loading } from "../../components/ui.tsx";
+import { KeyStateBadge } from "./keys-page.tsx";
+
+/** `keys` are those of `list` that are shown; `none` says that there are none, `noteOf` what else there is to say of one. */
+export function KeyLines(props: {
+  readonly list: LiveList<unknown>;
+  readonly keys: readonly AccessKey[];
+  readonly none: string;
+  readonly noteOf?: (key: AccessKey) => string | undefined;
+}) {
+  const { list, keys, none, noteOf } = props;
+  if (list.isLoading) return <Loading />;
+  if (list.error !== null) return <p className="muted">{list.error.message}</p>;
+  if (keys.length === 0) return <p className="muted">{none}</p>;
+  return (
+    <LongList items={keys}>
+      {(key) => (
+        <li key={key.metadata.uid}>
+          <span className="two-lines">
+            <Link to="/keys/$name" params={{ name: nameOf(key) }}>
+              {key.spec?.displayName || nameOf(key)}
+            </Link>
+            {noteOf !== undefined && <span className="muted mono">{noteOf(key)}</span>}
+          </span>
+          <KeyStateBadge accessKey={key} />
+        </li>
+      )}
+    </LongList>
+  );
+}

@@ -1,0 +1,132 @@
+// Creates and changes a ClusterRole: which verbs it allows on which resources.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { useParams } from "@tanstack/react-router";
+import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
+import { withoutEmpty } from "../../api/spec-changes.ts";
+import { RowsField } from "../../components/fields.tsx";
+import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import { namesIn } from "../../format/lines.ts";
+import { t } from "../../texts/text.tsx";
+
+/** Names between commas. The core group, which has no name, is `core`. */
+type RuleRow = {
+  readonly verbs: string;
+  readonly resources: string;
+  readonly groups: string;
+  readonly names: string;
+};
+type PathRow = { readonly verbs: string; readonly paths: string };
+
+type Draft = { readonly name: string; readonly rules: readonly RuleRow[]; readonly paths: readonly PathRow[] };
+
+const NO_RULE: RuleRow = { verbs: "", resources: "", groups: "", names: "" };
+const CORE = "core";
+
+const draftOf = (role: ClusterRole): Draft => {
+  const rules = role.rules ?? [];
+  const isOfPaths = ({ nonResourceURLs = [] }: PolicyRule): boolean => nonResourceURLs.length > 0;
+  return {
+    name: nameOf(role),
+    rules: rules
+      .filter((rule) => !isOfPaths(rule))
+      .map(({ verbs = [], resources = [], apiGroups = [], resourceNames = [] }) => ({
+        verbs: verbs.join(", "),
+        resources: resources.join(", "),
+        groups: apiGroups.map((group) => group || CORE).join(", "),
+        names: resourceNames.join(", "),
+      })),
+    paths: rules
+      .filter(isOfPaths)
+      .map(({ verbs = [], nonResourceURLs = [] }) => ({ verbs: verbs.join(", "), paths: nonResourceURLs.join(", ") })),
+  };
+};
+
+const isFilled = (row: { readonly [column: string]: string }): boolean =>
+  Object.values(row).some((text) => text.trim() !== "");
+
+function ruleOf({ verbs, resources, groups, names }: RuleRow): JsonObject {
+  const apiGroups = namesIn(groups).map((group) => (group === CORE ? "" : group));
+  return {
+    // A rule on resources has a group: the core group unless another is named.
+    apiGroups: apiGroups.length === 0 ? [""] : apiGroups,
+    ...withoutEmpty({ resources: namesIn(resources), resourceNames: namesIn(names) }),
+    verbs: namesIn(verbs),
+  };
+}
+
+const rulesOf = ({ rules, paths }: Draft): readonly JsonObject[] => [
+  ...rules.filter(isFilled).map(ruleOf),
+  ...paths
+    .filter(isFilled)
+    .map(({ verbs, paths: urls }): JsonObject => ({ nonResourceURLs: namesIn(urls), verbs: namesIn(verbs) })),
+];
+
+const FORM: FormDefinition<Draft, ClusterRole> = {
+  page: "role",
+  kindOf: () => "ClusterRole",
+  empty: { name: "", rules: [NO_RULE], paths: [] },
+  draftOf,
+  contentOf: (draft) => ({ rules: [...rulesOf(draft)] }),
+  addressOf: () => CLUSTER_ROLES,
+  viewOf: ({ name }) => `/roles/${name}`,
+  paths: ["rules"],
+  fieldsOf: (props) => <Fields {...props} />,
+};
+
+export const NewRolePage = () => <NewObject form={FORM} title={t("role.new")} lead={t("role.new.lead")} />;
+
+export function EditRolePage() {
+  const { name = "" } = useParams({ strict: false });
+  return <EditObject form={FORM} address={CLUSTER_ROLES} name={name} />;
+}
+
+function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
+  return (
+    <>
+      {isNew && (
+        <TextField
+          label={t("form.name")}
+          description={t("role.name.hint")}
+          value={draft.name}
+          onChange={(name) => onChange({ name })}
+          error={faultAt("metadata.name")}
+          autoComplete="off"
+          autoFocus
+          isMonospace
+          isRequired
+        />
+      )}
+      <RowsField<RuleRow>
+        label={t("role.form.rules")}
+        description={t("role.form.rules.hint")}
+        columns={[
+          { id: "verbs", label: t("role.form.verbs"), placeholder: "get, list, watch", isMonospace: true },
+          { id: "resources", label: t("role.form.resources"), placeholder: "projects", isMonospace: true },
+          { id: "groups", label: t("role.form.groups"), placeholder: CORE, isMonospace: true },
+          { id: "names", label: t("role.form.names"), isMonospace: true },
+        ]}
+        rows={draft.rules}
+        empty={NO_RULE}
+        addLabel={t("role.form.add")}
+        removeLabel={({ verbs, resources }) => t("project.members.remove.of", { name: `${verbs} ${resources}` })}
+        onChange={(rules) => onChange({ rules })}
+        error={faultAt("rules")}
+      />
+      <RowsField<PathRow>
+        label={t("role.form.paths")}
+        description={t("role.form.paths.hint")}
+        columns={[
+          { id: "verbs", label: t("role.form.verbs"), placeholder: "get", isMonospace: true },
+          { id: "paths", label: t("role.form.path"), placeholder: "/metrics", isMonospace: true },
+        ]}
+        rows={draft.paths}
+        empty={{ verbs: "", paths: "" }}
+        addLabel={t("role.form.paths.add")}
+        removeLabel={({ verbs, paths }) => t("project.members.remove.of", { name: `${verbs} ${paths}` })}
+        onChange={(paths) => onChange({ paths })}
+      />
+    </>
+  );
+}

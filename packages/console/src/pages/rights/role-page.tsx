@@ -1,0 +1,69 @@
+// One ClusterRole: what it allows, and who has it.
+
+import { useParams } from "@tanstack/react-router";
+import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
+import { ObjectActions } from "../../components/object-actions.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { Notice, PageHead, Section } from "../../components/ui.tsx";
+import { t } from "../../texts/text.tsx";
+import { RoleHolders } from "./role-holders.tsx";
+import { roleName } from "./role-name.ts";
+
+export function RolePage() {
+  const { name = "" } = useParams({ strict: false });
+  return (
+    <ObjectPage<ClusterRole> kind="role" address={CLUSTER_ROLES} name={name}>
+      {(role) => <RoleView role={role} />}
+    </ObjectPage>
+  );
+}
+
+function RoleView({ role }: { readonly role: ClusterRole }) {
+  const name = nameOf(role);
+  const isAggregated = role.aggregationRule !== undefined;
+  return (
+    <>
+      <PageHead
+        above={<ListLink kind="role" />}
+        title={roleName(name)}
+        lead={<code>{name}</code>}
+        actions={
+          <ObjectActions
+            kind="role"
+            address={CLUSTER_ROLES}
+            object={role}
+            {...(isAggregated ? {} : { editedAt: `/roles/${name}/edit` })}
+            consequences={[t("role.delete.rights")]}
+          />
+        }
+      />
+      {isAggregated && <Notice tone="info">{t("role.aggregated")}</Notice>}
+      <Section title={t("role.rules.title")}>
+        <Rules rules={role.rules ?? []} />
+      </Section>
+      <RoleHolders name={name} />
+    </>
+  );
+}
+
+function Rules({ rules }: { readonly rules: readonly PolicyRule[] }) {
+  if (rules.length === 0) return <p className="muted">{t("role.rules.none")}</p>;
+  return (
+    <ul className="lines card">
+      {rules.map(({ verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two rules may be the same
+        <li key={at}>
+          <span className="two-lines">
+            <span className="mono">{[...resources, ...nonResourceURLs].join(", ")}</span>
+            <span className="muted">
+              {apiGroups.length > 0 &&
+                t("role.rule.groups", { groups: apiGroups.map((group) => group || "core").join(", ") })}
+              {resourceNames.length > 0 && ` ${t("role.rule.names", { names: resourceNames.join(", ") })}`}
+            </span>
+          </span>
+          <span className="mono">{verbs.join(", ")}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
