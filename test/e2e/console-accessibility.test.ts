@@ -1,45 +1,98 @@
 // Every view of the console, light and dark, wide, zoomed and narrow, as axe-core judges it. With CONSOLE_SCREENSHOTS=docs/images/console it
-// writes the pictures of the guide.
+// writes the pictures of the guide, and with CONSOLE_LOOKS=<folder> those of dialogs, phones and zoomed windows, to be looked at.
 
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import axe from "axe-core";
 import type { CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
 
-const VIEWS = [
-  "/",
-  "/keys",
-  "/new/key",
-  "/keys/ci/edit",
-  "/new/virtual-cluster",
-  "/clusters/default/demo/edit",
-  "/new/project",
-  "/new/user",
-  "/new/team",
-  "/new/trust-rule",
-  "/new/identity-provider",
-  "/projects/shop/edit",
-  "/keys/ci",
-  "/clusters",
-  "/clusters/default/demo",
-  "/projects",
-  "/projects/shop",
-  "/users",
-  "/users/jane",
-  "/teams",
-  "/teams/shop-team",
-  "/roles",
-  "/roles/postern:project-user",
-  "/access",
-  "/trust",
-  "/trust/-/ci",
-  "/identity-providers",
-  "/leak-reports",
-  "/audit",
-  "/profile",
-] as const;
+/** An address for each route of the console. */
+const VIEWS: { readonly [route: string]: string } = {
+  "/": "/",
+  "/keys": "/keys",
+  "/keys/$name": "/keys/ci",
+  "/keys/$name/edit": "/keys/ci/edit",
+  "/new/key": "/new/key",
+  "/clusters": "/clusters",
+  "/clusters/$project/$name": "/clusters/default/demo",
+  "/clusters/$project/$name/edit": "/clusters/default/demo/edit",
+  "/new/virtual-cluster": "/new/virtual-cluster",
+  "/host-clusters": "/host-clusters",
+  "/host-clusters/$name": "/host-clusters/eu-west",
+  "/host-clusters/$name/edit": "/host-clusters/eu-west/edit",
+  "/new/host-cluster": "/new/host-cluster",
+  "/projects": "/projects",
+  "/projects/$name": "/projects/shop",
+  "/projects/$name/edit": "/projects/shop/edit",
+  "/new/project": "/new/project",
+  "/users": "/users",
+  "/users/$name": "/users/jane",
+  "/users/$name/edit": "/users/jane/edit",
+  "/new/user": "/new/user",
+  "/teams": "/teams",
+  "/teams/$name": "/teams/shop-team",
+  "/teams/$name/edit": "/teams/shop-team/edit",
+  "/new/team": "/new/team",
+  "/roles": "/roles",
+  "/roles/$name": "/roles/postern:project-user",
+  "/roles/$name/edit": "/roles/cluster-reader/edit",
+  "/new/role": "/new/role",
+  "/access": "/access",
+  "/trust": "/trust",
+  "/trust/$project/$name": "/trust/-/ci",
+  "/trust/$project/$name/edit": "/trust/-/ci/edit",
+  "/new/trust-rule": "/new/trust-rule",
+  "/identity-providers": "/identity-providers",
+  "/identity-providers/$name/edit": "/identity-providers/example/edit",
+  "/new/identity-provider": "/new/identity-provider",
+  "/leak-reports": "/leak-reports",
+  "/audit": "/audit",
+  "/profile": "/profile",
+};
+
+/** What comes up over or inside a view. */
+const STATES: {
+  readonly [state: string]: { readonly view: string; readonly open: (page: Page) => Promise<void> };
+} = {
+  "rotate-key": { view: "/keys/ci", open: (page) => press(page, "Rotate") },
+  "delete-key": { view: "/keys/ci", open: (page) => press(page, "Delete") },
+  "get-kubeconfig": { view: "/clusters/default/demo", open: (page) => press(page, "Get kubeconfig") },
+  "set-kubeconfig": { view: "/host-clusters/eu-west", open: (page) => press(page, "Set kubeconfig") },
+  "add-member": { view: "/projects/shop", open: (page) => press(page, "Add member") },
+  "give-role": { view: "/roles/cluster-reader", open: (page) => press(page, "Give to a user or team") },
+  "choose-owner": {
+    view: "/new/project",
+    async open(page) {
+      await page.getByRole("button", { name: "Owner" }).click();
+      await page.getByRole("option", { name: "Team" }).waitFor();
+    },
+  },
+  "refused-form": {
+    view: "/new/project",
+    async open(page) {
+      await page.getByLabel("Name", { exact: true }).fill("Not a name");
+      await press(page, "Create");
+      await page.locator(".fault").first().waitFor();
+    },
+  },
+  "checked-access": {
+    view: "/access",
+    async open(page) {
+      await page.getByText("A user", { exact: true }).click();
+      await page.getByLabel("Name of the user").fill("jane");
+      await press(page, "Check");
+      await page.getByText("How to allow it").waitFor();
+    },
+  },
+  "no-such-key": { view: "/keys/gone", open: (page) => page.getByText("There is no such access key").waitFor() },
+  "no-such-view": { view: "/new/nothing", open: (page) => page.getByText("There is no such view").waitFor() },
+  "none-found": { view: "/keys?q=nothing-like-this", open: (page) => page.locator(".empty").waitFor() },
+};
+
+const press = (page: Page, name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
+
 /** Kept as they are: the guide begins with them. */
 const PNG: { readonly [view: string]: string } = { "/": "overview", "/new/key": "new-key", "/keys/ci": "key" };
 const PHONE = { width: 360, height: 740 };
@@ -47,7 +100,8 @@ const PHONE = { width: 360, height: 740 };
 const ZOOMED = { width: 640, height: 400 };
 const DESK = { width: 1280, height: 800 };
 
-type Finding = { readonly id: string; readonly help: string; readonly nodes: readonly { readonly html: string }[] };
+type Finding = { readonly id: string; readonly help: string; readonly nodes: readonly FindingNode[] };
+type FindingNode = { readonly html: string; readonly failureSummary: string };
 
 let served: ServedConsole;
 let page: Page;
@@ -77,6 +131,14 @@ beforeAll(async () => {
       scope: { projects: [{ project: "shop" }] },
     },
   });
+  await platform.create("clusters", {
+    metadata: { name: "eu-west" },
+    spec: { displayName: "EU West", kubeConfigRef: { secretNamespace: "clusters", secretName: "eu-west" } },
+  });
+  await platform.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+    metadata: { name: "cluster-reader" },
+    rules: [{ apiGroups: ["management.postern"], resources: ["clusters"], verbs: ["get", "list"] }],
+  });
   await platform.create("identityproviders", {
     metadata: { name: "example" },
     spec: {
@@ -105,57 +167,114 @@ const OF_THEMES = ["color-contrast"];
 const OF_WIDTHS = ["scrollable-region-focusable", "aria-hidden-focus", "nested-interactive"];
 
 /** `rules`: of axe-core; all of them where there is none. */
-async function findings(view: string, theme: string, rules: readonly string[]): Promise<readonly string[]> {
+async function findings(
+  view: string,
+  theme: string,
+  rules: readonly string[],
+  where = page,
+): Promise<readonly string[]> {
   // Colours change over a moment, which begins with the next frame.
-  await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+  await where.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
   // One that is cut short rejects.
-  await page.evaluate("Promise.allSettled(document.getAnimations().map((animation) => animation.finished))");
-  const { violations } = (await page.evaluate(
+  await where.evaluate("Promise.allSettled(document.getAnimations().map((animation) => animation.finished))");
+  const { violations } = (await where.evaluate(
     rules.length === 0 ? "axe.run(document)" : `axe.run(document, { runOnly: ${JSON.stringify(rules)} })`,
   )) as { readonly violations: readonly Finding[] };
   return violations.flatMap(({ id, help, nodes }) =>
-    nodes.map(({ html }) => `${view} ${theme}: ${id}: ${help}: ${html}`),
+    nodes.map(({ html, failureSummary }) => `${view} ${theme}: ${id}: ${help}: ${html}: ${failureSummary}`),
   );
 }
 
+const pictureOf = (name: string, theme: string): string => {
+  const png = theme === "light" ? PNG[name] : undefined;
+  return png === undefined ? `${PNG[name] ?? slugOf(name)}-${theme}.webp` : `${png}.png`;
+};
+const slugOf = (name: string): string => name.replace(/^\//, "").replaceAll(/[^a-z]+/g, "-");
+
 /** WebP is a fifth of PNG. */
-async function keepPicture(view: string, theme: string): Promise<void> {
-  const folder = process.env["CONSOLE_SCREENSHOTS"];
+async function keepPicture(name: string, theme: string): Promise<void> {
+  const isInGuide = Object.values(VIEWS).includes(name) && (theme === "light" || theme === "dark");
+  const folder = process.env[isInGuide ? "CONSOLE_SCREENSHOTS" : "CONSOLE_LOOKS"];
   if (folder === undefined) return;
-  const png = theme === "light" ? PNG[view] : undefined;
-  if (png !== undefined) return void (await page.screenshot({ path: join(folder, `${png}.png`) }));
-  const name = PNG[view] ?? view.slice(1).replaceAll(/[^a-z]+/g, "-");
+  const file = pictureOf(name, theme);
+  if (file.endsWith(".png")) return void (await page.screenshot({ path: join(folder, file) }));
   const { data } = await devtools.send("Page.captureScreenshot", { format: "webp", quality: 75 });
-  await writeFile(join(folder, `${name}-${theme}.webp`), Buffer.from(data, "base64"));
+  await writeFile(join(folder, file), Buffer.from(data, "base64"));
 }
 
-test.each(VIEWS)(
+async function open(view: string): Promise<void> {
+  await page.setViewportSize(DESK);
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  await page.goto(served.platform.server.url + view);
+  await page.getByRole("main").getByRole("heading").first().waitFor();
+  // Watches go on, so that the network is never idle.
+  await page.locator(".loading").first().waitFor({ state: "detached" });
+  await page.evaluate(axe.source);
+}
+
+/** `name` of the pictures. */
+async function judge(name: string): Promise<void> {
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    expect(await findings(name, theme, theme === "light" ? [] : OF_THEMES)).toEqual([]);
+    await keepPicture(name, theme);
+  }
+  for (const size of [ZOOMED, PHONE]) {
+    await page.setViewportSize(size);
+    // What comes up over the view finds its new place a moment later.
+    await expect.poll(() => page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(size.width);
+    await keepPicture(name, size === PHONE ? "phone" : "zoomed");
+  }
+  expect(await findings(name, "phone", OF_WIDTHS)).toEqual([]);
+}
+
+test("every route of the console is judged, and shown in the guide", async () => {
+  const routes = await page.evaluate<readonly string[]>(
+    "Object.values(__TSR_ROUTER__.routesById).map((route) => route.fullPath).filter((path) => path !== '')",
+  );
+  expect([...new Set(routes)].sort()).toEqual(Object.keys(VIEWS).sort());
+  const guide = await readFile("docs/guides/console.md", "utf8");
+  const pictures = Object.values(VIEWS).flatMap((view) => [pictureOf(view, "light"), pictureOf(view, "dark")]);
+  expect(pictures.filter((picture) => !guide.includes(`images/console/${picture})`))).toEqual([]);
+});
+
+test.each(Object.values(VIEWS))(
   "%s has no finding, in both themes, and is no wider than a phone or a window at 200 %",
   async (view) => {
-    await page.setViewportSize(DESK);
-    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-    await page.goto(served.platform.server.url + view);
-    await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
-    // Watches go on, so that the network is never idle.
-    await page.locator(".loading").first().waitFor({ state: "detached" });
-    await page.evaluate(axe.source);
-    for (const theme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme: theme });
-      expect(await findings(view, theme, theme === "light" ? [] : OF_THEMES)).toEqual([]);
-      await keepPicture(view, theme);
-    }
-    for (const size of [ZOOMED, PHONE]) {
-      await page.setViewportSize(size);
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(size.width);
-    }
-    expect(await findings(view, "phone", OF_WIDTHS)).toEqual([]);
+    await open(view);
+    expect(await page.getByRole("main").getByRole("heading", { level: 1 }).count()).toBe(1);
+    await judge(view);
   },
 );
 
+test.each(Object.entries(STATES))("%s has no finding, and fits as well", async (name, { view, open: bringUp }) => {
+  await open(view);
+  await bringUp(page);
+  await judge(name);
+});
+
+test("the menu on a phone has no finding", async () => {
+  await open("/");
+  await page.setViewportSize(PHONE);
+  await press(page, "Menu");
+  await page.getByRole("navigation").getByRole("link", { name: "Access keys" }).waitFor();
+  expect(await findings("menu", "phone", [])).toEqual([]);
+  await keepPicture("menu", "phone");
+});
+
 test("the page of sign-in has no finding", async () => {
+  await using other = await signInPage();
+  for (const colorScheme of ["light", "dark"] as const) {
+    await other.page.emulateMedia({ colorScheme });
+    expect(await findings("sign-in", colorScheme, [], other.page)).toEqual([]);
+    const folder = process.env["CONSOLE_LOOKS"];
+    if (folder !== undefined) await other.page.screenshot({ path: join(folder, `sign-in-${colorScheme}.png`) });
+  }
+});
+
+async function signInPage() {
   const other = await served.open("/");
   await other.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
   await other.evaluate(axe.source);
-  const { violations } = (await other.evaluate("axe.run(document)")) as { readonly violations: readonly Finding[] };
-  expect(violations).toEqual([]);
-});
+  return { page: other, [Symbol.asyncDispose]: () => other.context().close() };
+}

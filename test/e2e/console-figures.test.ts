@@ -13,6 +13,8 @@ const LONG_TASK_MS = 50;
 const INTERACTIVE_MS = 1_000;
 /** The best of so many loads: a collection of garbage that comes in the middle of one is not the page's doing. */
 const LOADS = 3;
+/** Loads that are measured by the clock, at most. */
+const TRIES = 12;
 const EVENTS = Number(process.env["CONSOLE_EVENTS"] ?? 4_000);
 const CHANGED = 500;
 
@@ -92,6 +94,50 @@ async function leastOf(work: () => Promise<void>): Promise<{ readonly longest: n
     sum: Math.min(...figures.map(({ sum }) => sum)),
   };
 }
+
+/**
+ * When the view was there, in milliseconds of the clock since the page was asked for, and what the browser itself calls long tasks. Those are
+ * printed: on a machine with other work they are as long as that takes, so that the tests below decide by the processor's time.
+ */
+const WATCH = `
+  globalThis.seen = { longTasks: [], interactive: 0 };
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) seen.longTasks.push(duration);
+  }).observe({ type: "longtask", buffered: true });
+  new MutationObserver((_, observer) => {
+    if (document.querySelector("nav a") === null || document.querySelector("main h1") === null) return;
+    // Painted, and free to take input.
+    requestAnimationFrame(() => setTimeout(() => (seen.interactive = performance.now())));
+    observer.disconnect();
+  }).observe(document, { childList: true, subtree: true });
+`;
+
+type Seen = { readonly longTasks: readonly number[]; readonly interactive: number };
+
+/** Loads a view in a page of its own, does `work` there, and gives what the browser saw. */
+async function loadOf(path: string, work: (loaded: Page) => Promise<void>): Promise<Seen> {
+  const loaded = await page.context().newPage();
+  await loaded.addInitScript(WATCH);
+  await loaded.goto(served.platform.server.url + path);
+  await work(loaded);
+  const seen = await loaded.evaluate<Seen>("seen");
+  await loaded.close();
+  return seen;
+}
+
+/** The clock also counts other programs: one load that holds shows that the page itself does. */
+async function firstThatHolds(holds: (seen: Seen) => boolean, load: () => Promise<Seen>): Promise<boolean> {
+  const all: Seen[] = [];
+  while (all.length < TRIES && !all.some(holds)) all.push(await load());
+  process.stdout.write(`milliseconds of the clock: ${JSON.stringify(all)}\n`);
+  return all.some(holds);
+}
+
+test("the first page is interactive within a second, as the browser measures it", async () => {
+  const load = () =>
+    loadOf("/", (loaded) => expect.poll(() => loaded.evaluate<number>("seen.interactive")).toBeGreaterThan(0));
+  expect(await firstThatHolds(({ interactive }) => interactive < INTERACTIVE_MS, load)).toBe(true);
+});
 
 test("the overview of ten thousand keys is made without a long task, and in less than a second", async () => {
   const { longest, sum } = await leastOf(async () => {
