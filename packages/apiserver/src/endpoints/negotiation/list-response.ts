@@ -54,7 +54,7 @@ export function listResponse(
   const encoding = listEncoding(head, member, output);
   const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
   const headers = contentTypeOf(output);
-  if (output.format === "yaml" && context.aside !== undefined && sizeOf(page.items) >= LONG_WORK_BYTES) {
+  if (output.format === "yaml" && context.aside !== undefined && isOver(LONG_WORK_BYTES - 1, page.items)) {
     const run = (sink: ByteSink, signal: AbortSignal) =>
       writeParts(sink, signal, yamlParts(context, page.items, element, encoding));
     return { ...jsonResponse(200, "", headers), body: { type: "stream", run } };
@@ -70,11 +70,12 @@ export function listResponse(
         );
   const { request } = context;
   const gzip = acceptsGzip(request);
-  if (isKeptText && segments !== undefined && !gzip && request.method !== "HEAD" && sizeOf(page.items) <= PART_BYTES) {
+  const isShort = !isOver(PART_BYTES, page.items);
+  if (isKeptText && segments !== undefined && !gzip && request.method !== "HEAD" && isShort) {
     // Joining would copy, into memory that has to be found first, what lies joined already.
     return { ...jsonResponse(200, "", headers), body: new JoinedBody([...parts]) };
   }
-  if (request.method === "HEAD" || sizeOf(page.items) <= PART_BYTES) {
+  if (request.method === "HEAD" || isShort) {
     return encodedResponse(context, 200, request.method === "HEAD" ? "" : Buffer.concat([...parts]), headers);
   }
   return {
@@ -114,7 +115,15 @@ const listMetaOf = ({ resourceVersion, continue: token = "", remainingItemCount 
   ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
 });
 
-const sizeOf = (items: readonly CachedObject[]): number => items.reduce((size, { byteLength }) => size + byteLength, 0);
+/** Whether the items have more than so many bytes together. */
+function isOver(bytes: number, items: readonly CachedObject[]): boolean {
+  let left = bytes;
+  for (const { byteLength } of items) {
+    left -= byteLength;
+    if (left < 0) return true;
+  }
+  return false;
+}
 
 function* joinedParts(
   items: readonly CachedObject[],

@@ -12,7 +12,12 @@ const SEGMENT_OBJECTS = 256;
 const SEGMENT_BYTES = 256 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-type Segment = { readonly items: readonly CachedObject[]; readonly bytes: Buffer };
+type Segment = {
+  readonly items: readonly CachedObject[];
+  readonly bytes: Buffer;
+  /** Whether it ends where it does whatever comes behind it. */
+  readonly isFull: boolean;
+};
 
 /** Forgets what has not been asked for the longest beyond `maxBytes`. */
 export function createListSegments(maxBytes: number = MAX_BYTES): ListSegments {
@@ -35,15 +40,17 @@ export function createListSegments(maxBytes: number = MAX_BYTES): ListSegments {
   return {
     *partsOf(items) {
       for (let from = 0; from < items.length; ) {
-        const to = endOf(items, from);
         const first = items[from] as CachedObject;
         let segment = kept.get(first);
+        if (segment === undefined || !isNext(segment, items, from)) {
+          const to = endOf(items, from);
+          segment = join(items.slice(from, to), to < items.length);
+        }
         // Alone it would be a copy of the object.
-        if (segment === undefined || !isOf(segment, items, from, to)) segment = join(items.slice(from, to));
-        if (to - from > 1) keep(first, segment);
+        if (segment.items.length > 1) keep(first, segment);
+        from += segment.items.length;
         // The comma behind the last one is not part of the list.
-        yield to === items.length ? segment.bytes.subarray(0, -1) : segment.bytes;
-        from = to;
+        yield from === items.length ? segment.bytes.subarray(0, -1) : segment.bytes;
       }
     },
   };
@@ -59,12 +66,14 @@ function endOf(items: readonly CachedObject[], from: number): number {
   return to;
 }
 
-function isOf(segment: Segment, items: readonly CachedObject[], from: number, to: number): boolean {
-  if (segment.items.length !== to - from) return false;
-  return segment.items.every((item, at) => item === items[from + at]);
+/** Whether it is the one that begins at `from`. */
+function isNext({ items: own, isFull }: Segment, items: readonly CachedObject[], from: number): boolean {
+  if (!isFull && own.length !== items.length - from) return false;
+  for (let at = 0; at < own.length; at++) if (own[at] !== items[from + at]) return false;
+  return true;
 }
 
-function join(items: readonly CachedObject[]): Segment {
+function join(items: readonly CachedObject[], isFull: boolean): Segment {
   const size = items.reduce((sum, { byteLength }) => sum + byteLength + 1, 0);
   // Not from a pool, of which it would keep the rest from being given back.
   const bytes = Buffer.allocUnsafeSlow(size);
@@ -73,5 +82,5 @@ function join(items: readonly CachedObject[]): Segment {
     at = item.writeTo(bytes, at);
     bytes[at++] = COMMA;
   }
-  return { items, bytes };
+  return { items, bytes, isFull };
 }
