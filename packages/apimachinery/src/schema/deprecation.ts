@@ -1,6 +1,6 @@
 // Finds the deprecated fields of a schema, and those an object uses.
 
-import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import { type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
 import { formatValuePath } from "./value-path.ts";
 
@@ -59,17 +59,26 @@ function findUses(
     found.push({ path: formatValuePath(path), message: `deprecated; ${deprecation.advice}` });
   } else if (isJsonArray(value)) {
     if (step !== EACH) return;
-    for (const [index, item] of value.entries()) {
+    for (let index = 0; index < value.length; index++) {
       path.push(index);
-      findUses(item, deprecation, path, found);
+      findUses(value[index], deprecation, path, found);
       path.pop();
     }
   } else if (isJsonObject(value)) {
-    for (const name of step === EACH ? Object.keys(value) : [step]) {
-      if (!Object.hasOwn(value, name)) continue;
-      path.push(name);
-      findUses(value[name], deprecation, path, found);
-      path.pop();
-    }
+    if (step !== EACH) findUsesBelow(value, step, deprecation, path, found);
+    else for (const name of Object.keys(value)) findUsesBelow(value, name, deprecation, path, found);
   }
+}
+
+function findUsesBelow(
+  object: JsonObject,
+  name: string,
+  deprecation: Deprecation,
+  path: (string | number)[],
+  found: DeprecatedField[],
+): void {
+  if (!Object.hasOwn(object, name)) return;
+  path.push(name);
+  findUses(object[name], deprecation, path, found);
+  path.pop();
 }

@@ -89,13 +89,15 @@ class StoreWatchCache implements WatchCache {
 
   async waitFor(
     revision: Revision,
-    { timeoutMs = WAIT_TIMEOUT_MS, signal }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
   ): Promise<void> {
-    signal?.throwIfAborted();
     if (this.#closed) throw closedError();
     // Until what the views hold is known to be of this history, its revisions mean nothing here.
-    if (revision > this.#revision || !this.#loaded)
-      await this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
+    if (revision <= this.#revision && this.#loaded) return;
+    // That of a request is made when it is asked for, and a write seldom waits.
+    const { timeoutMs = WAIT_TIMEOUT_MS, signal } = options;
+    signal?.throwIfAborted();
+    await this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
   }
 
   isNewest(): boolean {

@@ -8,7 +8,7 @@ import type { Runtime } from "../runtime/clock.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AdmissionPlugin } from "./admission-plugin.ts";
-import { compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
+import { type CompiledSchema, compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
@@ -131,6 +131,7 @@ class LazyResource implements InstalledResource {
   readonly #codec: ObjectCodec;
   readonly #retirement: Retirement;
   #served: Pick<InstalledResource, "genericStore" | "servedStore"> | undefined;
+  #compiledOnce: CompiledSchema | undefined;
 
   constructor(definition: ResourceDefinition, deps: ResourceRegistryDeps, shared: Shared, retirement: Retirement) {
     const { group, plural } = definition.storedAs ?? definition;
@@ -153,7 +154,7 @@ class LazyResource implements InstalledResource {
   }
 
   get fieldManager(): FieldManager {
-    return compiledSchemaOf(this.definition).fieldManager;
+    return this.#compiled.fieldManager;
   }
 
   get retired(): AbortSignal {
@@ -162,6 +163,12 @@ class LazyResource implements InstalledResource {
 
   deprecationsOf(schema: StructuralSchema): readonly Deprecation[] {
     return deprecationsOf(schema);
+  }
+
+  /** Which compiled schema a definition shares is found by much of it, and asked with every write. */
+  get #compiled(): CompiledSchema {
+    this.#compiledOnce ??= compiledSchemaOf(this.definition);
+    return this.#compiledOnce;
   }
 
   get #serving(): Pick<InstalledResource, "genericStore" | "servedStore"> {
@@ -176,7 +183,7 @@ class LazyResource implements InstalledResource {
       definition,
       strategy: definition.strategy ?? {},
       keys,
-      validator: compiledSchemaOf(definition).validator,
+      validator: this.#compiled.validator,
       storage,
       cache,
       view,

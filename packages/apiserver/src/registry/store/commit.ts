@@ -19,9 +19,9 @@ export async function committedObject(
   { cache, view, codec, parsed }: StoreContext,
   entry: StoredEntry,
   object: KubeObject,
-  signal: AbortSignal,
+  context: Pick<RequestContext, "signal">,
 ): Promise<CachedObject> {
-  await cache.waitFor(entry.revision, { signal });
+  await cache.waitFor(entry.revision, context);
   // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
   const cached = view.get(entry.key);
   const isNewest = cached?.revision === entry.revision;

@@ -149,7 +149,7 @@ async function insert(
   await context.pause();
   const revealed = reveal(stored.decode(), prepared);
   await context.pause();
-  return CachedObject.fromObject(key, revealed);
+  return CachedObject.fromObject(key, revealed).decodedAs(revealed);
 }
 
 async function write(
@@ -162,7 +162,7 @@ async function write(
   await context.pause();
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.create(key, value);
-  return await committedObject(store, { key, value, revision }, object, context.signal);
+  return await committedObject(store, { key, value, revision }, object, context);
 }
 
 const takenError = ({ definition }: StoreContext, name: string): ApiError =>

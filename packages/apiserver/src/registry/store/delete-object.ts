@@ -51,7 +51,6 @@ async function deleteCurrent(
   options: DeleteOptions,
 ): Promise<DeleteOutcome> {
   const { storage, cache, strategy, admission, definition } = store;
-  const { signal } = context;
   context.weigh(current.byteLength);
   await context.pause();
   const object = store.parsed.of(current);
@@ -70,7 +69,7 @@ async function deleteCurrent(
   if (held === undefined) {
     if (dryRun) return { removed: true, object: current };
     const revision = await storage.delete(current.key, current.revision);
-    await cache.waitFor(revision, { signal });
+    await cache.waitFor(revision, context);
     await runHook(store, () => strategy.afterDelete?.(object, context));
     return { removed: true, object: current };
   }
@@ -83,7 +82,7 @@ async function deleteCurrent(
   await context.pause();
   const value = store.codec.encode(held, sealed);
   const revision = await storage.update(current.key, value, current.revision);
-  return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, held, signal) };
+  return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, held, context) };
 }
 
 /** The object as it is while finalizers hold it; undefined when nothing does. */

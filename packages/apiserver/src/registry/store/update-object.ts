@@ -183,7 +183,7 @@ async function write(
   await context.pause();
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.update(key, value, current.revision);
-  return await committedObject(store, { key, value, revision }, object, context.signal);
+  return await committedObject(store, { key, value, revision }, object, context);
 }
 
 /** The last finalizer was removed: the object is deleted, and the response shows its last state. */
@@ -195,7 +195,7 @@ async function remove(
   object: KubeObject,
 ): Promise<Written> {
   const revision = await store.storage.delete(key, current.revision);
-  await store.cache.waitFor(revision, { signal: context.signal });
+  await store.cache.waitFor(revision, context);
   const hook = () => store.strategy.afterDelete?.(object, context);
   return { object: CachedObject.fromObject(key, withRevision(object, current.revision)), created: false, hook };
 }

@@ -3,7 +3,6 @@
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
@@ -16,15 +15,14 @@ export type ScopeWarningDeps = {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance" | "spaceInstance">;
 };
 
-const readScope = createMemberReader({ spec: { scope: true } });
-
 /** For the `warnOfWrite` of a resource. Warnings are no refusal: keys may be made before what they are for. */
 export const scopeWarnings =
   (deps: ScopeWarningDeps) =>
   async (written: CachedObject, context: RequestContext): Promise<void> => {
     // The store holds no other kind under this resource.
-    const { spec } = written.read(readScope) as Pick<OwnedAccessKey, "spec">;
-    const targets = namedInScope(spec?.scope ?? {}, deps);
+    const { spec } = written.decode() as OwnedAccessKey;
+    if (spec?.scope === undefined) return;
+    const targets = namedInScope(spec.scope, deps);
     for (const text of await unknownNames(targets, context, deps)) context.warnings.add(text);
   };
 

@@ -13,7 +13,6 @@ import {
 import { isConfigMapKey, isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createControlled, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
@@ -76,7 +75,8 @@ export async function checkDelivery(
   { metadata, spec }: OwnedAccessKey,
   deps: SecretDeliveryDeps,
 ): Promise<void> {
-  const target = targetOf(spec?.secretRef ?? {});
+  if (spec?.secretRef === undefined) return;
+  const target = targetOf(spec.secretRef);
   if (target === undefined) return;
   const { names, namespaceResource, secretResource } = deps;
   const kind = { group: names.managementGroup, kind: "OwnedAccessKey" };
@@ -195,8 +195,6 @@ const objectOf = (value: KubeObject[string]) =>
 // Delivers the value of a key: into the Secret of spec.secretRef, or in the response to a create. An apply does not return the value, and warns if
 // nothing else receives it.
 
-const readSecretRef = createMemberReader({ spec: { secretRef: true } });
-
 const NOT_PRINTED =
   "spec.secretRef: unset, so the value of the access key is only in the response to this request, and kubectl apply does not print it";
 const NOT_SHOWN =
@@ -209,7 +207,7 @@ export const secretDelivery =
     const { object, created, submitted } = write;
     if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
     const chosen = valueIn(submitted);
-    const hasSecret = specOf(object.read(readSecretRef) as KubeObject)["secretRef"] !== undefined;
+    const hasSecret = specOf(object.decode())["secretRef"] !== undefined;
     if (!created) {
       if (hasSecret && chosen !== "") await deliverValue(keyIn(object), chosen, deps);
       return object;
