@@ -119,6 +119,18 @@ test("what is sealed is looked into without being parsed", () => {
   expect(peek(undefined, '\n{"id":"abc"}')).toBeUndefined();
 });
 
+test("tells whether what is served has a text in it, whatever lies beside it", () => {
+  const has = (object: KubeObject, sealed?: JsonObject, behind = "") => {
+    const [entry] = pageOf(encodeStoredValue(object, sealed), Buffer.from(behind));
+    return CachedObject.entryReader()(entry!).has(Buffer.from('"token"'));
+  };
+  expect(has({ ...boat("a"), spec: { token: "x" } }, { key: "abc" })).toBe(true);
+  expect(has({ ...boat("a"), spec: { token: "x" } })).toBe(true);
+  expect(has({ ...boat("a"), spec: { text: '"token"' } })).toBe(false);
+  expect(has(boat("a"), { token: "x" })).toBe(false);
+  expect(has(boat("a"), undefined, '"token"')).toBe(false);
+});
+
 test("tells whether what is sealed has a text in it, whatever lies beside it", () => {
   const has = (object: KubeObject, sealed?: JsonObject, behind = "") => {
     const [entry] = pageOf(encodeStoredValue(object, sealed), Buffer.from(behind));

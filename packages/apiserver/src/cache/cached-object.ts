@@ -226,6 +226,11 @@ export class CachedObject {
     return undefined;
   }
 
+  /** Whether the served JSON contains these bytes, without parsing: for members that few of very many objects have. */
+  has(bytes: Buffer): boolean {
+    return this.#memory.subarray(this.#start, this.#end).includes(bytes);
+  }
+
   /** Whether the sealed part contains these bytes, without parsing: for markers that few of very many objects have. */
   hasSealed(bytes: Buffer): boolean {
     const { start, end } = this.#sealed;

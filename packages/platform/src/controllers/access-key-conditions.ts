@@ -74,7 +74,8 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
 
   const look = (record: AccessKeyRecord | undefined): void => {
     if (record === undefined) return;
-    queue.add(record.name);
+    // Most writes change nothing of it.
+    if (newsOf(record) !== undefined) queue.add(record.name);
     for (const child of keys.childrenOf(record.uid)) queue.add(child.name);
   };
   const followers = [

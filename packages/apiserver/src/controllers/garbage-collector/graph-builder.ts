@@ -118,10 +118,15 @@ function linksOf(object: CachedObject): Pick<KubeObject, "metadata"> {
   return { metadata: metadata as KubeObject["metadata"] };
 }
 
+// With the quotes, without one of which they stand in texts and in names of managed fields.
+const OWNER_REFERENCES = Buffer.from('"ownerReferences"');
+const DELETION_TIMESTAMP = Buffer.from('"deletionTimestamp"');
+
 /** False for the many objects that have neither owners nor are being deleted, told without parsing them. */
 function createLinkCheck(): (object: CachedObject) => boolean {
   const reader = createMemberReader({ metadata: { ownerReferences: true, deletionTimestamp: true } });
   return (object) => {
+    if (!object.has(OWNER_REFERENCES) && !object.has(DELETION_TIMESTAMP)) return false;
     const { metadata } = object.read(reader);
     return isJsonObject(metadata) && Object.keys(metadata).length > 0;
   };
