@@ -126,7 +126,7 @@ class StorageInSqlite implements SqliteStorage {
 
   async create(key: string, value: Uint8Array): Promise<Revision> {
     assertSize(value);
-    return this.#client.write({ key, value });
+    return this.#client.write({ key, value, expected: undefined });
   }
 
   async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
@@ -135,7 +135,7 @@ class StorageInSqlite implements SqliteStorage {
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {
-    return this.#client.write({ key, expected });
+    return this.#client.write({ key, expected, value: undefined });
   }
 
   watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {

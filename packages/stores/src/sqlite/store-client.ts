@@ -18,25 +18,15 @@ import {
   StorageUnavailableError,
 } from "@postern/apiserver/storage/storage-errors";
 import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
-import { BytePacker, unpack } from "./byte-packer.ts";
+import { unpack } from "./byte-packer.ts";
+import { unpackOutcomes, type WriteOutcome, WritePacker } from "./packed-writes.ts";
+import type { Write } from "./revision-table.ts";
 import { toStorageError } from "./sqlite-errors.ts";
-import type {
-  FromWorker,
-  PackedEntries,
-  PackedEvent,
-  PackedValue,
-  ReadRequest,
-  ToWorker,
-  WriteOutcome,
-  WriteRequest,
-} from "./worker-protocol.ts";
+import type { FromWorker, PackedEntries, PackedEvent, PackedValue, ReadRequest, ToWorker } from "./worker-protocol.ts";
 
 type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
 
-type PendingWrite = {
-  readonly key: string;
-  readonly expected?: Revision;
-  readonly value?: Uint8Array;
+type PendingWrite = Write & {
   readonly resolve: (revision: Revision) => void;
   readonly reject: (error: Error) => void;
 };
@@ -60,9 +50,8 @@ export class StoreClient {
   /** The newest revision whose commit has been answered. */
   #revision: Revision;
   #nextId = 1;
-  #unsentWrites: WriteRequest[] = [];
+  readonly #unsentWrites = new WritePacker();
   #unsentReads: ReadRequest[] = [];
-  #unsentBytes = new BytePacker();
   #flushing = false;
   /** Why nothing more is accepted. */
   #over: StorageUnavailableError | undefined;
@@ -122,16 +111,12 @@ export class StoreClient {
     return this.#revision;
   };
 
-  write(write: Pick<PendingWrite, "key" | "expected" | "value">): Promise<Revision> {
-    const { key, expected, value } = write;
+  /** `value` undefined means delete; `expected` undefined means create. */
+  write({ key, expected, value }: Write): Promise<Revision> {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) return reject(this.#over);
-      this.#pendingWrites.push({ ...write, resolve, reject });
-      this.#unsentWrites.push({
-        key,
-        ...(expected !== undefined && { expected }),
-        ...(value !== undefined && { value: this.#unsentBytes.add(value) }),
-      });
+      this.#pendingWrites.push({ key, expected, value, resolve, reject });
+      this.#unsentWrites.add({ key, expected, value });
       this.#flushSoon();
     });
   }
@@ -238,18 +223,19 @@ export class StoreClient {
   }
 
   #committed({ outcomes, bytes }: Answer<"committed">): void {
-    const writes = this.#pendingWrites.splice(0, outcomes.length);
+    const unpacked = unpackOutcomes(outcomes, bytes);
+    const writes = this.#pendingWrites.splice(0, unpacked.length);
     const events: StorageEvent[] = [];
     for (const [index, write] of writes.entries()) {
-      const outcome = outcomes[index];
-      if (outcome?.type === "written") events.push(toEvent(write, outcome, bytes));
+      const outcome = unpacked[index];
+      if (outcome?.type === "written") events.push(toEvent(write, outcome));
     }
     this.#deliver(events);
     for (const [index, write] of writes.entries()) {
-      const outcome = outcomes[index];
+      const outcome = unpacked[index];
       if (outcome?.type === "written") write.resolve(outcome.revision);
       else if (outcome?.type === "full") write.reject(fullError());
-      else write.reject(refusal(write, outcome?.current && unpackEntry(bytes, write.key, outcome.current)));
+      else write.reject(refusal(write, outcome?.before && { key: write.key, ...outcome.before }));
     }
   }
 
@@ -269,12 +255,10 @@ export class StoreClient {
 
   #flush(): void {
     this.#flushing = false;
-    if (this.#unsentWrites.length === 0 && this.#unsentReads.length === 0) return;
-    const writes = this.#unsentWrites;
+    if (this.#unsentWrites.count === 0 && this.#unsentReads.length === 0) return;
     const reads = this.#unsentReads;
-    this.#unsentWrites = [];
     this.#unsentReads = [];
-    this.#post({ type: "requests", writes, reads, bytes: this.#unsentBytes.take() });
+    this.#post({ type: "requests", reads, ...this.#unsentWrites.take() });
   }
 
   #post(message: ToWorker): void {
@@ -291,11 +275,9 @@ export class StoreClient {
 
 function toEvent(
   { key, value }: PendingWrite,
-  outcome: WriteOutcome & { type: "written" },
-  bytes: ArrayBuffer,
+  { revision, before }: WriteOutcome & { readonly type: "written" },
 ): StorageEvent {
-  const { revision } = outcome;
-  const previous = outcome.previous && unpackEntry(bytes, key, outcome.previous);
+  const previous = before && { key, ...before };
   if (value !== undefined) return { type: "put", entry: { key, value, revision }, previous };
   // Only what is there can be deleted.
   return { type: "delete", key, revision, previous: previous ?? { key, value: new Uint8Array(), revision } };

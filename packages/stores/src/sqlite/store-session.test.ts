@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { BytePacker } from "./byte-packer.ts";
+import { unpackOutcomes, WritePacker } from "./packed-writes.ts";
 import { RevisionTable } from "./revision-table.ts";
 import type { SqliteDatabase } from "./sqlite-driver.ts";
 import { openStoreDatabase } from "./sqlite-schema.ts";
@@ -68,13 +68,11 @@ function start(): StoreSession {
 type TestWrite = { key: string; value?: string; expected?: number };
 
 function requests(writes: readonly TestWrite[], reads: readonly ReadRequest[] = []): ToWorker {
-  const packer = new BytePacker();
-  const packed = writes.map(({ key, value, expected }) => ({
-    key,
-    ...(expected !== undefined && { expected }),
-    ...(value !== undefined && { value: packer.add(Buffer.from(value)) }),
-  }));
-  return { type: "requests", writes: packed, reads, bytes: packer.take() };
+  const packer = new WritePacker();
+  for (const { key, value, expected } of writes) {
+    packer.add({ key, expected, value: value === undefined ? undefined : Buffer.from(value) });
+  }
+  return { type: "requests", reads, ...packer.take() };
 }
 
 function ioError(): Error {
@@ -84,6 +82,9 @@ function ioError(): Error {
 function ofType<Type extends FromWorker["type"]>(type: Type): (FromWorker & { type: Type })[] {
   return sent.filter((message): message is FromWorker & { type: Type } => message.type === type);
 }
+
+/** By commit. */
+const outcomes = () => ofType("committed").map((message) => unpackOutcomes(message.outcomes, message.bytes));
 
 function runToEnd(): void {
   while (session.turn());
@@ -105,13 +106,13 @@ describe("group commit", () => {
     runToEnd();
     expect(transactions).toEqual(["BEGIN", "COMMIT"]);
     expect(ofType("committed")).toHaveLength(1);
-    expect(ofType("committed")[0]!.outcomes).toHaveLength(10);
+    expect(outcomes()[0]).toHaveLength(10);
   });
 
   test("a transaction takes so many of them that the first does not wait for too long", () => {
     session.receive(requests(Array.from({ length: 2_500 }, (_, index) => ({ key: `/${index}`, value: "x" }))));
     runToEnd();
-    expect(ofType("committed").map(({ outcomes }) => outcomes.length)).toEqual([1_024, 1_024, 452]);
+    expect(outcomes().map(({ length }) => length)).toEqual([1_024, 1_024, 452]);
   });
 
   test("reads of the same turn see it", () => {
@@ -164,7 +165,7 @@ describe("a disk that fails", () => {
     beforeExec = () => {};
     session.receive(requests([{ key: "/a", value: "z" }], [list(1)]));
     runToEnd();
-    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 2 }]);
+    expect(outcomes()[0]).toEqual([{ type: "written", revision: 2 }]);
     expect(ofType("entries")[0]!.entries.keys).toEqual(["/a"]);
     expect(ofType("recovered")).toEqual([]);
   });
@@ -181,7 +182,7 @@ describe("a disk that fails", () => {
     session.receive(requests([{ key: "/c", value: "z" }]));
     runToEnd();
     expect(ofType("recovered")).toEqual([]);
-    expect(ofType("committed").flatMap(({ outcomes }) => outcomes)).toMatchObject([{ revision: 2 }, { revision: 3 }]);
+    expect(outcomes().flat()).toMatchObject([{ revision: 2 }, { revision: 3 }]);
   });
 
   test("in such a way that the commit is on disk all the same: its events are told once it is found", () => {
@@ -199,7 +200,7 @@ describe("a disk that fails", () => {
     session.receive(requests([{ key: "/b", value: "y" }]));
     runToEnd();
     expect(ofType("recovered")[0]!.events).toMatchObject([{ key: "/a", revision: 2 }]);
-    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 3 }]);
+    expect(outcomes()[0]).toEqual([{ type: "written", revision: 3 }]);
     const order = sent.map((message) => message.type);
     expect(order.indexOf("recovered")).toBeLessThan(order.indexOf("committed"));
   });
@@ -224,7 +225,7 @@ describe("a disk that fails", () => {
     session.receive(requests([{ key: "/c", value: "z" }]));
     runToEnd();
     expect(ofType("recovered").flatMap(({ events }) => events)).toMatchObject([{ key: "/a", revision: 2 }]);
-    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 3 }]);
+    expect(outcomes()[0]).toEqual([{ type: "written", revision: 3 }]);
   });
 
   test("for lack of room: nothing is stored, and reads go on", () => {
@@ -238,7 +239,7 @@ describe("a disk that fails", () => {
     beforeExec = () => {};
     session.receive(requests([{ key: "/a", value: "x" }]));
     runToEnd();
-    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 2 }]);
+    expect(outcomes()[0]).toEqual([{ type: "written", revision: 2 }]);
   });
 
   test("while sweeping: it is tried again later, and nobody is told", () => {

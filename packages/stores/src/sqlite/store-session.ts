@@ -1,12 +1,13 @@
 // The work of the database thread: commits what has gathered, then gives every read a turn, then tidies up a little.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
-import { BytePacker, packEvent, packRow, unpack } from "./byte-packer.ts";
+import { BytePacker, packEvent } from "./byte-packer.ts";
 import type { IntegrityCheck } from "./integrity-check.ts";
+import { packOutcomes, unpackWrites } from "./packed-writes.ts";
 import { createReadJob, type ReadJob } from "./read-jobs.ts";
-import type { RevisionTable, Write, WriteResult } from "./revision-table.ts";
+import type { RevisionTable, Write } from "./revision-table.ts";
 import { toFailure } from "./sqlite-errors.ts";
-import type { FromWorker, PackedEvent, ToWorker, WriteOutcome } from "./worker-protocol.ts";
+import type { FromWorker, PackedEvent, ToWorker } from "./worker-protocol.ts";
 
 export type Send = (message: FromWorker) => void;
 
@@ -55,9 +56,7 @@ export class StoreSession {
       this.#closing = true;
       return;
     }
-    for (const { key, expected, value } of message.writes) {
-      this.#writes.push({ key, expected, value: value && unpack(message.bytes, value) });
-    }
+    for (const write of unpackWrites(message.writes, message.bytes)) this.#writes.push(write);
     for (const request of message.reads) this.#jobs.push(createReadJob(request));
   }
 
@@ -104,7 +103,7 @@ export class StoreSession {
       const table = this.#usableTable();
       const results = table.append(batch);
       this.#toldRevision = table.revision;
-      this.#send(committed(results));
+      this.#send({ type: "committed", ...packOutcomes(results) });
       this.#countPages(batch);
     } catch (error) {
       this.#unclear = true;
@@ -183,15 +182,4 @@ export class StoreSession {
     this.#toldRevision = table.revision;
     this.#send({ type: "recovered", events, bytes: packer.take() });
   }
-}
-
-function committed(results: readonly WriteResult[]): FromWorker {
-  const packer = new BytePacker();
-  const outcomes = results.map((result): WriteOutcome => {
-    if (result.type === "full") return result;
-    const before = result.before && packRow(result.before, packer);
-    if (result.type === "refused") return { type: "refused", ...(before && { current: before }) };
-    return { type: "written", revision: result.revision, ...(before && { previous: before }) };
-  });
-  return { type: "committed", outcomes, bytes: packer.take() };
 }

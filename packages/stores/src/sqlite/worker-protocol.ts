@@ -17,8 +17,22 @@ export type PackedEntries = {
   readonly lengths: readonly number[];
 };
 
-/** `value` absent means delete; `expected` absent means create. */
-export type WriteRequest = { readonly key: string; readonly expected?: Revision; readonly value?: Span };
+/** Writes as columns, as entries are; see packed-writes.ts. */
+export type PackedWrites = {
+  readonly keys: readonly string[];
+  /** -1 for a key that must be absent. */
+  readonly expected: readonly number[];
+  /** -1 for a write that deletes. */
+  readonly lengths: readonly number[];
+};
+
+export type PackedOutcomes = {
+  /** 0 for a write that was refused, -1 where it would have been written, but the quota is used up. */
+  readonly revisions: readonly number[];
+  /** Of what a write replaced, or what made it be refused; 0 where there was nothing. */
+  readonly revisionsBefore: readonly Revision[];
+  readonly lengthsBefore: readonly number[];
+};
 
 export type ReadRequest =
   | { readonly id: number; readonly type: "get"; readonly key: string }
@@ -40,16 +54,11 @@ export type ToWorker =
   /** Writes are answered in their order; `bytes` holds their values. */
   | {
       readonly type: "requests";
-      readonly writes: readonly WriteRequest[];
+      readonly writes: PackedWrites;
       readonly reads: readonly ReadRequest[];
       readonly bytes: ArrayBuffer;
     }
   | { readonly type: "close" };
-
-export type WriteOutcome =
-  | { readonly type: "written"; readonly revision: Revision; readonly previous?: PackedValue }
-  | { readonly type: "refused"; readonly current?: PackedValue }
-  | { readonly type: "full" };
 
 export type PackedEvent = {
   readonly key: string;
@@ -64,7 +73,7 @@ export type FromWorker =
   | { readonly type: "openFailed"; readonly failure: StoreFailure }
   | { readonly type: "examined"; readonly examination: SqliteExamination }
   /** One commit: the outcomes of the oldest unanswered writes, in order. It is on disk. */
-  | { readonly type: "committed"; readonly outcomes: readonly WriteOutcome[]; readonly bytes: ArrayBuffer }
+  | { readonly type: "committed"; readonly outcomes: PackedOutcomes; readonly bytes: ArrayBuffer }
   /** Nothing of the oldest `count` unanswered writes has been stored. */
   | { readonly type: "notCommitted"; readonly count: number; readonly failure: StoreFailure }
   /** Commits that were thought lost, found on disk: nobody waits for them any more. */
