@@ -201,6 +201,12 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "every view of the console with axe-core",
+    project: "system",
+    paths: ["test/e2e/console-accessibility.test.ts"],
+    environment: { CONSOLE_VIEWS: "all" },
+  },
+  {
     name: "the single executable",
     project: "long",
     paths: ["test/install/single-file.test.ts"],

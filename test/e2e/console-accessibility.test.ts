@@ -1,5 +1,6 @@
-// Every view of the console, light and dark, wide, zoomed and narrow, as axe-core judges it. With CONSOLE_SCREENSHOTS=docs/images/console it
-// writes the pictures of the guide, and with CONSOLE_LOOKS=<folder> those of dialogs, phones and zoomed windows, to be looked at.
+// Views of the console, light and dark, wide, zoomed and narrow, as axe-core judges them: some by day, and each of them with
+// CONSOLE_VIEWS=all, as by night. With CONSOLE_SCREENSHOTS=docs/images/console it writes the pictures of the guide, and with
+// CONSOLE_LOOKS=<folder> those of dialogs, phones and zoomed windows, to be looked at.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -90,6 +91,19 @@ const STATES: {
   "no-such-view": { view: "/new/nothing", open: (page) => page.getByText("There is no such view").waitFor() },
   "none-found": { view: "/keys?q=nothing-like-this", open: (page) => page.locator(".empty").waitFor() },
 };
+
+/** The views and states that differ most from each other. */
+const BY_DAY = [
+  "/",
+  "/keys",
+  "/keys/ci",
+  "/new/key",
+  "/projects/shop",
+  "/trust/-/ci",
+  "get-kubeconfig",
+  "refused-form",
+];
+const isWanted = (name: string): boolean => process.env["CONSOLE_VIEWS"] === "all" || BY_DAY.includes(name);
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
 
@@ -238,7 +252,7 @@ test("every route of the console is judged, and shown in the guide", async () =>
   expect(pictures.filter((picture) => !guide.includes(`images/console/${picture})`))).toEqual([]);
 });
 
-test.each(Object.values(VIEWS))(
+test.each(Object.values(VIEWS).filter(isWanted))(
   "%s has no finding, in both themes, and is no wider than a phone or a window at 200 %",
   async (view) => {
     await open(view);
@@ -247,11 +261,14 @@ test.each(Object.values(VIEWS))(
   },
 );
 
-test.each(Object.entries(STATES))("%s has no finding, and fits as well", async (name, { view, open: bringUp }) => {
-  await open(view);
-  await bringUp(page);
-  await judge(name);
-});
+test.each(Object.entries(STATES).filter(([name]) => isWanted(name)))(
+  "%s has no finding, and fits as well",
+  async (name, { view, open: bringUp }) => {
+    await open(view);
+    await bringUp(page);
+    await judge(name);
+  },
+);
 
 test("the menu on a phone has no finding", async () => {
   await open("/");
