@@ -9,6 +9,7 @@ import {
   type Lane,
   NoPlaceError,
 } from "./fair-shares.ts";
+import { createTurn } from "./turn.ts";
 
 const never = createSharedAbortController();
 const shared = (places: number, limits: Partial<FairShareLimits> = {}) =>
@@ -117,7 +118,7 @@ describe("places", () => {
     await Promise.resolve();
     all.push(request("a"), request("a"), request("b"));
     await Promise.all(all);
-    expect(order).toEqual(["a", "a", "a", "a", "b", "a"]);
+    expect(order).toEqual(["a", "a", "a", "b", "a", "a"]);
   });
 });
 
@@ -141,6 +142,58 @@ it("parts of long answers take turns of ten milliseconds, however many go on at 
     expect(made - before).toBeLessThanOrEqual(4);
   }
   await answers;
+});
+
+describe("who has worked long", () => {
+  /** One user has a request that takes 20 ms; requests that wait to be begun come as `waits` says. */
+  async function afterDearRequest(waits: () => boolean) {
+    let now = 0;
+    const clock = { elapsed: () => now };
+    const turn = createTurn(clock);
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler, turn });
+    turn.follow(waits);
+    (await shares.take("readOnly", of("dear"), never))[Symbol.dispose]();
+    now += 20;
+    turn.rest();
+    turn.beginAnew();
+    const given: string[] = [];
+    const ask = (user: string, lane: Lane = "readOnly"): void =>
+      void Promise.resolve(shares.take(lane, of(user), never)).then((place) => {
+        given.push(user);
+        place[Symbol.dispose]();
+      });
+    const pass = (ms: number): void => {
+      now += ms;
+    };
+    return { given, ask, pass };
+  }
+  const turns = async (count: number): Promise<void> => {
+    for (let each = 0; each < count; each++) await turn();
+  };
+
+  it("waits while requests wait that may be cheap, and for three times as long at most (security book 50)", async () => {
+    const { given, ask, pass } = await afterDearRequest(() => true);
+    for (const user of ["dear", "cheap"]) ask(user);
+    await turns(5);
+    expect(given).toEqual(["cheap"]);
+    pass(61);
+    await turns(3);
+    expect(given).toEqual(["cheap", "dear"]);
+  });
+
+  it("waits for nothing where nobody else does", async () => {
+    const { given, ask } = await afterDearRequest(() => false);
+    ask("dear");
+    await turns(1);
+    expect(given).toEqual(["dear"]);
+  });
+
+  it("may withdraw keys all the same", async () => {
+    const { given, ask } = await afterDearRequest(() => true);
+    ask("dear", "urgent");
+    await turns(1);
+    expect(given).toEqual(["dear"]);
+  });
 });
 
 it("reads get their places although writes always wait for theirs", async () => {

@@ -110,20 +110,26 @@ export function createFairShares(
   /** Round-robin between lanes: a lane with a permanent queue must not starve the others. */
   let nextLane = 0;
 
+  const grantNext = (isGiven: (user: string) => boolean): boolean => {
+    for (let tried = 0; tried < LANES.length; tried++) {
+      const lane = LANES[nextLane] ?? "urgent";
+      nextLane = (nextLane + 1) % LANES.length;
+      if (lanes[lane].grantNext(lane === "urgent" ? anybody : isGiven)) return true;
+    }
+    return false;
+  };
+  const owesNothing = (user: string): boolean => !turn.owes(user);
   const step = (): void => {
+    turn.rest();
     if (turn.isOver()) {
       setImmediate(stepAnew);
       return;
     }
-    for (let tried = 0; tried < LANES.length; tried++) {
-      const lane = LANES[nextLane] ?? "urgent";
-      nextLane = (nextLane + 1) % LANES.length;
-      if (!lanes[lane].grantNext()) continue;
-      // The request that got the place runs first, so that its time is known.
-      queueMicrotask(() => process.nextTick(step));
-      return;
-    }
-    isStepping = false;
+    // The request that got the place runs first, so that its time is known.
+    if (grantNext(owesNothing)) queueMicrotask(() => process.nextTick(step));
+    else if (turn.isAnyWaiting() && LANES.some((lane) => lanes[lane].waiting > 0)) setImmediate(stepAnew);
+    else if (grantNext(anybody)) queueMicrotask(() => process.nextTick(step));
+    else isStepping = false;
   };
   // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
   const stepAnew = (): void => {
@@ -152,6 +158,7 @@ export function createFairShares(
         key: claimant.key,
         grant() {
           settle();
+          turn.work(claimant.user);
           resolve(placeIn(state, claimant));
         },
       };
@@ -166,7 +173,11 @@ export function createFairShares(
   return {
     take(lane, claimant, request) {
       const state = lanes[lane];
-      if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
+      const hasPaid = lane === "urgent" || !turn.isAnyWaiting() || !turn.owes(claimant.user);
+      if (hasPaid && state.isFree(claimant) && !turn.isOver()) {
+        turn.work(claimant.user);
+        return placeIn(state, claimant);
+      }
       if (state.isQueueFull(claimant) || (limits.queueMs === 0 && !state.isFree(claimant))) {
         throw new NoPlaceError("queue-full");
       }
@@ -283,14 +294,15 @@ class LaneState {
     this.#forget(user, state);
   }
 
-  /** False if no waiting request may have a place. */
-  grantNext(): boolean {
+  /** False if no waiting request of those users may have a place. */
+  grantNext(isGiven: (user: string) => boolean): boolean {
     if (this.waiting === 0 || this.taken >= this.#places) return false;
     let known: Next | undefined;
     let stranger: Next | undefined;
     for (const [user, state] of this.#users) {
       const best = state.isStranger ? stranger : known;
       if (state.waiting.length === 0 || (best !== undefined && state.taken >= best.state.taken)) continue;
+      if (!isGiven(user)) continue;
       const at = state.waiting.findIndex(({ key }) => this.#mayHold(state, key));
       if (at < 0) continue;
       if (state.isStranger) stranger = { user, state, at };
@@ -324,6 +336,8 @@ class LaneState {
     if (taken === 0 && waiting.length === 0) this.#users.delete(user);
   }
 }
+
+const anybody = (): boolean => true;
 
 const shareOf = (whole: number, share: number): number => Math.max(1, Math.ceil(whole * share));
 

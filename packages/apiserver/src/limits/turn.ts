@@ -10,11 +10,31 @@ export type Turn = {
   isOver(): boolean;
   /** They had a turn: work continues for the same time again. */
   beginAnew(): void;
+  /** Work on a request of the user goes on from here, until other work begins or `rest`. */
+  work(user: string): void;
+  /** What follows is nobody's work. */
+  rest(): void;
+  /**
+   * Whether the user has worked long on requests. Where requests of others wait that may be cheap, those of this user wait until it has paid
+   * with time: three times what it took.
+   */
+  owes(user: string): boolean;
+  /** Says how to find out whether requests wait to be begun, of which nobody knows yet what they cost. */
+  follow(isAnyWaiting: () => boolean): void;
+  isAnyWaiting(): boolean;
 };
 
 const TURN_MS = 10;
 
+/** What takes less is not counted: however many cheap requests a user sends, they take their turns. */
+const DEAR_MS = 2;
+/** Who owes gets a quarter of the time. */
+const PRICE = 3;
+const MAX_OWED_MS = 500;
+
 export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
+  const debts = createDebts(clock);
+  let waits = (): boolean => false;
   let startedAt: number | undefined;
   let isEnding = false;
   const end = (): void => {
@@ -34,6 +54,44 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
       return false;
     },
     beginAnew: begin,
+    ...debts,
+    follow(isAnyWaiting) {
+      waits = isAnyWaiting;
+    },
+    isAnyWaiting: () => waits(),
+  };
+}
+
+function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" | "owes"> {
+  /** When each has paid. Few owe anything. */
+  const paidAt = new Map<string, number>();
+  let worker: string | undefined;
+  let since = 0;
+  const settle = (): void => {
+    if (worker === undefined) return;
+    const now = clock.elapsed();
+    const took = now - since;
+    if (took > DEAR_MS) {
+      const from = Math.max(now, paidAt.get(worker) ?? 0);
+      paidAt.set(worker, Math.min(from + PRICE * took, now + MAX_OWED_MS));
+    }
+    worker = undefined;
+  };
+  return {
+    work(user) {
+      settle();
+      worker = user;
+      since = clock.elapsed();
+    },
+    rest: settle,
+    owes(user) {
+      if (paidAt.size === 0) return false;
+      const until = paidAt.get(user);
+      if (until === undefined) return false;
+      if (until > clock.elapsed()) return true;
+      paidAt.delete(user);
+      return false;
+    },
   };
 }
 
@@ -63,8 +121,10 @@ export function createArrivals(turn: Turn): Arrivals {
   const strangers: Crowd = new Map();
   let isStrangersTurn = false;
   const isEmpty = (): boolean => known.size === 0 && strangers.size === 0;
+  turn.follow(() => !isEmpty());
 
   const step = (): void => {
+    turn.rest();
     if (isEmpty()) return;
     if (turn.isOver()) {
       setImmediate(beginTurn);
@@ -74,7 +134,8 @@ export function createArrivals(turn: Turn): Arrivals {
     isStrangersTurn = crowd === known;
     const begin = takeFirst(crowd);
     // The request runs until it first waits before the next one starts, so that its time is known.
-    if (!isEmpty()) queueMicrotask(() => process.nextTick(step));
+    const goOn = isEmpty() ? turn.rest : step;
+    queueMicrotask(() => process.nextTick(goOn));
     begin?.();
   };
   const beginTurn = (): void => {
@@ -91,8 +152,13 @@ export function createArrivals(turn: Turn): Arrivals {
   return {
     add,
     addAtOnce(arriving, begin) {
-      if (isEmpty() && !turn.isOver()) begin();
-      else add(arriving, begin);
+      if (!isEmpty() || turn.isOver()) {
+        add(arriving, begin);
+        return;
+      }
+      turn.rest();
+      begin();
+      turn.rest();
     },
   };
 }
