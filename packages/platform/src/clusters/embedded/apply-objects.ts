@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
@@ -11,6 +12,8 @@ import { decodeYaml, splitYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { RequestContext } from "@postern/apiserver/context/request-context";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
+import { createLongWork, WorkParts } from "@postern/apiserver/limits/turn";
+import { createWorkThreads, type WorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { resolveRequestInfo } from "@postern/apiserver/request/asked";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -31,16 +34,31 @@ export class ObjectsError extends Error {
 /** Hash of a text, in 16 hexadecimal digits. */
 export const hashOfObjects = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
+/** What is longer is read in a thread: a template has some hundred kilobytes, which take a second. */
+const LONG_DOCUMENT = 4 * 1024;
+
 /** The objects of a text of YAML documents, with those of Lists. Throws ObjectsError that names the document. */
-export function readObjects(text: string): readonly JsonObject[] {
-  return splitYaml(text).flatMap(({ text: document, line }) => {
-    try {
-      return itemsOf(decodeYaml(document).value, line);
-    } catch (error) {
-      if (!(error instanceof YamlError)) throw error;
-      throw new ObjectsError(`line ${line}: ${error.message}`);
-    }
-  });
+async function readObjects(text: string, threads: WorkThreads, signal: AbortSignal): Promise<readonly JsonObject[]> {
+  const objects: JsonObject[] = [];
+  for (const { text: document, line } of splitYaml(text)) {
+    await setImmediate(undefined, { signal });
+    objects.push(...itemsOf(await readDocument(document, line, threads, signal), line));
+  }
+  return objects;
+}
+
+async function readDocument(text: string, line: number, threads: WorkThreads, signal: AbortSignal): Promise<JsonValue> {
+  if (text.length > LONG_DOCUMENT) {
+    const read = await threads.run(MANAGER, "decodeYaml", { text }, signal);
+    if ("fault" in read) throw new ObjectsError(`line ${line}: ${read.fault}`);
+    return parseJson(read.json);
+  }
+  try {
+    return decodeYaml(text).value;
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    throw new ObjectsError(`line ${line}: ${error.message}`);
+  }
 }
 
 function itemsOf(value: JsonValue, line: number): readonly JsonObject[] {
@@ -65,8 +83,20 @@ export type ObjectsTarget = {
 
 /** Applies all of them, what failed again when the rest is there. Throws ObjectsError that names what could not be applied. */
 export async function applyObjects(text: string, target: ObjectsTarget, signal: AbortSignal): Promise<void> {
+  const ended = new AbortController();
+  try {
+    await applyAll(text, { ...target, threads: createWorkThreads(ended.signal) }, signal);
+  } finally {
+    ended.abort();
+  }
+}
+
+type TargetWithThreads = ObjectsTarget & { readonly threads: WorkThreads };
+
+async function applyAll(text: string, target: TargetWithThreads, signal: AbortSignal): Promise<void> {
   const rank = ({ kind }: JsonObject): number => (FIRST_KINDS.includes(String(kind)) ? 0 : 1);
-  let left: readonly JsonObject[] = readObjects(text).toSorted((a, b) => rank(a) - rank(b));
+  const objects = await readObjects(text, target.threads, signal);
+  let left: readonly JsonObject[] = objects.toSorted((a, b) => rank(a) - rank(b));
   let faults: string[] = [];
   for (let attempt = 0; attempt < ATTEMPTS && left.length > 0; attempt++) {
     faults = [];
@@ -85,7 +115,11 @@ export async function applyObjects(text: string, target: ObjectsTarget, signal: 
 }
 
 /** Undefined when it is there; otherwise why not. */
-async function applyOne(object: JsonObject, target: ObjectsTarget, signal: AbortSignal): Promise<string | undefined> {
+async function applyOne(
+  object: JsonObject,
+  target: TargetWithThreads,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const { group, version } = parseApiVersion(String(object["apiVersion"])) ?? { group: "", version: "" };
   const kind = String(object["kind"]);
   const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
@@ -99,7 +133,7 @@ async function applyOne(object: JsonObject, target: ObjectsTarget, signal: Abort
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const path = `${root}${namespaced ? `/namespaces/${namespace}` : ""}/${plural}/${name}`;
   try {
-    const response = await target.route(applyContext(path, stringifyJson(object), target.clock, signal));
+    const response = await target.route(applyContext(path, stringifyJson(object), target, signal));
     if (response.status < 300) return undefined;
     const body = response.body.type === "bytes" ? parseJson(Buffer.from(response.body.bytes)) : {};
     return `${kind} ${name}: ${isJsonObject(body) ? String(body["message"]) : response.status}`;
@@ -109,7 +143,12 @@ async function applyOne(object: JsonObject, target: ObjectsTarget, signal: Abort
   }
 }
 
-function applyContext(path: string, body: string, clock: Runtime["clock"], signal: AbortSignal): RequestContext {
+function applyContext(
+  path: string,
+  body: string,
+  { clock, threads }: Pick<TargetWithThreads, "clock" | "threads">,
+  signal: AbortSignal,
+): RequestContext {
   const query = new URLSearchParams({ fieldManager: MANAGER, force: "true" });
   const system = createSystemContext({}, { clock, signal });
   return new RequestContext({
@@ -132,6 +171,8 @@ function applyContext(path: string, body: string, clock: Runtime["clock"], signa
     user: system.user,
     warnings: { texts: [], add: () => {} },
     audit: system.audit,
+    // Tenants write templates: a large object keeps nobody else waiting.
+    work: new WorkParts(createLongWork(clock, threads)),
     receivedAt: clock.now(),
   });
 }

@@ -88,11 +88,42 @@ describe("an instance of a template", () => {
     await expect(refused).rejects.toMatchObject({ code: 422, message: expect.stringContaining(fault) });
   });
 
+  it("is refused with a text that takes long to read (security book 44)", async () => {
+    await make("web", { parameters, template });
+    for (const [text, limit] of [
+      [`team: a\ntext: ${"x".repeat(8_192)}`, 8_192],
+      [JSON.stringify({ team: "a", text: "x".repeat(65_536) }), 65_536],
+    ] as const) {
+      const refused = instantiate("one", { templateRef: { name: "web" }, parameters: text });
+      const message = expect.stringContaining(`text is longer than ${limit} characters`);
+      await expect(refused).rejects.toMatchObject({ code: 422, message });
+    }
+  });
+
+  it("has long documents of its objects read in a thread, as short ones are here", async () => {
+    const long = (name: string): string =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\ndata: {text: "${"x".repeat(20_000)}"}`;
+    await instantiate("one", { template: { objects: `${long("first")}\n---\n${long("second")}` } });
+    await instantiate("two", { template: { objects: `${long("first")}\n---\n${long("[")}` } });
+    const applied = async (name: string) =>
+      (await read(`${PATH}/${name}`)).status?.conditions?.find(
+        ({ type }: { type: string }) => type === "ObjectsApplied",
+      );
+    await expect.poll(() => applied("one")).toMatchObject({ status: "True" });
+    await expect
+      .poll(() => applied("two"))
+      .toMatchObject({
+        status: "False",
+        message: expect.stringMatching(/^line 6: /),
+      });
+    for (const name of ["first", "second"]) expect((await configMap("one", name)).status).toBe(200);
+  });
+
   it("is refused where the template says more than a long value allows", async () => {
     await make("web", { parameters, template: { objects: "{{ .Values.text }}".repeat(100) } });
     const refused = instantiate("one", {
       templateRef: { name: "web" },
-      parameters: `team: a\ntext: ${"x".repeat(60_000)}`,
+      parameters: JSON.stringify({ team: "a", text: "x".repeat(60_000) }),
     });
     await expect(refused).rejects.toMatchObject({
       code: 422,
