@@ -177,6 +177,26 @@ describe("bad input", () => {
     expect((await http1({ port, path: "/" })).status).toBe(200);
   });
 
+  it("gives up on all requests of a client that is gone, those it has sent ahead too (security book 50)", async () => {
+    let [begun, aborted] = [0, 0];
+    const { port } = await serveHandler(
+      ({ signal }) =>
+        new Promise((resolve) => {
+          begun++;
+          signal.addEventListener("abort", () => {
+            aborted++;
+            resolve(jsonResponse(200, ""));
+          });
+        }),
+    );
+    const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    socket.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(20));
+    await expect.poll(() => begun).toBe(20);
+    socket.destroy();
+    await expect.poll(() => aborted).toBe(20);
+  });
+
   it("ends a connection whose client changes its mind without an end (security book 48)", async () => {
     const { port } = await serveHandler(() => jsonResponse(200, ""));
     const windows = Array.from({ length: 100 }, (_, index) => frame(4, 0, 0, [0, 4, 0, 0, 0xff, index % 2]));

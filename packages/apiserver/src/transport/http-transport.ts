@@ -237,6 +237,8 @@ export class HttpTransport {
         if (reason === "flood") state.reading?.stop();
       },
     };
+    // Each pipelined request waits for its end.
+    socket.setMaxListeners(0);
     const peer = peerOf(socket);
     this.#sockets.set(socket, state);
     this.#byPeer.set(peer, state);

@@ -73,7 +73,7 @@ class Http1Exchange implements Exchange {
   }
 
   isClosed(): boolean {
-    return this.#response.destroyed || this.#response.closed;
+    return this.#response.destroyed || this.#response.closed || this.#request.socket.destroyed;
   }
 
   send(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): void {
@@ -104,7 +104,16 @@ class Http1Exchange implements Exchange {
   }
 
   onClose(listener: (complete: boolean) => void): void {
-    this.#response.on("close", () => listener(this.#response.writableFinished));
+    const response = this.#response;
+    const { socket } = this.#request;
+    const tell = (): void => {
+      response.off("close", tell);
+      socket.off("close", tell);
+      listener(response.writableFinished);
+    };
+    response.on("close", tell);
+    // Until it is its turn, Node tells the response of a pipelined request nothing.
+    if (response.socket === null) socket.on("close", tell);
   }
 
   #isUnread(): boolean {

@@ -41,7 +41,11 @@ const deep = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"
 const yaml = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yaml}\ndata:\n${Array.from({ length: 30_000 }, (_, index) => `  key-${index}: "v"\n`).join("")}`;
 const values = Array.from({ length: 6_000 }, (_, index) => `v${index}`).join(",");
 const selector = encodeURIComponent(`a in (${values}),b notin (${values})`);
-const manyClauses = encodeURIComponent(Array.from({ length: 8_000 }, (_, index) => `a${index}!=b`).join(","));
+const clauses = (count: number, each: string): string =>
+  encodeURIComponent(Array.from({ length: count }, (_, index) => `a${index}${each}`).join(","));
+const tooManyClauses = clauses(8_000, "!=b");
+/** As many as are taken, in as many characters. */
+const mostClauses = clauses(1_000, ` notin (${Array.from({ length: 40 }, (_, index) => index).join(",")})`);
 /** Resolves when there is one, from this attack or another. */
 async function makeManyMembers(target: Target): Promise<void> {
   const { cluster, key } = target;
@@ -193,10 +197,15 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     path: `${cluster}/api/v1/configmaps?labelSelector=${selector}`,
     key,
   })),
-  flood("label selectors with 8,000 clauses", ({ key, cluster }) => ({
-    path: `${cluster}/api/v1/configmaps?labelSelector=${manyClauses}`,
+  flood("label selectors with 1,000 clauses", ({ key, cluster }) => ({
+    path: `${cluster}/api/v1/configmaps?labelSelector=${mostClauses}`,
     key,
   })),
+  flood(
+    "label selectors with 8,000 clauses, which are refused",
+    ({ key, cluster }) => ({ path: `${cluster}/api/v1/configmaps?labelSelector=${tooManyClauses}`, key }),
+    { shows: /^400$/ },
+  ),
   flood(
     "bodies of 3 MB with the weakest key",
     ({ weak }) => ({ path: `${API}/ownedaccesskeys`, key: weak, body: longText }),
