@@ -119,11 +119,10 @@ class RequestRecorder implements AuditRecorder {
 
   /** Before the last stage is written. */
   responseSent(response: ApiResponse): void {
-    const { body } = response;
-    if (this.#decide().level !== "RequestResponse" || body.type !== "bytes") return;
-    const { maxBodyLength } = this.#deps;
-    if (body.bytes.length > maxBodyLength) this.annotate(TRUNCATED_ANNOTATION, "true");
-    this.#responseObject = this.#kept(responseDocument(response, maxBodyLength));
+    if (this.#decide().level !== "RequestResponse" || response.body.type !== "bytes") return;
+    const { value, isTooLarge } = responseDocument(response, this.#deps.maxBodyLength);
+    if (isTooLarge) this.annotate(TRUNCATED_ANNOTATION, "true");
+    this.#responseObject = this.#kept(value);
   }
 
   setResponseStatus({ status, message, reason, details }: Partial<Status>): void {

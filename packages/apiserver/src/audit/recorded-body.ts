@@ -15,21 +15,31 @@ export type BodyRedaction = (body: JsonValue) => JsonValue | undefined;
 /** Set on events that lost their bodies; the name is that of upstream. */
 export const TRUNCATED_ANNOTATION = "audit.k8s.io/truncated";
 
-/** The document of a finished response; undefined without one, or if it is larger than `maxBytes`. */
-export function responseDocument({ headers, body }: ApiResponse, maxBytes: number): JsonValue | undefined {
-  if (body.type !== "bytes" || body.bytes.length === 0 || body.bytes.length > maxBytes) return undefined;
+/** YAML takes a hundred times as long to read as JSON. */
+const MAX_YAML_BYTES = 16 * 1024;
+
+/** `value` is absent where there is no document, or none that may be kept; only the latter is too large. */
+export type ResponseDocument = { readonly value?: JsonValue; readonly isTooLarge: boolean };
+
+/** The document of a finished response, unless it is larger than `maxBytes`, or too long to be read as YAML. */
+export function responseDocument({ headers, body }: ApiResponse, maxBytes: number): ResponseDocument {
+  if (body.type !== "bytes" || body.bytes.length === 0) return { isTooLarge: false };
+  if (body.bytes.length > maxBytes) return { isTooLarge: true };
   const mediaType = String(headers["content-type"] ?? "");
   try {
     const bytes =
       headers["content-encoding"] === "gzip"
         ? gunzipSync(Buffer.from(body.bytes), { maxOutputLength: maxBytes })
         : Buffer.from(body.bytes);
-    if (mediaType.startsWith("application/json")) return parseJson(bytes);
-    if (mediaType.startsWith("application/yaml")) return decodeYaml(bytes.toString()).value;
-  } catch {
+    if (mediaType.startsWith("application/json")) return { value: parseJson(bytes), isTooLarge: false };
+    if (!mediaType.startsWith("application/yaml")) return { isTooLarge: false };
+    return bytes.length > MAX_YAML_BYTES
+      ? { isTooLarge: true }
+      : { value: decodeYaml(bytes.toString()).value, isTooLarge: false };
+  } catch (error) {
     // Too large when it is unpacked.
+    return { isTooLarge: error instanceof RangeError };
   }
-  return undefined;
 }
 
 /** Objects, lists and tables without the notes of who owns which field. */

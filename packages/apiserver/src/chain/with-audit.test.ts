@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { AuditMode } from "../audit/audit-backend.ts";
 import type { AuditEvent } from "../audit/audit-event.ts";
@@ -114,6 +115,24 @@ describe("audit", () => {
       [undefined, undefined, "true"],
       [{ text: "x" }, undefined, "true"],
       [{ text: "x" }, { text: "x" }, undefined],
+    ]);
+  });
+
+  it("reads no YAML that takes long, and says so, also where it is compressed (security book 44)", async () => {
+    const text = (length: number): Buffer => Buffer.from(`text: ${"x".repeat(length)}\n`);
+    const yaml = (bytes: Uint8Array, headers = {}) =>
+      jsonResponse(200, bytes, { "content-type": "application/yaml", ...headers });
+    const responses = [yaml(text(3)), yaml(text(20_000)), yaml(gzipSync(text(20_000)), { "content-encoding": "gzip" })];
+    const policy = () => ({ level: "RequestResponse" as const, omitStages: ["RequestReceived" as const] });
+    const { events, port } = await record(async () => responses.shift() ?? jsonResponse(500, ""), policy);
+    for (const name of ["short", "long", "compressed"])
+      await http1({ port, path: `${PODS}/${name}`, headers: as("admin") });
+    expect(
+      events.map(({ responseObject, annotations }) => [responseObject, annotations?.["audit.k8s.io/truncated"]]),
+    ).toEqual([
+      [{ text: "xxx" }, undefined],
+      [undefined, "true"],
+      [undefined, "true"],
     ]);
   });
 

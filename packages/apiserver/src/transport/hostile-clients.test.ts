@@ -62,6 +62,13 @@ describe("bad input", () => {
     });
   });
 
+  it("ends the connection of a head that is too long (security book 50)", async () => {
+    const { port } = await serveHandler(echo);
+    const socket = await openTls(port);
+    socket.write(`GET ${"/a".repeat(10_000)} HTTP/1.1\r\nHost: h\r\n\r\n`);
+    expect(await readAll(socket)).toMatch(/^HTTP\/1.1 414 .*\r\nconnection: close\r\n/is);
+  });
+
   it.each<[title: string, head: { path: string; headers?: Record<string, string | string[]> }, status: number]>([
     ["a path of many segments", { path: "/a".repeat(10_000) }, 414],
     ["a query of many parameters", { path: `/?${"a&".repeat(20_000)}` }, 414],

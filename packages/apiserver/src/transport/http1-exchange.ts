@@ -130,10 +130,13 @@ class Http1Exchange implements Exchange {
     }
     if (bytes !== undefined && !isBodiless(status)) head.push("content-length", String(lengthOf(bytes)));
     // The rest of an unread body would otherwise be taken for the next request's wait, however long it is.
-    if (this.#options.isClosing() || this.#isUnread()) head.push("connection", "close");
+    if (this.#options.isClosing() || this.#isUnread() || TOO_LONG.includes(status)) head.push("connection", "close");
     return head;
   }
 }
+
+/** A head that was refused took milliseconds to read: as in Go, the next one takes a handshake first. */
+const TOO_LONG: readonly number[] = [414, 431];
 
 /** `head` is what came behind the headers. Refusals are answered in HTTP, and the connection ends with them. */
 export function http1UpgradeExchange(
