@@ -75,6 +75,19 @@ describe("an external virtual cluster (security book 31)", () => {
       await refused(wanted.map((address) => `[${form}${address}]`));
   });
 
+  /** Written down here, so that a network that is missing in the table of the server is noticed. */
+  test.each([
+    ["private networks", ["10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "[fd00::1]"]],
+    ["links and metadata services", ["169.254.169.254", "[fe80::1]", "[fd00:ec2::254]", "100.100.100.200"]],
+    ["networks of protocols and documents", ["192.0.2.1", "198.18.0.1", "203.0.113.1", "240.0.0.1", "[2001:db8::1]"]],
+    [
+      "IPv4 behind 6to4, Teredo and translators",
+      ["[2002:a9fe:a9fe::1]", "[2001:0:a9fe:a9fe::1]", "[64:ff9b:1::a9fe:a9fe]"],
+    ],
+  ])("is at none of the %s", async (_what, hosts) => {
+    await refused(hosts);
+  });
+
   test("is at none of the addresses of this machine, whatever they are called", async () => {
     const own = Object.values(networkInterfaces()).flatMap((found) =>
       (found ?? []).map(({ address }) => inUrl(address)),
