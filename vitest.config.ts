@@ -84,6 +84,45 @@ const LONG = [
   "test/simulation/watch-cache.test.ts",
 ];
 
+/**
+ * What rarely fails and costs much, beside cheaper files of the same area that `npm test` keeps. `npm run nightly` has it on every Node and store, and
+ * `npx vitest run FILE`.
+ */
+const LONG_PARALLEL = [
+  // Beside console, console-session, console-keys, and some of console-accessibility.
+  "test/e2e/console-clusters.test.ts",
+  "test/e2e/console-journeys.test.ts",
+  // Beside metrics and the unit tests of all three.
+  "test/e2e/bootstrap.test.ts",
+  "test/e2e/notices.test.ts",
+  "test/e2e/tracing.test.ts",
+  // Beside cli, login, read-only-kubeconfig and kubeconfig-action.
+  "test/e2e/credential-expiry.test.ts",
+  "test/e2e/kubeconfig-command.test.ts",
+  // Beside kubectl, kubectl-platform, kubectl-streams, kubectl-virtual-cluster, replayed-helm, replayed-terraform and test/conformance.
+  "test/e2e/cluster-kinds.test.ts",
+  "test/e2e/custom-resources.test.ts",
+  "test/e2e/every-field.test.ts",
+  "test/e2e/helm.test.ts",
+  "test/e2e/kubectl-commands.test.ts",
+  "test/e2e/prepared-clusters.test.ts",
+  "test/e2e/terraform.test.ts",
+  // Beside the attacks on webhooks, tour, ci-login, connected-cluster and watches-through-two.
+  "test/e2e/admission-policies.test.ts",
+  "test/e2e/admission-webhooks.test.ts",
+  "test/e2e/canary.test.ts",
+  "test/e2e/ci-examples.test.ts",
+  "test/e2e/embed.test.ts",
+  "test/e2e/onboarding.test.ts",
+  "test/e2e/two-posterns.test.ts",
+  "test/attacks/shared-etcd.test.ts",
+  // Beside golden, which replays the same recordings.
+  "test/conformance/embedded-golden.test.ts",
+  // Beside npm-package, kubernetes and systemd.
+  "test/install/container.test.ts",
+  "test/install/systemd-machine.test.ts",
+];
+
 /** Some of what holds wherever servers keep their objects; all of it runs on each store by night. */
 const ON_ETCD = [
   "test/conformance/{delete,list,update,watch}.test.ts",
@@ -123,10 +162,11 @@ export default defineConfig({
           ...system,
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: [...MEASURING, ...LONG],
+          exclude: [...MEASURING, ...LONG, ...LONG_PARALLEL],
           isolate: false,
         },
       },
+      { ...shared, test: { ...system, name: "long-parallel", include: LONG_PARALLEL, isolate: false } },
       { ...shared, test: { ...system, name: "system on etcd", include: ON_ETCD, env: { STORES: "etcd" } } },
       {
         ...shared,

@@ -2,7 +2,8 @@
 
 export type Run = {
   readonly name: string;
-  readonly project: "system" | "measuring" | "long" | "unit";
+  /** Files that belong to `system` may be in `long-parallel` instead: a run of `system` has them, too. */
+  readonly project: "system" | "long-parallel" | "measuring" | "long" | "unit";
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
   /** The version of Node of the tests and of all servers that they start; that of the run when absent. */
@@ -26,6 +27,7 @@ const onNode = (node: 24 | 26, project: "unit" | "system"): Run => ({
 });
 
 export const NIGHTLY_RUNS: readonly Run[] = [
+  { name: "expensive files", project: "long-parallel", paths: [], environment: {} },
   ...([24, 26] as const).flatMap((version) => [onNode(version, "unit"), onNode(version, "system")]),
   onStore("conformance on etcd", "etcd", "test/conformance"),
   onStore("conformance on SQLite", "sqlite", "test/conformance"),

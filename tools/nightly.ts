@@ -63,7 +63,8 @@ if (wanted.length === 0) console.log(`no run has ${words.join(" or ")} in its na
 process.exitCode = failed.length === 0 && wanted.length > 0 ? 0 : 1;
 
 function commandOf({ name, project, paths, environment, node }: Run): Command {
-  const args = ["vitest", "run", "--project", project, ...paths];
+  const projects = project === "system" ? ["system", "long-parallel"] : [project];
+  const args = ["vitest", "run", ...projects.flatMap((each) => ["--project", each]), ...paths];
   return {
     name,
     command: ["npx", "--no-install", ...args],

@@ -25,7 +25,7 @@ function readFailedFiles(file: string): readonly FailedFile[] | undefined {
 
 const folder = await mkdtemp(join(tmpdir(), "postern-tests-"));
 const first = join(folder, "first.json");
-let status = vitest(["--project=!long", ...process.argv.slice(2)], first);
+let status = vitest(["--project=!long*", ...process.argv.slice(2)], first);
 const retried = status === 0 ? undefined : filesToRetry(readFailedFiles(first));
 if (retried !== undefined) {
   const names = retried.map(

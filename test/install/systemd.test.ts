@@ -1,16 +1,13 @@
-// The systemd unit: systemd's own verdict on it, a machine with a systemd that runs it, and the system calls that a server really makes.
+// The systemd unit: systemd's own verdict on it, and the system calls that a server really makes. systemd-machine.test.ts runs it.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { copyFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, it } from "vitest";
-import { writeChecksums, writeSingleFiles } from "../../tools/release/single-file.ts";
 import { ENTRY, REPOSITORY, startPostern, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
-import { runScript, startMachine } from "./testing/run-systemd.ts";
 import { takeTour } from "./testing/tour.ts";
 
-const ARCHITECTURE = process.arch === "arm64" ? "arm64" : "x64";
 const UNIT = join(REPOSITORY, "deploy/systemd/postern.service");
 
 it("passes systemd-analyze, with an exposure below 2.0", async () => {
@@ -21,66 +18,6 @@ it("passes systemd-analyze, with an exposure below 2.0", async () => {
   expect(await tool("systemd-analyze", ["verify", unit])).toEqual({ code: 0, stdout: "", stderr: "" });
   // The threshold counts tenths.
   await succeed(tool("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit]));
-});
-
-it("runs the single file under systemd, installed by the commands of the guide", async () => {
-  await using directory = await temporaryDirectory();
-  const home = join(directory.path, "home");
-  await mkdir(join(home, "deploy/systemd"), { recursive: true });
-  await copyFile(UNIT, join(home, "deploy/systemd/postern.service"));
-  const written = await writeSingleFiles([ARCHITECTURE], home);
-  writeChecksums(
-    home,
-    written.map((path) => basename(path)),
-  );
-  // What the guide says is said for x64.
-  const [single = ""] = written;
-  const program = join(home, "postern-linux-x64");
-  await rename(single, program);
-  if (single !== program) writeChecksums(home, [basename(program)]);
-
-  await using machine = await startMachine(home);
-  const guide = readFileSync(join(REPOSITORY, "docs/operations/installing.md"), "utf8");
-  const sudo = 'sudo() { "$@"; }\n';
-  const [check = ""] = blocksOf(guide, "One file");
-  const [install = "", kubeconfig = ""] = blocksOf(guide, "systemd");
-  const [, , tour = ""] = blocksOf(guide, "Files for the tour");
-  await runScript(machine, sudo + check);
-  await rename(program, join(directory.path, "kept"));
-  const printed = await runScript(machine, sudo + install);
-  expect(printed).toContain("Active: active (running)");
-  // The unit is of type exec: it has started before it is ready.
-  await expect
-    .poll(() => runScript(machine, "journalctl --unit postern --output cat"))
-    .toContain("Postern is ready at");
-  await runScript(machine, sudo + kubeconfig + tour);
-  expect(readFileSync(join(home, "admin.kubeconfig"), "utf8")).toContain("server: https://postern.example.com:8443");
-  // What the README says, as it stands there; `/root` is the reader's folder.
-  await takeTour({
-    url: "https://127.0.0.1:8443",
-    directory: home,
-    at: "/root",
-    command: ["/usr/local/bin/postern"],
-    run: machine.run,
-  });
-
-  const show = await runScript(machine, "systemctl show postern --property User,MainPID,NRestarts,DynamicUser");
-  expect(show).toMatch(/^DynamicUser=yes$/m);
-  expect(show).toMatch(/^NRestarts=0$/m);
-  const status = await runScript(machine, "cat /proc/$(systemctl show postern --property MainPID --value)/status");
-  expect(status).not.toMatch(/^Uid:\s+0\s/m);
-  expect(status).toMatch(/^CapEff:\s+0+$/m);
-  expect(status).toMatch(/^Seccomp:\s+2$/m);
-  // It comes back after a crash, finds its key, and stops when it is asked to.
-  await runScript(machine, "systemctl kill --signal=KILL postern");
-  await expect
-    .poll(() => runScript(machine, "journalctl --unit postern --output cat | grep -c 'Postern is ready at'"))
-    .toBe("2\n");
-  await runScript(machine, "kubectl --kubeconfig admin.kubeconfig get ownedaccesskeys");
-  await runScript(machine, "systemctl stop postern");
-  expect(await runScript(machine, "systemctl show postern --property Result,ExecMainStatus")).toMatch(
-    /ExecMainStatus=0/,
-  );
 });
 
 it("allows every system call that a server makes", async () => {
@@ -114,13 +51,6 @@ it("allows every system call that a server makes", async () => {
   // SQLite gives new files to the owner of the database where it runs as root, as in this test.
   expect([...new Set(traced)].filter((call) => call !== "fchown")).toEqual(["execve"]);
 });
-
-/** The commands of a section of the guide, block by block. */
-function blocksOf(page: string, heading: string): readonly string[] {
-  const [, after = ""] = page.split(`\n## ${heading}\n`);
-  const [section = ""] = after.split(/^## /m);
-  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
-}
 
 /** The calls of a group, and of those inside of it. */
 function callsOf(group: string): readonly string[] {
