@@ -46,6 +46,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "service-accounts",
     "builtin",
     "controllers",
+    "webhooks",
     "custom-resources",
     "policies",
     "server",

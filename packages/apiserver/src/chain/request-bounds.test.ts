@@ -104,6 +104,24 @@ describe("flow control", () => {
     }
   });
 
+  it("takes one place again where a request has waited for several at once", async () => {
+    const shares = createFairShares(
+      { ...DEFAULT_FAIR_SHARES, places: { readOnly: 2, mutating: 1, urgent: 1 } },
+      systemRuntime,
+    );
+    const { port } = await serveChain(
+      async (context) => {
+        await Promise.all([1, 2, 3].map(async () => await context.outside?.(async () => await Promise.resolve())));
+        return jsonResponse(200, JSON.stringify(shares.state.readOnly.taken));
+      },
+      { shares },
+    );
+    for (let times = 0; times < 3; times += 1) {
+      expect((await http1({ port, path: PODS, headers: as("admin") })).body).toBe("1");
+    }
+    expect(shares.state.readOnly.taken).toBe(0);
+  });
+
   it("gives the place back when the body of a response nobody reads is over", async () => {
     const { port } = await serveChain(async () => streamResponse(async (sink) => void (await sink.write("x"))), {
       shares: onePlace(),

@@ -39,18 +39,29 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
   };
   const hold = (place: Place, call: Call): undefined => {
     call.place = place;
-    // Reads wait for nobody outside.
-    if (!isRead(call)) call.outside = (work) => withoutPlace(call, work);
+    // Reads, too, wait for webhooks: those that convert objects.
+    call.outside = placeGiver(call);
   };
   const takeTurn = (call: Call): Promise<Place> => shares.takeTurn(laneOf(call), claimantOf(call), call);
-  const withoutPlace = async <T>(call: Call, work: () => Promise<T>): Promise<T> => {
-    call.place?.[Symbol.dispose]();
-    call.place = undefined;
-    try {
-      return await work();
-    } finally {
-      call.place = await shares.takeAgain(laneOf(call), claimantOf(call), call);
-    }
+  /** A request that waits for several webhooks at once gives its place once, and takes one again when the last of them has answered. */
+  const placeGiver = (call: Call) => {
+    let waits = 0;
+    return async <T>(work: () => Promise<T>): Promise<T> => {
+      if (waits++ === 0) {
+        call.place?.[Symbol.dispose]();
+        call.place = undefined;
+      }
+      try {
+        return await work();
+      } finally {
+        if (--waits === 0) {
+          const place = await shares.takeAgain(laneOf(call), claimantOf(call), call);
+          // By now it may wait again.
+          if (waits > 0 || call.place !== undefined) place[Symbol.dispose]();
+          else call.place = place;
+        }
+      }
+    };
   };
   const takeWithBody = async (call: Call): Promise<undefined> => {
     const body = await readBody(call.request, claimantOf(call), deps);

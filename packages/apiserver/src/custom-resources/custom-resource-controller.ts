@@ -15,6 +15,7 @@ import type { InstalledResource, ResourceRegistry } from "../registry/resource-r
 import { decideNames } from "./accepted-names.ts";
 import { approvalStateOf, isProtectedGroup } from "./api-approval.ts";
 import type { CompiledDefinition, CompiledDefinitions } from "./compiled-definitions.ts";
+import { type ConversionWebhookDeps, createConversionWebhook } from "./conversion-webhook.ts";
 import {
   CLEANUP_FINALIZER,
   type CustomResourceDefinition,
@@ -32,11 +33,18 @@ type Served = {
 
 type Named = { readonly group: string; readonly names: CustomResourceNames };
 
+export type CustomResourceControllerDeps = {
+  readonly registry: ResourceRegistry;
+  readonly compiled: CompiledDefinitions;
+  /** How conversion webhooks are asked. Absent: nobody is. */
+  readonly webhooks: ConversionWebhookDeps | undefined;
+};
+
 /** What is established is served when this returns; `registry` must have all built-in resources. */
 export function createCustomResourceController(
   port: ControllerPort,
   definitions: InstalledResource,
-  { registry, compiled }: { readonly registry: ResourceRegistry; readonly compiled: CompiledDefinitions },
+  { registry, compiled, webhooks }: CustomResourceControllerDeps,
 ): Controller {
   const { view, keys } = definitions;
   const { clock, scheduler } = port.runtime;
@@ -108,7 +116,8 @@ export function createCustomResourceController(
     const installed = isTerminating ? taken.definitions.map(withoutCreation) : taken.definitions;
     // Whoever watches hears of the objects that are removed with their definition.
     const keepWatches = before?.compiled.text === taken.text;
-    for (const each of installed) registry.install(each, { keepWatches });
+    const converter = webhooks && createConversionWebhook(definition, webhooks);
+    for (const each of installed) registry.install(each, { keepWatches, converter });
     for (const each of before?.installed ?? []) {
       if (!installed.some(({ version }) => version === each.version)) registry.uninstall(each);
     }

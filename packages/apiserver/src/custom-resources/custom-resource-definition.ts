@@ -3,6 +3,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
+import { webhookClientFields } from "../webhooks/client-config.ts";
 
 export const APIEXTENSIONS_GROUP = "apiextensions.k8s.io";
 
@@ -152,8 +153,21 @@ const conversion = s.object({
   strategy: s
     .string()
     .required()
-    .describe("strategy specifies how custom resources are converted between versions. Only None is supported."),
-  webhook: s.anyObject().describe("webhook describes how to call the conversion webhook. Not supported."),
+    .describe(
+      'strategy specifies how custom resources are converted between versions. Allowed values are: - "None": The converter only change the apiVersion and would not touch any other field in the custom resource. - "Webhook": API Server will call to an external webhook to do the conversion.',
+    ),
+  webhook: s
+    .object({
+      clientConfig: webhookClientFields.describe(
+        "clientConfig is the instructions for how to call the webhook if strategy is `Webhook`.",
+      ),
+      conversionReviewVersions: s
+        .list(s.string())
+        .describe(
+          "conversionReviewVersions is an ordered list of preferred `ConversionReview` versions the Webhook expects. The API server will use the first version in the list which it supports.",
+        ),
+    })
+    .describe("webhook describes how to call the conversion webhook. Required when `strategy` is set to `Webhook`."),
 });
 
 export const customResourceDefinitionFields = s

@@ -1,7 +1,7 @@
 // CustomResourceDefinitions where they can be created. What they define is served by their controller.
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/{strategy,etcd}.go, pkg/apis/apiextensions/v1/defaults.go
 
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -21,10 +21,14 @@ import {
   validateNewDefinition,
   validateStoredVersions,
 } from "./validate-custom-resource-definition.ts";
+import { validateWebhookRights } from "./webhook-rights.ts";
 
 const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefinition> => ({
   prepareForCreate: (definition) => withStorageVersion({ ...definition, status: {} }),
-  validate: async (definition, context) => await context.inParts(validateNewDefinition(definition, compiled)),
+  validate: async (definition, context) => [
+    ...(await context.inParts(validateNewDefinition(definition, compiled))),
+    ...(await validateWebhookRights(definition, undefined, context)),
+  ],
 
   prepareForUpdate: (definition, old, { info }) =>
     info.subresource === "status"
@@ -33,7 +37,10 @@ const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefi
   validateUpdate: async (definition, old, context) =>
     context.info.subresource === "status"
       ? validateStoredVersions(definition)
-      : await context.inParts(validateDefinitionUpdate(definition, old, compiled)),
+      : [
+          ...(await context.inParts(validateDefinitionUpdate(definition, old, compiled))),
+          ...(await validateWebhookRights(definition, old, context)),
+        ],
 
   /** The controller lets it go when all objects are gone. */
   prepareForDelete(definition, { receivedAt }) {
@@ -72,7 +79,7 @@ export const customResourceDefinitions = (compiled: CompiledDefinitions): Resour
     setDefaults: withDefaults,
   });
 
-/** The names that follow from others, and the conversion that needs no webhook. */
+/** The names that follow from others, the conversion that needs no webhook, and the port of the Service of one. */
 function withDefaults(object: KubeObject): KubeObject {
   const spec = object["spec"];
   if (!isJsonObject(spec) || !isJsonObject(spec["names"])) return object;
@@ -88,9 +95,19 @@ function withDefaults(object: KubeObject): KubeObject {
         ...(singular === undefined || singular === "" ? { singular: kind.toLowerCase() } : {}),
         ...((listKind === undefined || listKind === "") && kind !== "" ? { listKind: `${kind}List` } : {}),
       },
-      conversion: spec["conversion"] ?? { strategy: "None" },
+      conversion: withPort(spec["conversion"]) ?? { strategy: "None" },
     },
   };
+}
+
+/** With the port of the Service that a webhook is reached at. */
+function withPort(conversion: JsonValue | undefined): JsonValue | undefined {
+  if (!isJsonObject(conversion) || !isJsonObject(conversion["webhook"])) return conversion;
+  const { webhook } = conversion;
+  const client = webhook["clientConfig"];
+  if (!isJsonObject(client) || !isJsonObject(client["service"])) return conversion;
+  const service = { ...client["service"], port: client["service"]["port"] ?? 443 };
+  return { ...conversion, webhook: { ...webhook, clientConfig: { ...client, service } } };
 }
 
 /** The version in which objects are stored from now on is noted before the first of them is. */

@@ -124,7 +124,7 @@ function definitionOf(
     ...(rules === undefined ? {} : { rules, ruleSchema }),
     ...(columns.length === 0 ? {} : { columns }),
     ...(selectableFields.length === 0 ? {} : { selectableFields }),
-    // The only conversion there is, None: versions differ in what they know of, and what they have defaults for.
+    // Without a webhook versions differ in what they know of, and what they have defaults for.
     ...(storedVersion === versionName ? {} : { storedAs: { group, version: storedVersion, kind, plural } }),
     storedSchemas,
     ...(otherVersions.length === 0 ? {} : { otherVersions }),

@@ -13,6 +13,8 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { isDNS1035Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import type { WebhookClientConfig } from "../webhooks/client-config.ts";
+import { validateReviewVersions, validateWebhookClient } from "../webhooks/validate-client.ts";
 import { approvalStateOf, isProtectedGroup } from "./api-approval.ts";
 import type { CompiledDefinitions } from "./compiled-definitions.ts";
 import {
@@ -32,7 +34,11 @@ const SIMPLE_PATH = /^(\.([A-Za-z0-9_$/-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\(
 /** Where schemas are compiled to be checked. */
 type Checks = Pick<CompiledDefinitions, "faultsOf">;
 
-function* validateDefinition(definition: CustomResourceDefinition, checks: Checks): Steps<readonly FieldError[]> {
+function* validateDefinition(
+  definition: CustomResourceDefinition,
+  checks: Checks,
+  old?: CustomResourceDefinition,
+): Steps<readonly FieldError[]> {
   const { spec, metadata } = definition;
   const required = `${spec.names.plural}.${spec.group}`;
   const isNamed = metadata.name === required;
@@ -42,7 +48,7 @@ function* validateDefinition(definition: CustomResourceDefinition, checks: Check
     ...(SCOPES.includes(spec.scope) ? [] : [notSupportedError("spec.scope", spec.scope, SCOPES)]),
     ...validateVersions(spec),
     ...validateNames(spec.names),
-    ...validateConversion(spec),
+    ...validateConversion(spec, old),
     ...(spec.preserveUnknownFields === true
       ? [
           invalidError(
@@ -81,7 +87,7 @@ export function* validateDefinitionUpdate(
       ]
     : [];
   return [
-    ...(yield* validateDefinition(definition, checks)),
+    ...(yield* validateDefinition(definition, checks, old)),
     ...fixed,
     ...validateImmutable(spec.group, old.spec.group, "spec.group"),
     ...validateImmutable(spec.names.plural, old.spec.names.plural, "spec.names.plural"),
@@ -193,12 +199,46 @@ function validateNames(names: CustomResourceNames): readonly FieldError[] {
   ];
 }
 
-/** A webhook would be called with the objects of a tenant: it needs the guarded dialler, and is refused until it has one. */
-function validateConversion({ conversion }: Spec): readonly FieldError[] {
+/** Upstream's internal names of the fields. `old` is the definition before an update. */
+function validateConversion({ conversion }: Spec, old: CustomResourceDefinition | undefined): readonly FieldError[] {
   if (conversion === undefined) return [];
-  if (conversion.strategy !== "None") {
-    return [notSupportedError("spec.conversion.strategy", conversion.strategy, ["None"])];
+  const { strategy, webhook } = conversion;
+  const clientPath = "spec.conversion.webhookClientConfig";
+  const versionsPath = "spec.conversion.conversionReviewVersions";
+  const { clientConfig, conversionReviewVersions = [] } = webhook ?? {};
+  if (strategy !== "Webhook") {
+    const notSet = "should not be set when strategy is not set to Webhook";
+    return [
+      ...(strategy === "None" ? [] : [strategyFault(strategy)]),
+      ...(clientConfig === undefined ? [] : [forbiddenError(clientPath, notSet)]),
+      ...(conversionReviewVersions.length === 0 ? [] : [forbiddenError(versionsPath, notSet)]),
+    ];
   }
-  if (conversion.webhook === undefined) return [];
-  return [forbiddenError("spec.conversion.webhook", "should not be set when strategy is not set to Webhook")];
+  return [
+    ...(clientConfig === undefined
+      ? [requiredError(clientPath, "required when strategy is set to Webhook")]
+      : [...validateWebhookClient(clientConfig, clientPath), ...validateAuthorities(clientConfig, clientPath, old)]),
+    ...validateReviewVersions(conversionReviewVersions, versionsPath),
+  ];
 }
+
+const strategyFault = (strategy: string): FieldError =>
+  strategy === ""
+    ? requiredError("spec.conversion.strategy")
+    : notSupportedError("spec.conversion.strategy", strategy, ["None", "Webhook"]);
+
+/** Definitions are created with a placeholder that is filled in later; what has been right, and is in use, stays so. */
+function validateAuthorities(
+  { caBundle = "" }: WebhookClientConfig,
+  path: string,
+  old: CustomResourceDefinition | undefined,
+): readonly FieldError[] {
+  if (caBundle === "" || old === undefined || !isEstablished(old)) return [];
+  const before = old.spec.conversion?.webhook?.clientConfig?.caBundle ?? "";
+  if (hasCertificates(caBundle) || (before !== "" && !hasCertificates(before))) return [];
+  const why = "unable to load root certificates: unable to parse bytes as PEM block";
+  return [invalidError(`${path}.caBundle`, caBundle, why)];
+}
+
+const hasCertificates = (base64: string): boolean =>
+  Buffer.from(base64, "base64").includes("-----BEGIN CERTIFICATE-----");

@@ -7,6 +7,7 @@ import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label
 import type { AdmissionAttributes } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { MatchResources, MatchRule } from "./validating-admission-policy.ts";
 
 export function matchesRequest(
@@ -88,7 +89,7 @@ export type SeenRequest = {
   readonly attributes: AdmissionAttributes;
   readonly seenAs: ResourceDefinition;
   /** An object of that version, in the one of the request. */
-  back(object: KubeObject): KubeObject;
+  back(object: KubeObject): Awaitable<KubeObject>;
 };
 
 type Versions = Pick<ResourceRegistry, "resources">;
@@ -118,9 +119,30 @@ function equivalentsOf(resource: ResourceDefinition, { resources }: Versions): r
   );
 }
 
-export function seenIn(attributes: AdmissionAttributes, seenAs: ResourceDefinition): SeenRequest {
-  const { resource, object, oldObject } = attributes;
+/** Rejects with ApiError 500 where a webhook that converts objects does not answer. */
+export async function seenIn(
+  attributes: AdmissionAttributes,
+  seenAs: ResourceDefinition,
+  registry: Versions,
+): Promise<SeenRequest> {
+  const { resource, object, oldObject, context } = attributes;
   if (seenAs === resource) return { attributes, seenAs, back: (changed) => changed };
+  const conversion = registry.resources.find(({ definition }) => definition === seenAs)?.conversion;
+  if (conversion !== undefined) {
+    const convert = async (objects: readonly KubeObject[], to: ResourceDefinition) =>
+      await (context.outside ?? ((work) => work()))(() => conversion.convert(objects, to, context));
+    const asked = [object, oldObject].filter((each) => each !== undefined);
+    const converted = (await convert(asked, seenAs)).values();
+    return {
+      seenAs,
+      attributes: {
+        ...attributes,
+        object: object && withRevisionOf(converted.next().value, object),
+        oldObject: oldObject && withRevisionOf(converted.next().value, oldObject),
+      },
+      back: async (changed) => withRevisionOf((await convert([changed], resource))[0], changed),
+    };
+  }
   const there = convertor(resource, seenAs);
   return {
     seenAs,
@@ -131,6 +153,13 @@ export function seenIn(attributes: AdmissionAttributes, seenAs: ResourceDefiniti
     },
     back: convertor(seenAs, resource),
   };
+}
+
+/** A conversion is not shown the revision. */
+function withRevisionOf(converted: KubeObject | undefined, { metadata, ...rest }: KubeObject): KubeObject {
+  const { resourceVersion } = metadata;
+  const object = converted ?? { ...rest, metadata };
+  return resourceVersion === undefined ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
 /** Through what is stored, as objects are read. */

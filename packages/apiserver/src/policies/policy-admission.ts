@@ -110,7 +110,7 @@ export function createPolicyAdmission({
         const seenAs = versionMeant(policy.spec?.matchConstraints, attributes, space, registry);
         if (seenAs === undefined) continue;
         if (versionMeant(binding.spec?.matchResources, attributes, space, registry) === undefined) continue;
-        const seen = seenIn(attributes, seenAs);
+        const seen = await seenIn(attributes, seenAs, registry);
         for (const decision of await decide(policy, code, binding, seen, space, evaluation))
           act(decision, policy, binding, attributes);
       }
@@ -130,7 +130,7 @@ export function createPolicyAdmission({
     const { context } = attributes;
     try {
       const decisions: Decision[] = [];
-      const all = paramsOf(policy, binding, attributes);
+      const all = await paramsOf(policy, binding, attributes);
       context.weigh(all.reduce((sum, params) => sum + (params?.byteLength ?? 0), 0));
       for (const params of all) {
         await context.pause();
@@ -144,11 +144,11 @@ export function createPolicyAdmission({
   }
 
   /** Each of them is asked; undefined where the policy has none. Throws where they have to be there and are not. */
-  function paramsOf(
+  async function paramsOf(
     { spec }: Policy,
     { spec: bound }: PolicyBinding,
-    { namespace }: AdmissionAttributes,
-  ): readonly (CachedObject | undefined)[] {
+    { namespace, context }: AdmissionAttributes,
+  ): Promise<readonly (CachedObject | undefined)[]> {
     const { paramKind } = spec ?? {};
     const ref = bound?.paramRef;
     if (paramKind === undefined) return [undefined];
@@ -164,10 +164,12 @@ export function createPolicyAdmission({
     if (ref === undefined) return [undefined];
     const { view, keys, definition } = resource;
     const where = definition.namespaced ? (ref.namespace ?? namespace) : "";
-    const found =
+    const candidates =
       ref.name === undefined
-        ? view.list(keys.inNamespace(where)).filter(selects(ref.selector))
+        ? view.list(keys.inNamespace(where))
         : [view.get(keys.of(where, ref.name))].filter((object) => object !== undefined);
+    const shown = (await resource.conversion?.shown(candidates, context)) ?? candidates;
+    const found = ref.name === undefined ? shown.filter(selects(ref.selector)) : shown;
     if (found.length > 0) return found;
     if (ref.parameterNotFoundAction === "Allow") return [];
     throw new CelEvaluationError(

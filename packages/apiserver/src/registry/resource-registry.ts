@@ -3,18 +3,22 @@
 import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { FieldManager } from "@postern/structured-merge/managedfields/field-manager";
+import type { CachedObject } from "../cache/cached-object.ts";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AdmissionPlugin } from "./admission-plugin.ts";
 import { type CompiledSchema, compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
+import type { ObjectConverter } from "./object-converter.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
-import { codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
+import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
+import { createConvertingStore } from "./store/converting-store.ts";
+import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { createWriteTurns } from "./store/write-turns.ts";
@@ -26,12 +30,22 @@ export type InstalledResource = {
   readonly servedStore: ResourceStorage;
   /** Everything there is of it, for the server's own parts. */
   readonly genericStore: Required<ResourceStorage>;
+  /** Where there is a converter: the objects as they are stored, in any version. */
   readonly view: CacheView;
+  /** Brings objects to the version of the definition. Undefined where that follows from the definition alone. */
+  readonly conversion: ResourceConversion | undefined;
   readonly fieldManager: FieldManager;
   /** The deprecated fields of the resource's schema or of a subresource's, found once. */
   deprecationsOf(schema: StructuralSchema): readonly Deprecation[];
   /** Aborted when the resource is no longer served in this form: its watches end, so that clients list again. */
   readonly retired: AbortSignal;
+};
+
+export type ResourceConversion = {
+  /** Objects of `view`, in the same order. */
+  shown(records: readonly CachedObject[], caller: CodecCaller): Promise<readonly CachedObject[]>;
+  /** Objects of another version of the kind, in the same order. */
+  convert: ObjectConverter["convert"];
 };
 
 export type ResourceRegistryDeps = {
@@ -48,9 +62,12 @@ export type ResourceRegistryDeps = {
 export type ResourceRegistry = {
   /**
    * Takes the place of what was installed under the same group, version and plural. The watches of that end, unless `keepWatches` says that
-   * objects still look the same.
+   * objects still look the same. `converter`: versions differ in more than what they know of.
    */
-  install(definition: ResourceDefinition, options?: { readonly keepWatches?: boolean }): InstalledResource;
+  install(
+    definition: ResourceDefinition,
+    options?: { readonly keepWatches?: boolean; readonly converter?: ObjectConverter | undefined },
+  ): InstalledResource;
   uninstall(definition: ResourceDefinition): void;
   /** Undefined when nothing of that name is served. */
   find(group: string, version: string, plural: string): InstalledResource | undefined;
@@ -80,11 +97,11 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
   };
 
   return {
-    install(definition, { keepWatches = false } = {}) {
+    install(definition, { keepWatches = false, converter } = {}) {
       const id = resourceId(definition.group, definition.version, definition.plural);
       const before = retirements.get(id);
       const retirement = keepWatches && before !== undefined ? before : new Retirement();
-      const resource = new LazyResource(definition, deps, shared, retirement);
+      const resource = new LazyResource(definition, deps, shared, { retirement, converter });
       installed.set(id, resource);
       retirements.set(id, retirement);
       refresh();
@@ -128,20 +145,32 @@ class LazyResource implements InstalledResource {
   readonly view: CacheView;
   readonly #deps: ResourceRegistryDeps;
   readonly #shared: Shared;
+  readonly conversion: ResourceConversion | undefined;
   readonly #codec: ObjectCodec;
+  readonly #converted: ConvertedRecords | undefined;
   readonly #retirement: Retirement;
   #served: Pick<InstalledResource, "genericStore" | "servedStore"> | undefined;
   #compiledOnce: CompiledSchema | undefined;
 
-  constructor(definition: ResourceDefinition, deps: ResourceRegistryDeps, shared: Shared, retirement: Retirement) {
+  constructor(
+    definition: ResourceDefinition,
+    deps: ResourceRegistryDeps,
+    shared: Shared,
+    { retirement, converter }: { readonly retirement: Retirement; readonly converter: ObjectConverter | undefined },
+  ) {
     const { group, plural } = definition.storedAs ?? definition;
     this.definition = definition;
     this.keys = createResourceKeys(deps.composition, { group, resource: plural, namespaced: definition.namespaced });
     this.#deps = deps;
     this.#shared = shared;
     this.#retirement = retirement;
-    this.#codec = codecOf(definition);
     const records = deps.cache.view(this.keys.prefix);
+    this.#converted = converter && createConvertedRecords(definition, converter, records);
+    this.conversion = converter && {
+      shown: async (objects, caller) => (await this.#converted?.of(objects, caller)) ?? objects,
+      convert: (...call) => converter.convert(...call),
+    };
+    this.#codec = this.#converted?.codec ?? codecOf(definition);
     this.view = this.#codec.show === undefined ? records : new PresentedView(records, this.#codec.show);
   }
 
@@ -195,7 +224,9 @@ class LazyResource implements InstalledResource {
       runtime,
       onHookError,
     };
-    const genericStore = createGenericStore(storeContext);
+    const converted = this.#converted;
+    const genericStore =
+      converted === undefined ? createGenericStore(storeContext) : createConvertingStore(storeContext, converted);
     const servedStore = definition.submit === undefined ? createServedStore(genericStore, storeContext) : {};
     return { genericStore, servedStore };
   }

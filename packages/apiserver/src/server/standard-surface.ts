@@ -42,6 +42,7 @@ import { createQuotaController } from "../controllers/quotas/quota-controller.ts
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
 import type { CompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
+import type { ConversionWebhookDeps } from "../custom-resources/conversion-webhook.ts";
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
@@ -53,7 +54,6 @@ import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "
 import { createPolicyStatusController } from "../policies/policy-status-controller.ts";
 import { ADMISSION_GROUP } from "../policies/validating-admission-policy.ts";
 import { createWebhookAdmission } from "../policies/webhooks/webhook-admission.ts";
-import type { WebhookCaller } from "../policies/webhooks/webhook-caller.ts";
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "../policies/webhooks/webhook-kinds.ts";
 import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
@@ -64,6 +64,7 @@ import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import type { ServiceAccountKey } from "../service-accounts/json-web-token.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
+import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
 import { type ApiSurface, type ApiSurfaceDeps, createApiSurface } from "./api-surface.ts";
 
 export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {
@@ -330,7 +331,13 @@ function startControllers(
     // First: the others look after what it serves.
     ...(compiled === undefined || definitions === undefined
       ? []
-      : [createCustomResourceController(port, definitions, { registry, compiled })]),
+      : [
+          createCustomResourceController(port, definitions, {
+            registry,
+            compiled,
+            webhooks: conversionWebhooks(registry, options),
+          }),
+        ]),
     ...(tokens === undefined
       ? []
       : [
@@ -359,6 +366,20 @@ function startControllers(
     createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
   ];
+}
+
+/** Undefined where no webhooks are asked. */
+function conversionWebhooks(
+  registry: ResourceRegistry,
+  { cluster, runtime }: StandardSurfaceOptions,
+): ConversionWebhookDeps | undefined {
+  if (cluster === undefined) return undefined;
+  return {
+    services: requiredResource(registry, "", "Service"),
+    endpoints: requiredResource(registry, "", "Endpoints"),
+    caller: cluster.webhooks,
+    newUid: () => newUid(runtime.random),
+  };
 }
 
 async function bootstrap(

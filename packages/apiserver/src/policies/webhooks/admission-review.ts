@@ -11,8 +11,8 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { checkValues } from "../../endpoints/decode/parse-body.ts";
 import type { AdmissionAttributes } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { WebhookCallError } from "../../webhooks/webhook-caller.ts";
 import { requestOf } from "../expression-scope.ts";
-import { WebhookCallError } from "./webhook-caller.ts";
 
 const GROUP = "admission.k8s.io";
 const OPTION_KINDS = {

@@ -69,7 +69,7 @@ export async function shownTo(
   await attributes.context.pause();
   const seenAs = versionFor(webhook, attributes, space, matcher);
   if (seenAs === undefined) return undefined;
-  const seen = seenIn(attributes, seenAs);
+  const seen = await seenIn(attributes, seenAs, matcher.registry);
   if (conditions.length === 0) return seen;
   return (await evaluateConditions(webhook, conditions, seen, matcher)) ? seen : undefined;
 }

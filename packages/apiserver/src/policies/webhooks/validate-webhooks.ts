@@ -2,7 +2,6 @@
 // Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/util/webhook/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
   duplicateError,
   type FieldError,
@@ -13,15 +12,11 @@ import {
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
-import {
-  isDNS1035Label,
-  isDNS1123Subdomain,
-  isQualifiedName,
-} from "@postern/apimachinery/validation/string-validators";
+import { isDNS1123Subdomain, isQualifiedName } from "@postern/apimachinery/validation/string-validators";
+import { REVIEW_VERSIONS, validateReviewVersions, validateWebhookClient } from "../../webhooks/validate-client.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
 import type { Webhook, WebhookConfiguration, WebhookRule } from "./webhook-configuration.ts";
 
-export const REVIEW_VERSIONS: readonly string[] = ["v1", "v1beta1"];
 const FAILURE_POLICIES = ["Fail", "Ignore"];
 const MATCH_POLICIES = ["Equivalent", "Exact"];
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
@@ -31,7 +26,6 @@ const SCOPES = ["*", "Cluster", "Namespaced"];
 const MAX_MATCH_CONDITIONS = 64;
 /** Of one configuration. Upstream has no limit; every write looks at each of them here, on the thread that serves all clusters. */
 const MAX_WEBHOOKS = 100;
-const URL_FORM = "; desired format: https://host[/path]";
 
 export function validateWebhooks(
   { webhooks = [] }: WebhookConfiguration,
@@ -45,7 +39,11 @@ export function validateWebhooks(
     const before = old?.webhooks?.[index];
     return [
       ...validateWebhook(webhook, path, before),
-      ...validateReviewVersions(webhook.admissionReviewVersions ?? [], `${path}.admissionReviewVersions`),
+      ...validateReviewVersions(
+        webhook.admissionReviewVersions ?? [],
+        `${path}.admissionReviewVersions`,
+        `must specify one of ${REVIEW_VERSIONS.join(", ")}`,
+      ),
       ...(isTwice ? [duplicateError(`${path}.name`, webhook.name)] : []),
     ];
   });
@@ -70,7 +68,7 @@ function validateWebhook(webhook: Webhook, path: string, before: Webhook | undef
     ...validateLabelSelector(namespaceSelector as never, `${path}.namespaceSelector`),
     ...validateLabelSelector(objectSelector as never, `${path}.objectSelector`),
     ...oneOf(webhook.reinvocationPolicy, REINVOCATIONS, `${path}.reinvocationPolicy`),
-    ...validateClient(webhook.clientConfig, `${path}.clientConfig`),
+    ...validateWebhookClient(webhook.clientConfig, `${path}.clientConfig`),
     ...validateConditions(conditions, `${path}.matchConditions`),
   ];
 }
@@ -132,72 +130,6 @@ function validateResources(resources: readonly string[], path: string): readonly
       invalidError(path, [...resources], "if '*' is present, must not specify other resources without subresources"),
     );
   return faults;
-}
-
-function validateReviewVersions(versions: readonly string[], path: string): readonly FieldError[] {
-  const known = REVIEW_VERSIONS.join(", ");
-  if (versions.length === 0) return [requiredError(path, `must specify one of ${known}`)];
-  return [
-    ...versions.flatMap((version, index) => {
-      const at = indexPath(path, index);
-      if (versions.indexOf(version) < index) return [invalidError(at, version, "duplicate version")];
-      return isDNS1035Label(version).map((fault) => invalidError(at, version, fault));
-    }),
-    ...(versions.some((version) => REVIEW_VERSIONS.includes(version))
-      ? []
-      : [invalidError(path, [...versions], `must include at least one of ${known}`)]),
-  ];
-}
-
-function validateClient({ url, service }: Webhook["clientConfig"], path: string): readonly FieldError[] {
-  if ((url === undefined) === (service === undefined))
-    return [requiredError(path, "exactly one of url or service is required")];
-  if (url !== undefined) return validateUrl(url, `${path}.url`);
-  return service === undefined ? [] : validateService(service, `${path}.service`);
-}
-
-function validateUrl(text: string, path: string): readonly FieldError[] {
-  if (!URL.canParse(text)) return [requiredError(path, `url must be a valid URL: parse ${quoteGo(text)}${URL_FORM}`)];
-  const url = new URL(text);
-  const scheme = url.protocol.replace(/:$/, "");
-  const user = url.password === "" ? url.username : `${url.username}:${url.password}`;
-  return [
-    ...(scheme === "https" ? [] : [invalidError(path, scheme, `'https' is the only allowed URL scheme${URL_FORM}`)]),
-    ...(url.host === "" ? [invalidError(path, "", `host must be specified${URL_FORM}`)] : []),
-    ...(user === "" ? [] : [invalidError(path, url.username, "user information is not permitted in the URL")]),
-    ...(url.hash === "" ? [] : [invalidError(path, url.hash.slice(1), "fragments are not permitted in the URL")]),
-    ...(url.search === ""
-      ? []
-      : [invalidError(path, url.search.slice(1), "query parameters are not permitted in the URL")]),
-  ];
-}
-
-function validateService(
-  { name, namespace, path: urlPath = "", port = 443 }: NonNullable<Webhook["clientConfig"]["service"]>,
-  path: string,
-): readonly FieldError[] {
-  return [
-    ...(name === "" ? [requiredError(`${path}.name`)] : []),
-    ...(namespace === "" ? [requiredError(`${path}.namespace`)] : []),
-    ...(port < 1 || port > 65_535
-      ? [invalidError(`${path}.port`, port, "port is not valid: must be between 1 and 65535, inclusive")]
-      : []),
-    ...validatePath(urlPath, `${path}.path`),
-  ];
-}
-
-function validatePath(text: string, path: string): readonly FieldError[] {
-  if (text === "" || text === "/") return [];
-  if (text === "//") return [invalidError(path, text, "segment[0] may not be empty")];
-  const steps = text.slice(1).replace(/\/$/, "").split("/");
-  return [
-    ...(text.startsWith("/") ? [] : [invalidError(path, text, "must start with a '/'")]),
-    ...steps.flatMap((step, index) =>
-      step === ""
-        ? [invalidError(path, text, `segment[${index}] may not be empty`)]
-        : isDNS1123Subdomain(step).map((fault) => invalidError(path, text, `segment[${index}]: ${fault}`)),
-    ),
-  ];
 }
 
 function validateConditions(conditions: NonNullable<Webhook["matchConditions"]>, path: string): readonly FieldError[] {

@@ -20,15 +20,15 @@ import type { WebhookCall, WebhookMetrics } from "../../metrics/webhook-metrics.
 import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
+import { resolveEndpoint, type ServiceViews, urlOf } from "../../webhooks/resolve-endpoint.ts";
+import { REVIEW_VERSIONS } from "../../webhooks/validate-client.ts";
+import { WebhookCallError, type WebhookCaller } from "../../webhooks/webhook-caller.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
 import type { SeenRequest } from "../match-resources.ts";
 import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
 import { type ReviewAnswer, type ReviewVersion, readAnswer, rejectionOf, reviewTextFor } from "./admission-review.ts";
 import { createWebhookList, type Matcher, type NamedWebhook, shownTo } from "./matching-webhooks.ts";
-import { resolveEndpoint, type ServiceViews, urlOf } from "./resolve-endpoint.ts";
-import { REVIEW_VERSIONS } from "./validate-webhooks.ts";
-import { WebhookCallError, type WebhookCaller } from "./webhook-caller.ts";
 
 export type WebhookAdmissionDeps = ServiceViews & {
   readonly mutating: InstalledResource;
@@ -156,7 +156,7 @@ async function mutate(
     try {
       const answer = await outside(current, () => ask(named, seen, true));
       take(answer, named, current);
-      return answer.patch === undefined ? undefined : patched(answer.patch, named, seen, current);
+      return answer.patch === undefined ? undefined : await patched(answer.patch, named, seen, current);
     } catch (error) {
       failOpen(error, named, current, `failed-open.${MUTATION}${place}`);
       return undefined;
@@ -286,12 +286,12 @@ function annotate({ context }: AdmissionAttributes, key: string, value: JsonObje
 }
 
 /** Undefined where the patch changes nothing. What has become of the object is read as a body would be, without what its schema does not know. */
-function patched(
+async function patched(
   patch: string,
   { webhook: { name } }: NamedWebhook,
   { attributes: { object }, seenAs, back }: SeenRequest,
   { object: before }: AdmissionAttributes,
-): KubeObject | undefined {
+): Promise<KubeObject | undefined> {
   const refuse = (why: string, cause?: unknown) => internalErrorOf(`admission webhook ${quoteGo(name)}: ${why}`, cause);
   try {
     checkValues(patch);
@@ -312,7 +312,7 @@ function patched(
     if (typeof metadata !== "object" || metadata === null) throw refuse("its patch leaves no metadata");
     const read = runSteps(conform({ ...changed, apiVersion: object.apiVersion, kind: object.kind }, seenAs));
     if ("fault" in read) throw refuse(`its patch results in no valid ${seenAs.kind}: ${read.fault}`);
-    const next = back(read.object);
+    const next = await back(read.object);
     // Who owns which field is not the webhook's to say.
     const { managedFields: _, ...rest } = next.metadata;
     const { managedFields } = before.metadata;

@@ -5,36 +5,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { mergedInPatches } from "../../builtin/builtin-resource.ts";
 import { labelSelector } from "../../builtin/rbac/rbac-fields.ts";
-
-const serviceFields = s
-  .object({
-    namespace: s.string().required().describe("namespace is the namespace of the service."),
-    name: s.string().required().describe("name is the name of the service."),
-    path: s.string().describe("path is an optional URL path which will be sent in any request to this service."),
-    port: s
-      .int32()
-      .describe(
-        "If specified, the port on the service that hosting webhook. Default to 443 for backward compatibility.",
-      ),
-  })
-  .describe("service is a reference to the service for this webhook. Either service or url must be specified.");
-
-const clientFields = s
-  .object({
-    url: s
-      .string()
-      .describe(
-        "url gives the location of the webhook, in standard URL form (scheme://host:port/path). Exactly one of url or service must be specified.",
-      ),
-    service: serviceFields,
-    caBundle: s
-      .bytes()
-      .describe(
-        "caBundle is a PEM encoded CA bundle which will be used to validate the webhook's server certificate. If unspecified, the public CAs are used.",
-      ),
-  })
-  .required()
-  .describe("ClientConfig defines how to communicate with the hook.");
+import { webhookClientFields } from "../../webhooks/client-config.ts";
 
 const ruleFields = s.object({
   operations: texts(
@@ -59,7 +30,7 @@ const COMMON = {
     .string()
     .required()
     .describe("The name of the admission webhook. Name should be fully qualified, e.g., imagepolicy.kubernetes.io."),
-  clientConfig: clientFields,
+  clientConfig: webhookClientFields.required().describe("ClientConfig defines how to communicate with the hook."),
   rules: s
     .list(ruleFields)
     .describe(

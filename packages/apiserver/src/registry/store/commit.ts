@@ -16,20 +16,32 @@ import type { StoreContext } from "./store-context.ts";
 
 /** The object of an entry that was just written as `object`, once the cache has it, so that writers read their own writes. */
 export async function committedObject(
-  { cache, view, codec, parsed }: StoreContext,
+  store: StoreContext,
   entry: StoredEntry,
   object: KubeObject,
-  context: Pick<RequestContext, "signal">,
+  context: RequestContext,
 ): Promise<CachedObject> {
+  const { cache, view, codec, parsed } = store;
   await cache.waitFor(entry.revision, context);
   // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
   const cached = view.get(entry.key);
   const isNewest = cached?.revision === entry.revision;
-  const stored = isNewest ? cached : codec.decode(entry);
+  const stored = isNewest && codec.isAsked !== true ? cached : await decodeEntry(store, entry, context);
   if (!codec.isLossless) return stored;
   const written = withRevision(object, entry.revision);
   if (isNewest) parsed.keep(stored, written);
   return stored.decodedAs(written);
+}
+
+/** What clients see of one entry. */
+export async function decodeEntry(
+  { codec }: Pick<StoreContext, "codec">,
+  entry: StoredEntry,
+  context: RequestContext,
+): Promise<CachedObject> {
+  const [object] = await codec.decode([entry], context);
+  if (object === undefined) throw new Error("a codec decoded less than it was given");
+  return object;
 }
 
 /** managedFields may make an object too large: they are dropped before the write is refused. */

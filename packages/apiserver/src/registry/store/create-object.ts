@@ -160,7 +160,7 @@ async function write(
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
   await context.pause();
-  const value = store.codec.encode(object, sealed);
+  const value = await store.codec.encode(object, sealed, context);
   const revision = await store.storage.create(key, value);
   return await committedObject(store, { key, value, revision }, object, context);
 }

@@ -11,7 +11,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { DeleteOptions, DeleteOutcome, ListPage, ListQuery } from "../resource-storage.ts";
-import { committedObject, runHook } from "./commit.ts";
+import { committedObject, decodeEntry, runHook } from "./commit.ts";
 import { keyOfRequest } from "./get-object.ts";
 import { listObjects } from "./list-objects.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
@@ -31,14 +31,14 @@ export async function deleteObject(
     if (current === undefined) {
       const entry = await store.storage.get(key, { signal: context.signal }).catch(throwStorageFailure);
       if (entry === undefined) throw notFoundError(groupResourceOf(store.definition), name);
-      current = store.codec.decode(entry);
+      current = await decodeEntry(store, entry, context);
     }
     try {
       return await deleteCurrent(store, context, current, { namespace, name }, options);
     } catch (error) {
       if (!(error instanceof RevisionConflictError)) throwStorageFailure(error);
       if (error.current === undefined) throw notFoundError(groupResourceOf(store.definition), name);
-      current = store.codec.decode(error.current);
+      current = await decodeEntry(store, error.current, context);
     }
   }
 }
@@ -80,7 +80,7 @@ async function deleteCurrent(
   await context.pause();
   const sealed = current.decodeSealed();
   await context.pause();
-  const value = store.codec.encode(held, sealed);
+  const value = await store.codec.encode(held, sealed, context);
   const revision = await storage.update(current.key, value, current.revision);
   return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, held, context) };
 }

@@ -8,7 +8,7 @@ import type { LabelledObjects } from "../../cache/label-index.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
-import type { Revision, StoredEntry } from "../../storage/storage.ts";
+import type { Revision } from "../../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { ListPage, ListQuery } from "../resource-storage.ts";
 import { type ContinuePosition, INCONSISTENT } from "./continue-token.ts";
@@ -196,8 +196,9 @@ async function readSnapshot(
   range: Range,
   revision: Revision,
   startAfter: string,
-  { signal }: RequestContext,
+  context: RequestContext,
 ): Promise<Page> {
+  const { signal } = context;
   const { prefix, limit, matches } = range;
   const counting = store.view.count(prefix, startAfter) > MAX_COUNTED ? "any" : "exact";
   const items: CachedObject[] = [];
@@ -213,7 +214,7 @@ async function readSnapshot(
         ...(wanted === undefined ? {} : { limit: wanted }),
       })
       .catch(keepHistoryErrors);
-    if (select(decoded(store, entries), range, items)) {
+    if (select(await store.codec.decode(entries, context), range, items)) {
       return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
     }
     after = entries.at(-1)?.key ?? after;
@@ -224,10 +225,6 @@ async function readSnapshot(
       return { items, revision, remaining: left, lastKey: after };
     }
   }
-}
-
-function* decoded({ codec }: StoreContext, entries: readonly StoredEntry[]): Iterable<CachedObject> {
-  for (const entry of entries) yield codec.decode(entry);
 }
 
 /** The caller distinguishes a compacted continue token from a compacted list. */

@@ -10,18 +10,26 @@ import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheObserver, CacheView } from "../../cache/watch-cache.ts";
+import type { RequestContext } from "../../context/request-context.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import type { KindConversion, ResourceDefinition } from "../resource-definition.ts";
 
+/** For whom something is read or written: conversions ask others, and take their time. */
+export type CodecCaller = Pick<RequestContext, "signal" | "outside" | "weigh" | "pause">;
+
 export type ObjectCodec = {
-  encode(object: KubeObject, sealed: JsonObject | undefined): Uint8Array;
-  decode(entry: StoredEntry): CachedObject;
+  encode(object: KubeObject, sealed: JsonObject | undefined, caller: CodecCaller): Awaitable<Uint8Array>;
+  /** In the same order. */
+  decode(entries: readonly StoredEntry[], caller: CodecCaller): Awaitable<readonly CachedObject[]>;
   /** True where what is decoded of a value is what was encoded, but for the version. */
   readonly isLossless: boolean;
+  /** True where views have records as they are stored, and only `decode` tells what clients see of them. */
+  readonly isAsked?: boolean;
   /** Undefined where records are shown as they are. */
   readonly show?: (record: CachedObject) => CachedObject;
   /** Whether the store already contains `object`: `current` is the cached object and decodes to `old`. */
-  isStored(object: KubeObject, old: KubeObject, current: CachedObject): boolean;
+  isStored(object: KubeObject, old: KubeObject, current: CachedObject, caller: CodecCaller): Awaitable<boolean>;
 };
 
 /** API surfaces that serve the same definition share its codec. Definitions never change. */
@@ -44,7 +52,7 @@ function createCodec(definition: ResourceDefinition): ObjectCodec {
 const plainCodec: ObjectCodec = {
   isLossless: true,
   encode: encodeStoredValue,
-  decode: (entry) => CachedObject.fromEntry(entry),
+  decode: (entries) => entries.map((entry) => CachedObject.fromEntry(entry)),
   isStored: equalButForVersion,
 };
 
@@ -60,7 +68,7 @@ function shapingCodec({ toServed, toStored }: KindConversion): ObjectCodec {
   return {
     isLossless: false,
     encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
-    decode: (entry) => show(CachedObject.fromEntry(entry)),
+    decode: (entries) => entries.map((entry) => show(CachedObject.fromEntry(entry))),
     show,
     isStored: equalButForVersion,
   };
@@ -74,7 +82,7 @@ function viewCodec(served: GroupVersionKind, stored: GroupVersionKind): ObjectCo
   return {
     isLossless: true,
     encode: (object, sealed) => encodeStoredValue(asKind(object, stored), sealed),
-    decode: (entry) => show(CachedObject.fromEntry(entry)),
+    decode: (entries) => entries.map((entry) => show(CachedObject.fromEntry(entry))),
     show,
     isStored: equalButForVersion,
   };
@@ -97,8 +105,7 @@ function convertingCodec(
   const shown = new WeakMap<CachedObject, CachedObject>();
 
   function toServed(record: KubeObject): KubeObject {
-    const schema = schemas.get(record.apiVersion);
-    const read = schema === undefined ? record : asObject(applyDefaults(pruned(record, schema), schema));
+    const read = bySchemaOfItsVersion(record, schemas);
     return record.apiVersion === servedVersion ? read : coerced(asKind(read, served), served.schema);
   }
   function toStored(object: KubeObject): KubeObject {
@@ -118,14 +125,20 @@ function convertingCodec(
   return {
     isLossless: false,
     encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
-    decode: (entry) => show(CachedObject.fromEntry(entry)),
+    decode: (entries) => entries.map((entry) => show(CachedObject.fromEntry(entry))),
     show,
     // As upstream, which compares what would be written: a write that changes nothing else still brings the record up to its schema.
     isStored: (object, _, current) => equalButForVersion(toStored(object), current.record.decode()),
   };
 }
 
-const coerced = (object: KubeObject, schema: StructuralSchema): KubeObject =>
+/** As the version in which it was written has it now. */
+export function bySchemaOfItsVersion(record: KubeObject, schemas: ReadonlyMap<string, StructuralSchema>): KubeObject {
+  const schema = schemas.get(record.apiVersion);
+  return schema === undefined ? record : asObject(applyDefaults(pruned(record, schema), schema));
+}
+
+export const coerced = (object: KubeObject, schema: StructuralSchema): KubeObject =>
   asObject(pruneNulls(pruned(object, schema), schema));
 
 const pruned = (object: KubeObject, schema: StructuralSchema) =>
@@ -140,7 +153,7 @@ const asKind = (object: KubeObject, kind: GroupVersionKind): KubeObject => ({
   kind: kind.kind,
 });
 
-function equalButForVersion(a: KubeObject, b: KubeObject): boolean {
+export function equalButForVersion(a: KubeObject, b: KubeObject): boolean {
   const { resourceVersion: _a, ...metaA } = a.metadata;
   const { resourceVersion: _b, ...metaB } = b.metadata;
   return equalJson({ ...a, metadata: metaA }, { ...b, metadata: metaB });

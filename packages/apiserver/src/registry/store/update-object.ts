@@ -12,7 +12,14 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
-import { committedObject, runHook, writeDroppingManagedFields, writeReserved, writeWithinLimit } from "./commit.ts";
+import {
+  committedObject,
+  decodeEntry,
+  runHook,
+  writeDroppingManagedFields,
+  writeReserved,
+  writeWithinLimit,
+} from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { keyOfRequest } from "./get-object.ts";
@@ -72,7 +79,7 @@ async function writeUpdate(
         await othersFirst;
         context.signal.throwIfAborted();
         if (othersFirst !== undefined) current = await readNewest(store, target.key, context);
-        else current = error.current === undefined ? undefined : store.codec.decode(error.current);
+        else current = error.current && (await decodeEntry(store, error.current, context));
         continue;
       }
       if (isNewest || !(error instanceof ApiError)) throwStorageFailure(error);
@@ -95,11 +102,11 @@ function endTurn({ writeTurns }: StoreContext, { key }: Target, turn: { isTaken:
 async function readNewest(
   store: StoreContext,
   key: string,
-  { signal }: RequestContext,
+  context: RequestContext,
 ): Promise<CachedObject | undefined> {
   try {
-    const entry = await store.storage.get(key, { signal });
-    return entry === undefined ? undefined : store.codec.decode(entry);
+    const entry = await store.storage.get(key, { signal: context.signal });
+    return entry && (await decodeEntry(store, entry, context));
   } catch (error) {
     return throwStorageFailure(error);
   }
@@ -148,7 +155,7 @@ async function replace(
     sealed: previousSealed,
   };
   await context.pause();
-  if (store.codec.isStored(object, old, current) && equalJson(sealed, previousSealed)) {
+  if ((await store.codec.isStored(object, old, current, context)) && equalJson(sealed, previousSealed)) {
     return { object: current, created: false };
   }
   if (options.dryRun) {
@@ -181,7 +188,7 @@ async function write(
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
   await context.pause();
-  const value = store.codec.encode(object, sealed);
+  const value = await store.codec.encode(object, sealed, context);
   const revision = await store.storage.update(key, value, current.revision);
   return await committedObject(store, { key, value, revision }, object, context);
 }

@@ -226,9 +226,48 @@ describe("a CustomResourceDefinition in an embedded cluster", () => {
       "exactly one version marked as storage version",
     ],
     [
-      "a webhook",
+      "an unknown conversion",
+      crd({}, { conversion: { strategy: "Magic" } }),
+      'spec.conversion.strategy: Unsupported value: "Magic": supported values: "None", "Webhook"',
+    ],
+    [
+      "a conversion by nobody",
       crd({}, { conversion: { strategy: "Webhook" } }),
-      'spec.conversion.strategy: Unsupported value: "Webhook"',
+      "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+    ],
+    [
+      "a webhook at two places",
+      crd(
+        {},
+        {
+          conversion: {
+            strategy: "Webhook",
+            webhook: {
+              clientConfig: { url: "https://a", service: { name: "a", namespace: "b" } },
+              conversionReviewVersions: ["v1"],
+            },
+          },
+        },
+      ),
+      "spec.conversion.webhookClientConfig: Required value: exactly one of url or service is required",
+    ],
+    [
+      "reviews of no known version",
+      crd(
+        {},
+        {
+          conversion: {
+            strategy: "Webhook",
+            webhook: { clientConfig: { url: "https://a" }, conversionReviewVersions: ["v7"] },
+          },
+        },
+      ),
+      'spec.conversion.conversionReviewVersions: Invalid value: ["v7"]: must include at least one of v1, v1beta1',
+    ],
+    [
+      "a webhook that is not used",
+      crd({}, { conversion: { strategy: "None", webhook: { clientConfig: { url: "https://a" } } } }),
+      "spec.conversion.webhookClientConfig: Forbidden: should not be set when strategy is not set to Webhook",
     ],
     [
       "a schema that is not structural",

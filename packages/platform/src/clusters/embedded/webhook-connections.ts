@@ -3,13 +3,13 @@
 
 import type { IncomingMessage } from "node:http";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import {
   DEADLINE_EXCEEDED,
   WebhookCallError,
   type WebhookCaller,
   type WebhookEndpoint,
-} from "@postern/apiserver/policies/webhooks/webhook-caller";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+} from "@postern/apiserver/webhooks/webhook-caller";
 import type { AddressRules } from "../../proxy/address-rules.ts";
 import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
 import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";

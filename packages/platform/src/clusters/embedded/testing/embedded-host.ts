@@ -96,6 +96,47 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     return { status, body: text.startsWith("{") ? JSON.parse(text) : text };
   }
 
+  /** The events of a watch, as they come. The watch ends with the iteration. */
+  async function* watchIn(uid: string, url: string): AsyncGenerator<any> {
+    const stop = new AbortController();
+    const context = createTestContext({ url, signal: stop.signal });
+    const { body } = await backend(uid).proxy(context, root);
+    if (body.type !== "stream") throw new Error("the answer is no stream");
+    let text = "";
+    let wake = (): void => {};
+    let isOver = false;
+    const sink = {
+      bufferedBytes: 0,
+      write(chunk: Uint8Array | string) {
+        text += Buffer.from(chunk).toString();
+        wake();
+        return true;
+      },
+    };
+    const done = body.run(sink, stop.signal).finally(() => {
+      isOver = true;
+      wake();
+    });
+    try {
+      for (;;) {
+        const end = text.indexOf("\n");
+        if (end >= 0) {
+          const line = text.slice(0, end);
+          text = text.slice(end + 1);
+          yield JSON.parse(line);
+        } else if (isOver) return;
+        else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+    } finally {
+      stop.abort();
+      await done;
+    }
+  }
+
   return {
     storage,
     cache,
@@ -111,6 +152,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     },
     request: (uid: string, call: TestRequest) => requestAs(uid, call),
     requestAs,
+    watch: watchIn,
     settled,
     moveTime(ms: number) {
       skipped += ms;

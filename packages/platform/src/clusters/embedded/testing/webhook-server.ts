@@ -34,6 +34,17 @@ export const patching = (...operations: readonly object[]) => ({
   patch: Buffer.from(JSON.stringify(operations)).toString("base64"),
 });
 
+/** Answers a ConversionReview with what `convert` makes of each object. */
+export const converting =
+  (convert: (object: any, desiredAPIVersion: string) => object) =>
+  (_request: IncomingMessage, response: ServerResponse, review: any): void => {
+    const { uid, objects, desiredAPIVersion } = review.request;
+    const convertedObjects = objects.map((object: any) => convert(object, desiredAPIVersion));
+    const { apiVersion, kind } = review;
+    const answer = { uid, result: { status: "Success" }, convertedObjects };
+    response.end(JSON.stringify({ apiVersion, kind, response: answer }));
+  };
+
 export async function startWebhookServer(names: readonly string[] = []): Promise<WebhookServer> {
   const { clock, random } = systemRuntime;
   const authority = createCertificateAuthority({ commonName: "webhooks", clock, random });

@@ -1,16 +1,16 @@
 // The address of a webhook: its URL, or the endpoint of its Service.
 // Source: k8s.io/apiserver/pkg/util/proxy/proxy.go (ResolveEndpoint, ResolveCluster), pkg/util/webhook/client.go
 
-import type { Endpoints } from "../../builtin/services/endpoints.ts";
-import type { Service } from "../../builtin/services/service.ts";
-import type { InstalledResource } from "../../registry/resource-registry.ts";
+import type { Endpoints } from "../builtin/services/endpoints.ts";
+import type { Service } from "../builtin/services/service.ts";
+import type { InstalledResource } from "../registry/resource-registry.ts";
+import type { WebhookTarget } from "./client-config.ts";
 import { WebhookCallError, type WebhookEndpoint } from "./webhook-caller.ts";
-import type { Webhook } from "./webhook-configuration.ts";
 
 export type ServiceViews = { readonly services: InstalledResource; readonly endpoints: InstalledResource };
 
 /** As errors name it: with the name of the Service, not with what that leads to. */
-export function urlOf({ clientConfig: { url, service }, timeoutSeconds = 10 }: Webhook): string {
+export function urlOf({ clientConfig: { url, service }, timeoutSeconds = 10 }: WebhookTarget): string {
   const timeout = `?timeout=${timeoutSeconds}s`;
   if (url !== undefined) return `${url}${timeout}`;
   const { name = "", namespace = "", port = 443, path = "" } = service ?? {};
@@ -20,7 +20,7 @@ export function urlOf({ clientConfig: { url, service }, timeoutSeconds = 10 }: W
 const pathOf = (path: string): string => (path.startsWith("/") ? path : `/${path}`);
 
 /** Throws WebhookCallError where the Service leads nowhere. */
-export function resolveEndpoint(webhook: Webhook, views: ServiceViews): WebhookEndpoint {
+export function resolveEndpoint(webhook: WebhookTarget, views: ServiceViews): WebhookEndpoint {
   const { url, service, caBundle = "" } = webhook.clientConfig;
   const authority = caBundle === "" ? {} : { authorityPem: Buffer.from(caBundle, "base64").toString("utf8") };
   const query = `?timeout=${webhook.timeoutSeconds ?? 10}s`;

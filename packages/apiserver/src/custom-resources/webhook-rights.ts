@@ -1,0 +1,32 @@
+// A conversion webhook is sent every object of its kind, and changes it: a credential that opens less than the whole cluster may not name one.
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "../context/request-context.ts";
+import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
+
+/** As for admission webhooks, which are sent what others write, too. */
+const LIKEWISE = {
+  verb: "create",
+  isResourceRequest: true,
+  apiGroup: "admissionregistration.k8s.io",
+  apiVersion: "v1",
+  resource: "mutatingwebhookconfigurations",
+  subresource: "",
+  namespace: "",
+  name: "",
+  path: "",
+} as const;
+
+export async function validateWebhookRights(
+  { spec: { conversion } }: CustomResourceDefinition,
+  old: CustomResourceDefinition | undefined,
+  { outerAuthorizer, user, credential }: RequestContext,
+): Promise<readonly FieldError[]> {
+  if (conversion?.strategy !== "Webhook" || equalJson(conversion, old?.spec.conversion)) return [];
+  const decision = await outerAuthorizer?.authorize({ ...LIKEWISE, user, credential });
+  if (decision === undefined || decision.verdict === "allow") return [];
+  const why =
+    "this credential does not open all of the cluster, and a conversion webhook is sent every object of the kind";
+  return [forbiddenError("spec.conversion", why)];
+}
