@@ -10,12 +10,15 @@ import { deleteControlled, ignoringConflicts, updateControlled } from "../contro
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { createQueueController, followKeys } from "../controllers/queue-controller.ts";
 import { WorkQueue } from "../controllers/work-queue.ts";
+import type { ObjectConverter } from "../registry/object-converter.ts";
 import { groupResourceOf, listKindOf, type ResourceDefinition } from "../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import { newUid } from "../registry/store/object-meta.ts";
+import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
 import { decideNames } from "./accepted-names.ts";
 import { approvalStateOf, isProtectedGroup } from "./api-approval.ts";
 import type { CompiledDefinition, CompiledDefinitions } from "./compiled-definitions.ts";
-import { type ConversionWebhookDeps, createConversionWebhook } from "./conversion-webhook.ts";
+import { createConversionWebhook } from "./conversion-webhook.ts";
 import {
   CLEANUP_FINALIZER,
   type CustomResourceDefinition,
@@ -36,15 +39,15 @@ type Named = { readonly group: string; readonly names: CustomResourceNames };
 export type CustomResourceControllerDeps = {
   readonly registry: ResourceRegistry;
   readonly compiled: CompiledDefinitions;
-  /** How conversion webhooks are asked. Absent: nobody is. */
-  readonly webhooks: ConversionWebhookDeps | undefined;
+  /** Asks conversion webhooks, in a cluster that has Services. Absent: nobody is asked. */
+  readonly caller: WebhookCaller | undefined;
 };
 
 /** What is established is served when this returns; `registry` must have all built-in resources. */
 export function createCustomResourceController(
   port: ControllerPort,
   definitions: InstalledResource,
-  { registry, compiled, webhooks }: CustomResourceControllerDeps,
+  { registry, compiled, caller }: CustomResourceControllerDeps,
 ): Controller {
   const { view, keys } = definitions;
   const { clock, scheduler } = port.runtime;
@@ -116,7 +119,7 @@ export function createCustomResourceController(
     const installed = isTerminating ? taken.definitions.map(withoutCreation) : taken.definitions;
     // Whoever watches hears of the objects that are removed with their definition.
     const keepWatches = before?.compiled.text === taken.text;
-    const converter = webhooks && createConversionWebhook(definition, webhooks);
+    const converter = converterFor(definition);
     for (const each of installed) registry.install(each, { keepWatches, converter });
     for (const each of before?.installed ?? []) {
       if (!installed.some(({ version }) => version === each.version)) registry.uninstall(each);
@@ -137,6 +140,13 @@ export function createCustomResourceController(
 
   function enqueueGroup(group: string, except: string): void {
     for (const [key, named] of accepted) if (key !== except && named.group === group) queue.add(key);
+  }
+
+  function converterFor(definition: CustomResourceDefinition): ObjectConverter | undefined {
+    const [services, endpoints] = [registry.findKind("", "Service"), registry.findKind("", "Endpoints")];
+    if (caller === undefined || services === undefined || endpoints === undefined) return undefined;
+    const uids = () => newUid(port.runtime.random);
+    return createConversionWebhook(definition, { services, endpoints, caller, newUid: uids });
   }
 
   async function writeStatus(

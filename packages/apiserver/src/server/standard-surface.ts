@@ -42,7 +42,6 @@ import { createQuotaController } from "../controllers/quotas/quota-controller.ts
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
 import type { CompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
-import type { ConversionWebhookDeps } from "../custom-resources/conversion-webhook.ts";
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
@@ -331,13 +330,7 @@ function startControllers(
     // First: the others look after what it serves.
     ...(compiled === undefined || definitions === undefined
       ? []
-      : [
-          createCustomResourceController(port, definitions, {
-            registry,
-            compiled,
-            webhooks: conversionWebhooks(registry, options),
-          }),
-        ]),
+      : [createCustomResourceController(port, definitions, { registry, compiled, caller: deps.cluster?.webhooks })]),
     ...(tokens === undefined
       ? []
       : [
@@ -366,20 +359,6 @@ function startControllers(
     createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
   ];
-}
-
-/** Undefined where no webhooks are asked. */
-function conversionWebhooks(
-  registry: ResourceRegistry,
-  { cluster, runtime }: StandardSurfaceOptions,
-): ConversionWebhookDeps | undefined {
-  if (cluster === undefined) return undefined;
-  return {
-    services: requiredResource(registry, "", "Service"),
-    endpoints: requiredResource(registry, "", "Endpoints"),
-    caller: cluster.webhooks,
-    newUid: () => newUid(runtime.random),
-  };
 }
 
 async function bootstrap(
