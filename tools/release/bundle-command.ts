@@ -62,8 +62,11 @@ const HTTP_BY_REQUIRE: Plugin = {
   name: "http-by-require",
   setup({ onResolve, onLoad }) {
     const namespace = "by-require";
-    onResolve({ filter: /^(node:)?http$/ }, ({ importer }) =>
-      importer === "node:http" ? { path: "node:http", external: true } : { path: "node:http", namespace },
+    onResolve({ filter: /^(node:)?http$/ }, ({ importer, kind }) =>
+      // `import()` of a CommonJS module would give no names, only a default.
+      kind !== "import-statement" || importer === "node:http"
+        ? { path: "node:http", external: true }
+        : { path: "node:http", namespace },
     );
     onLoad({ filter: /.*/, namespace }, () => ({ contents: 'module.exports = require("node:http");' }));
   },
