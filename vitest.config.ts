@@ -92,10 +92,9 @@ const LONG_PARALLEL = [
   // Beside console, console-session, console-keys, and some of console-accessibility.
   "test/e2e/console-clusters.test.ts",
   "test/e2e/console-journeys.test.ts",
-  // Beside metrics and the unit tests of all three.
+  // Beside metrics and the unit tests of both.
   "test/e2e/bootstrap.test.ts",
   "test/e2e/notices.test.ts",
-  "test/e2e/tracing.test.ts",
   // Beside cli, login, read-only-kubeconfig and kubeconfig-action.
   "test/e2e/credential-expiry.test.ts",
   "test/e2e/kubeconfig-command.test.ts",
