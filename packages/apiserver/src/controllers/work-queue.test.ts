@@ -78,6 +78,39 @@ describe("WorkQueue", () => {
     expect([done.length, scheduler.delays]).toEqual([201, [1000]]);
   });
 
+  it("keeps a key that was worked on too often, also where a timer is early", async () => {
+    let elapsed = 0;
+    const scheduler = manualScheduler();
+    const done: string[] = [];
+    const port = portWith(scheduler, { runtime: { clock: { now: () => 0, elapsed: () => elapsed }, scheduler } });
+    const queue = new WorkQueue(port, { name: "test", process: async (key) => void done.push(key) });
+    for (let run = 0; run < 100; run++) {
+      queue.add("busy");
+      await queue.idle();
+    }
+    queue.add("busy");
+    elapsed = 999.5;
+    scheduler.runAll();
+    expect([done.length, scheduler.delays]).toEqual([100, [0.5]]);
+    elapsed = 1000;
+    scheduler.runAll();
+    await queue.idle();
+    expect([done.length, scheduler.delays]).toEqual([101, []]);
+  });
+
+  it("works within a second on a key that changes, also where its retry is planned for later", async () => {
+    const scheduler = manualScheduler();
+    const port = portWith(scheduler, { runtime: { clock: { now: () => 0, elapsed: () => 0 }, scheduler } });
+    const queue = new WorkQueue(port, { name: "test", process: () => Promise.reject(new Error("not yet")) });
+    for (let run = 0; run < 100; run++) {
+      queue.add("busy");
+      await queue.idle();
+    }
+    expect(scheduler.delays).toEqual([300_000]);
+    queue.add("busy");
+    expect(scheduler.delays).toEqual([1000]);
+  });
+
   it("lets everything else have its turn between keys that wait for nothing", async () => {
     let turns = 0;
     let turnsAtEnd = 0;

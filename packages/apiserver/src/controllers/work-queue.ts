@@ -35,6 +35,9 @@ const DEFAULT_CONCURRENCY = 4;
 const DEFAULT_BASE_DELAY_MS = 50;
 const DEFAULT_MAX_DELAY_MS = 5 * 60_000;
 
+/** `dueAt` is a time of the clock's `elapsed`. */
+type Delay = { readonly dueAt: number; readonly timer: Disposable };
+
 export class WorkQueue implements Disposable {
   readonly #port: QueuePort;
   readonly #options: Required<WorkQueueOptions>;
@@ -43,7 +46,7 @@ export class WorkQueue implements Disposable {
   /** Since when, by the clock's `elapsed`. */
   readonly #waiting = new Map<string, number>();
   readonly #running = new Map<string, number>();
-  readonly #delayed = new Map<string, Disposable>();
+  readonly #delayed = new Map<string, Delay>();
   readonly #failures = new Map<string, number>();
   readonly #stop = new AbortController();
   /** How often each key was worked on in the second that began then. */
@@ -79,7 +82,9 @@ export class WorkQueue implements Disposable {
     if (this.#waiting.has(key)) return;
     const delayMs = this.#delayOfTooMany(key);
     if (delayMs > 0) {
-      if (!this.#delayed.has(key)) this.addAfter(key, delayMs);
+      // The retry of a failure may be planned for much later.
+      const dueAt = this.#delayed.get(key)?.dueAt ?? Number.POSITIVE_INFINITY;
+      if (dueAt > this.#clock.elapsed() + delayMs) this.addAfter(key, delayMs);
       return;
     }
     this.#cancelDelay(key);
@@ -93,10 +98,12 @@ export class WorkQueue implements Disposable {
     if (this.#stop.signal.aborted || this.#waiting.has(key)) return;
     this.#cancelDelay(key);
     this.#metrics?.retried();
-    this.#delayed.set(
-      key,
-      this.#port.runtime.scheduler.schedule(delayMs, () => this.add(key)),
-    );
+    const timer = this.#port.runtime.scheduler.schedule(delayMs, () => {
+      // Timers are up to a millisecond early. The key may have to wait again, and this delay no longer stands for it.
+      this.#delayed.delete(key);
+      this.add(key);
+    });
+    this.#delayed.set(key, { dueAt: this.#clock.elapsed() + delayMs, timer });
   }
 
   idle(): Promise<void> {
@@ -107,7 +114,7 @@ export class WorkQueue implements Disposable {
   [Symbol.dispose](): void {
     this.#stop.abort();
     this.#waiting.clear();
-    for (const handle of this.#delayed.values()) handle[Symbol.dispose]();
+    for (const { timer } of this.#delayed.values()) timer[Symbol.dispose]();
     this.#delayed.clear();
     this.#nextTurn?.[Symbol.dispose]();
     this.#metrics?.[Symbol.dispose]();
@@ -193,7 +200,7 @@ export class WorkQueue implements Disposable {
   }
 
   #cancelDelay(key: string): void {
-    this.#delayed.get(key)?.[Symbol.dispose]();
+    this.#delayed.get(key)?.timer[Symbol.dispose]();
     this.#delayed.delete(key);
   }
 
