@@ -19,7 +19,7 @@ export type Turn = {
    * with time: three times what it took.
    */
   owes(user: string): boolean;
-  /** Says how to find out whether requests wait to be begun, of which nobody knows yet what they cost. */
+  /** Sets what reports whether requests wait that have not started. Their cost is unknown. */
   follow(isAnyWaiting: () => boolean): void;
   isAnyWaiting(): boolean;
 };
@@ -28,7 +28,7 @@ const TURN_MS = 10;
 
 /** What takes less is not counted: however many cheap requests a user sends, they take their turns. */
 const DEAR_MS = 2;
-/** Who owes gets a quarter of the time. */
+/** A user in debt gets a quarter of the time. */
 const PRICE = 3;
 const MAX_OWED_MS = 500;
 
@@ -63,7 +63,7 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
 }
 
 function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" | "owes"> {
-  /** When each has paid. Few owe anything. */
+  /** When each user has paid; the user with the most recent debt is last. Users who never come back are dropped with the next debt. */
   const paidAt = new Map<string, number>();
   let worker: string | undefined;
   let since = 0;
@@ -73,6 +73,11 @@ function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" 
     const took = now - since;
     if (took > DEAR_MS) {
       const from = Math.max(now, paidAt.get(worker) ?? 0);
+      for (const [user, until] of paidAt) {
+        if (until > now) break;
+        paidAt.delete(user);
+      }
+      paidAt.delete(worker);
       paidAt.set(worker, Math.min(from + PRICE * took, now + MAX_OWED_MS));
     }
     worker = undefined;
@@ -85,12 +90,8 @@ function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" 
     },
     rest: settle,
     owes(user) {
-      if (paidAt.size === 0) return false;
       const until = paidAt.get(user);
-      if (until === undefined) return false;
-      if (until > clock.elapsed()) return true;
-      paidAt.delete(user);
-      return false;
+      return until !== undefined && until > clock.elapsed();
     },
   };
 }
