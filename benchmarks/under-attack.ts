@@ -175,7 +175,7 @@ async function measure(): Promise<boolean> {
     await pause(ATTACK.rest);
   }
   console.log(
-    "\nmilliseconds; attacker, server and all others on one machine. Work: of the event loop, for whomever\n",
+    "\nmilliseconds; attacker, server and all others on one machine. Work: of the event loop, for all clients\n",
   );
   console.log(renderTable(rows));
   console.log(

@@ -39,7 +39,7 @@ it("holds back who guesses, and nobody with a good credential at the same addres
   for (const { status } of await Promise.all(waiting)) expect(status).toBe(401);
 });
 
-it("looks at one credential after the other on a connection of one who guesses, whoever waits for the answer (security book 25)", async () => {
+it("checks credentials one at a time on a connection with failed logins, also if no client waits (security book 25)", async () => {
   const looked: string[] = [];
   const held: (() => void)[] = [];
   const scheduler: Scheduler = {

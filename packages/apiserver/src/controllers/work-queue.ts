@@ -99,7 +99,7 @@ export class WorkQueue implements Disposable {
     this.#cancelDelay(key);
     this.#metrics?.retried();
     const timer = this.#port.runtime.scheduler.schedule(delayMs, () => {
-      // Timers are up to a millisecond early. The key may have to wait again, and this delay no longer stands for it.
+      // Timers fire up to a millisecond early. Remove the delay first: `add` may have to set another one.
       this.#delayed.delete(key);
       this.add(key);
     });

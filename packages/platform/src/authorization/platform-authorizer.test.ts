@@ -326,7 +326,7 @@ describe("the CVE book", () => {
     expect(authorizer.decide({ target: "Management", inner: open }, withKey(adam, key)).verdict).toBe("allow");
   });
 
-  test("knowing the name of somebody's key, user or instance opens nothing (security book 5)", () => {
+  test("the name of another user's key, user or instance grants no access (security book 5)", () => {
     const { authorizer } = platform();
     const stranger = { user: userInfo("carl") };
     for (const verb of ["get", "update", "patch", "delete", "use", "introspect", "impersonate"]) {

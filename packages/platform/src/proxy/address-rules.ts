@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { textBefore } from "@postern/apimachinery/text/without-trailing";
 import { ipAddressOctets } from "../pki/serving-certificate.ts";
 
-// The addresses that are no ordinary host of the Internet, in one table, and what each of them means for whoever dials.
+// The special-purpose addresses, in one table, and which of them the server may dial.
 // Source: https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.org/assignments/iana-ipv6-special-registry,
 // https://www.iana.org/assignments/ipv6-address-space; read in November 2026
 
@@ -13,7 +13,7 @@ type SpecialNetwork = {
   readonly network: string;
   readonly what: string;
   /**
-   * `nobody`: no cluster lives there, whoever registers it. `own network`: only hosts near the platform can reach it, so that nobody but
+   * `nobody`: never a cluster, even if an administrator registers it. `own network`: only hosts near the platform can reach it, so only
    * an administrator may point there.
    */
   readonly refusedTo: "nobody" | "own network";
@@ -73,7 +73,7 @@ export const SPECIAL_NETWORKS: readonly SpecialNetwork[] = [
   { network: "fec0::/10",          refusedTo: near, what: "site-local, deprecated (RFC 3879)" },
 ];
 
-/** Other spellings of an IPv4 address: it is judged by that address. Whoever allows the address allows these. */
+/** Other spellings of an IPv4 address: the rules of that address apply. An allowed address allows these, too. */
 const SPELLINGS_OF_IPV4: readonly string[] = ["::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"];
 
 const networksRefusedTo = (refusedTo: SpecialNetwork["refusedTo"]): readonly string[] =>

@@ -234,7 +234,7 @@ function parseClass(reader: Reader, fold: Fold): CharacterSet {
   const negated = reader.source[reader.position] === "^";
   if (negated) reader.position++;
   const sets: CharacterSet[] = [];
-  // A bracket that closes nothing yet stands for itself.
+  // A closing bracket at the start of a class is a literal.
   while (reader.source[reader.position] !== "]" || sets.length === 0) {
     if (reader.position >= reader.source.length) {
       throw new PatternSyntaxError("missing closing ]", reader.source.slice(begin));

@@ -178,7 +178,7 @@ type ClassifiedOwner = {
 };
 
 /**
- * An owner of a kind that is not served counts as present, since nobody knows whether it is gone; so does a namespaced owner of a
+ * An owner of a kind that is not served counts as present, since the server cannot know that it is gone; so does a namespaced owner of a
  * cluster-scoped object, which is never looked for.
  */
 function classifyOwners(

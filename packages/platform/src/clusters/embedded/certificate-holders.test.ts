@@ -37,7 +37,7 @@ function createPeople() {
 const CN = "alice@example.test";
 const asAlice = { name: CN, groups: ["example:user:alice", "devs"] };
 
-describe("the certificate of somebody who is no longer let in (security book 13)", () => {
+describe("the certificate of a user without access (security book 13)", () => {
   it.each([
     ["a user who is there", asAlice, () => {}, false],
     ["a user who is locked", asAlice, (people: any) => people.users.set("alice", { ...alice, locked: true }), true],
