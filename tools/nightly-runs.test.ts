@@ -4,10 +4,13 @@ import { expect, it } from "vitest";
 import config from "../vitest.config.ts";
 import { NIGHTLY_RUNS } from "./nightly-runs.ts";
 
-it("has a run for every file that takes too long for the day", () => {
+it.each(["long", "long-parallel"])("has a run for every file of the project %s", (name) => {
   const projects = (config.test?.projects ?? []) as readonly { readonly test: { name: string; include: string[] } }[];
-  const files = projects.find(({ test }) => test.name === "long")?.test.include ?? [];
+  const files = projects.find(({ test }) => test.name === name)?.test.include ?? [];
   expect(files.length).toBeGreaterThan(0);
-  const paths = NIGHTLY_RUNS.filter(({ project }) => project === "long").flatMap((run) => run.paths);
-  expect(files.filter((file) => !paths.some((path) => file.includes(path)))).toEqual([]);
+  const runs = NIGHTLY_RUNS.filter(({ project }) => project === name);
+  // A run without paths has the whole project.
+  const isRun = (file: string): boolean =>
+    runs.some(({ paths }) => paths.length === 0 || paths.some((path) => file.includes(path)));
+  expect(files.filter((file) => !isRun(file))).toEqual([]);
 });
