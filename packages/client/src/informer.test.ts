@@ -187,6 +187,19 @@ describe("an informer", () => {
     expect(waits).toEqual([800, 1600, 3200, 6400]);
   });
 
+  it("keeps of objects what it is told to keep", async () => {
+    const labelled = { ...object("a", "1"), metadata: { ...object("a", "1").metadata, labels: { team: "x" } } };
+    items = [labelled];
+    const transform = ({ metadata: { labels: _, ...metadata }, ...rest }: KubeObject): KubeObject => ({
+      ...rest,
+      metadata,
+    });
+    const informer = new Informer({ resource: secrets, transform });
+    void informer.run(stop.signal);
+    await informer.synced;
+    expect(informer.list()).toEqual([object("a", "1")]);
+  });
+
   it("stops with its signal, and closes its watch", async () => {
     const { running } = start();
     const { response } = await nthWatch(1);

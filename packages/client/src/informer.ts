@@ -4,7 +4,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type Delay, systemDelay } from "./delay.ts";
-import { listAll, type ResourceClient } from "./resource-client.ts";
+import { listPages, type ResourceClient } from "./resource-client.ts";
 
 export type InformerEvent<T> =
   | { readonly type: "added"; readonly object: T }
@@ -16,6 +16,8 @@ export type InformerOptions<T extends KubeObject> = {
   readonly resource: ResourceClient<T>;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** What is kept of each object, such as one without its managed fields. Default: all of it. Source: client-go's SetTransform. */
+  readonly transform?: (object: T) => T;
   /** Called for every change, in order, after the copy has it. Must not throw. */
   readonly onEvent?: (event: InformerEvent<T>) => void;
   /** Called for errors that the informer recovers from. */
@@ -77,14 +79,19 @@ export class Informer<T extends KubeObject> {
 
   async #relist(signal: AbortSignal): Promise<void> {
     const { resource } = this.#options;
-    const { metadata, items } = await listAll(resource, { ...this.#selectors(), signal });
     const gone = new Set(this.#objects.keys());
-    for (const object of items) {
-      gone.delete(keyOfObject(object));
-      this.#store(object);
+    let resourceVersion: string | undefined;
+    // Page by page: a thread that also paints is not held by all objects at once.
+    for await (const { metadata, items } of listPages(resource, { ...this.#selectors(), signal })) {
+      // That of the first page holds for all of them.
+      resourceVersion ??= metadata.resourceVersion;
+      for (const object of items) {
+        gone.delete(keyOfObject(object));
+        this.#store(object);
+      }
     }
     for (const key of gone) this.#remove(key);
-    this.#resourceVersion = metadata.resourceVersion;
+    this.#resourceVersion = resourceVersion;
     this.#settleSync?.resolve();
   }
 
@@ -131,10 +138,11 @@ export class Informer<T extends KubeObject> {
     await this.#delay(wait, signal).catch(() => undefined);
   }
 
-  #store(object: T): void {
-    const key = keyOfObject(object);
+  #store(received: T): void {
+    const key = keyOfObject(received);
     const previous = this.#objects.get(key);
-    if (previous !== undefined && previous.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    if (previous !== undefined && previous.metadata.resourceVersion === received.metadata.resourceVersion) return;
+    const object = this.#options.transform?.(received) ?? received;
     this.#objects.set(key, object);
     this.#options.onEvent?.(previous === undefined ? { type: "added", object } : { type: "updated", object, previous });
   }

@@ -63,7 +63,7 @@ export type ResourceClient<T extends KubeObject> = {
   getSubresource(name: string, subresource: string, options?: CallOptions): Promise<JsonValue>;
 };
 
-/** Pages that `listAll` asks for, as kubectl does. */
+/** Objects of a page, as kubectl asks for them. */
 const PAGE_SIZE = 500;
 
 /** The caller names the type that the server serves at this address. */
@@ -147,22 +147,34 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
   };
 }
 
-/** Every object of a list, page by page. `metadata` is that of the first page, whose version all pages share. */
+/** The pages of a list, one after the other. All of them share the version that is in the metadata of the first one. */
+export async function* listPages<T extends KubeObject>(
+  resource: ResourceClient<T>,
+  options: Omit<ListOptions, "limit" | "continue"> & { readonly pageSize?: number } = {},
+): AsyncIterable<ObjectList<T>> {
+  const { pageSize = PAGE_SIZE, ...listed } = options;
+  // The token holds the version already; a second one is refused.
+  const { resourceVersion: _, resourceVersionMatch: __, ...rest } = listed;
+  let page = await resource.list({ ...listed, limit: pageSize });
+  yield page;
+  for (let next = page.metadata.continue; next !== undefined && next !== ""; next = page.metadata.continue) {
+    page = await resource.list({ ...rest, limit: pageSize, continue: next });
+    yield page;
+  }
+}
+
+/** Every object of a list. `metadata` is that of the first page. */
 export async function listAll<T extends KubeObject>(
   resource: ResourceClient<T>,
   options: Omit<ListOptions, "limit" | "continue"> = {},
 ): Promise<ObjectList<T>> {
-  const first = await resource.list({ ...options, limit: PAGE_SIZE });
-  const items = [...first.items];
-  let next = first.metadata.continue;
-  while (next !== undefined && next !== "") {
-    // The token holds the version already; a second one is refused.
-    const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
-    const page = await resource.list({ ...rest, limit: PAGE_SIZE, continue: next });
+  const items: T[] = [];
+  let metadata: ListMeta | undefined;
+  for await (const page of listPages(resource, options)) {
+    metadata ??= page.metadata;
     items.push(...page.items);
-    next = page.metadata.continue;
   }
-  return { metadata: first.metadata, items };
+  return { metadata: metadata ?? {}, items };
 }
 
 /** `/api/v1/…` for the core group, `/apis/<group>/<version>/…` for the others. */
