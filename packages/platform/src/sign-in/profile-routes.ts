@@ -33,8 +33,8 @@ export async function profilePage({ request }: RequestContext, deps: SignInRoute
     "Access keys",
     html`<p>You are signed in as <strong>${who}</strong>.</p>
 <form method="post" action="${SIGN_OUT_PATH}"><input type="hidden" name="csrf" value="${csrf}"><input type="hidden" name="name" value="${current}"><button type="submit">Sign out</button></form>
-<h2>Sessions</h2>${tableOf(items.filter(isLogin), current, csrf)}
-<h2>Keys</h2>${tableOf(
+<h2>Sessions</h2>${listOf(items.filter(isLogin), current, csrf)}
+<h2>Keys</h2>${listOf(
       items.filter((item) => !isLogin(item)),
       current,
       csrf,
@@ -44,19 +44,29 @@ export async function profilePage({ request }: RequestContext, deps: SignInRoute
 
 const isLogin = (item: JsonObject): boolean => textAt(objectAt(item, "spec"), "type") === "Login";
 
-function tableOf(items: readonly JsonObject[], current: string, csrf: string): Html {
+/** A list, and no table: it has room on a phone. */
+function listOf(items: readonly JsonObject[], current: string, csrf: string): Html {
   if (items.length === 0) return html`<p>None.</p>`;
-  const rows = items.map((item) => {
+  const lines = items.map((item) => {
     const [metadata, spec, status] = [objectAt(item, "metadata"), objectAt(item, "spec"), objectAt(item, "status")];
     const name = textAt(metadata, "name");
     const end =
       name === current
-        ? html`this one`
+        ? html`<span>this session</span>`
         : html`<form method="post" action="${SIGN_OUT_PATH}"><input type="hidden" name="csrf" value="${csrf}"><input type="hidden" name="name" value="${name}"><button type="submit" aria-label="${`Delete ${name}`}">Delete</button></form>`;
-    return html`<tr><th scope="row">${name}</th><td>${textAt(spec, "displayName")}</td><td>${textAt(status, "lastActivity") || "not used yet"}</td><td>${textAt(status, "expirationTimestamp") || "never"}</td><td>${end}</td></tr>
+    const used = timeAt(status, "lastActivity");
+    const expires = timeAt(status, "expirationTimestamp");
+    return html`<li><div><strong>${textAt(spec, "displayName") || name}</strong><br><code>${name}</code><br>${used === undefined ? "Not used yet" : html`Last used ${used}`}, ${expires === undefined ? "never expires" : html`expires ${expires}`}</div>${end}</li>
 `;
   });
-  return html`<table><thead><tr><th scope="col">Name</th><th scope="col">What for</th><th scope="col">Last used</th><th scope="col">Expires</th><th scope="col">End</th></tr></thead><tbody>${rows}</tbody></table>`;
+  return html`<ul class="keys">${lines}</ul>`;
+}
+
+/** Such as 2026-11-25 14:05 UTC. Undefined where there is none. */
+function timeAt(value: JsonObject, member: string): Html | undefined {
+  const text = textAt(value, member);
+  if (text === "") return undefined;
+  return html`<time datetime="${text}">${`${text.slice(0, 10)} ${text.slice(11, 16)} UTC`}</time>`;
 }
 
 /** POST /profile/sign-out: deletes a key of one's own, and forgets the session where it is that. */
