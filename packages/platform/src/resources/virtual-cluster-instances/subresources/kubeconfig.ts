@@ -112,8 +112,7 @@ function addressFor(
   if (needsOwnEndpoint && server !== undefined) {
     return { url: server, certificateAuthorityPem: backend.serverCertificateAuthority };
   }
-  const address = serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint });
-  return server === undefined ? address : { ...address, url: server };
+  return serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint, server });
 }
 
 // At which address the holder of a kubeconfig reaches a virtual cluster, and what verifies it there.
@@ -126,6 +125,8 @@ type ServerAddressDeps = {
   readonly proxyFallback: boolean;
   /** A client certificate opens the virtual cluster's own endpoint, and not the platform's address for it. Default false. */
   readonly needsOwnEndpoint?: boolean;
+  /** An address that the caller has named itself. Default: none. */
+  readonly server?: string | undefined;
 };
 
 type ServerAddress = {
@@ -140,11 +141,25 @@ export function serverAddressOf(
   backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer" | "serverCertificateAuthority">,
   deps: ServerAddressDeps,
 ): ServerAddress {
+  const platform = platformAddress(instance, deps);
+  const { server = "" } = deps;
+  // The platform's address for it needs no endpoint of its own, and is verified as the platform.
+  if (server !== "" && new URL(server).pathname === new URL(platform.url).pathname) return { ...platform, url: server };
+  const address = ownAddressOf(instance, backend, deps) ?? platform;
+  return server === "" ? address : { ...address, url: server };
+}
+
+/** Undefined where the platform answers for it. */
+function ownAddressOf(
+  instance: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer" | "serverCertificateAuthority">,
+  deps: ServerAddressDeps,
+): ServerAddress | undefined {
   const missing = missingForIngress(instance, backend, deps);
   if (missing !== undefined && (deps.needsOwnEndpoint === true || !deps.proxyFallback)) {
     throw noIngressEndpoint(instance, missing, deps);
   }
-  if (missing !== undefined || backend.endpoint === "platform") return platformAddress(instance, deps);
+  if (missing !== undefined || backend.endpoint === "platform") return undefined;
   return {
     url: ownServerOf(instance, backend) ?? `https://${ingressHost(instance, deps)}`,
     certificateAuthorityPem: backend.serverCertificateAuthority,

@@ -34,6 +34,7 @@ const addressOf = (options: {
   readonly suffix?: string;
   readonly proxyFallback?: boolean;
   readonly clusterRef?: ClusterRef;
+  readonly server?: string;
 }) =>
   serverAddressOf(
     instance(options.enabled, options.clusterRef),
@@ -43,6 +44,7 @@ const addressOf = (options: {
       lookup: { cluster: () => cluster(options.suffix) },
       endpoint: { url: () => "https://platform.test", certificateAuthorityPem: "P" },
       proxyFallback: options.proxyFallback ?? false,
+      server: options.server,
     },
   );
 
@@ -62,6 +64,15 @@ describe("the address in a kubeconfig", () => {
 
   it("is the platform's for a virtual cluster that the platform serves itself", () => {
     for (const enabled of [true, false]) expect(addressOf({ enabled, endpoint: "platform" })).toEqual(PLATFORM);
+  });
+
+  it("is one that the caller names, verified as the platform where it is the platform's for this virtual cluster", () => {
+    const server = `https://other-name.test${new URL(PLATFORM.url).pathname}`;
+    // Nothing is missing there, whatever the virtual cluster itself has.
+    expect(addressOf({ enabled: false, endpoint: "ingress", server })).toEqual({ ...PLATFORM, url: server });
+    const elsewhere = { enabled: true, endpoint: "ingress", suffix: "eu.example.com" } as const;
+    for (const named of ["https://named.test", `${server}-2`])
+      expect(addressOf({ ...elsewhere, server: named })).toEqual({ url: named, certificateAuthorityPem: "C" });
   });
 
   it.each([
