@@ -296,6 +296,23 @@ test("the page of sign-in has no finding", async () => {
   }
 });
 
+test.each(["/profile/access-keys", "/login", "/device"])(
+  "%s, which the server itself makes, has no finding, and is no wider than a phone",
+  async (path) => {
+    await page.goto(served.platform.server.url + path);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await page.evaluate(axe.source);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await findings(path, colorScheme, [])).toEqual([]);
+    }
+    await page.setViewportSize(PHONE);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(PHONE.width);
+    const folder = process.env["CONSOLE_LOOKS"];
+    if (folder !== undefined) await page.screenshot({ path: join(folder, `server-${slugOf(path)}.png`) });
+  },
+);
+
 async function signInPage() {
   const other = await served.open("/");
   await other.getByRole("heading", { name: "Sign in to Postern" }).waitFor();

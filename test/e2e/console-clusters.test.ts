@@ -61,6 +61,7 @@ test("the command for a kubeconfig without a secret stands there to be copied", 
 test("a virtual cluster shows who has access and which credentials are out there, and is put to sleep and woken", async () => {
   await page.getByRole("link", { name: "demo" }).click();
   await page.getByText("member of the project with Project viewer").waitFor();
+  await page.getByText("owner of the project, and its administrator").waitFor();
   await page.getByText("Certificate of admin").waitFor();
   await press("Put to sleep");
   await page.getByRole("dialog").getByText("The next request wakes it up.").waitFor();

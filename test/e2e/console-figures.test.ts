@@ -1,6 +1,7 @@
 // How heavy the console is with ten thousand access keys: what a browser does on its main thread before a view can be used, and what an
 // hour of watch events leaves behind. Processor time of the page's thread, not of the clock: other programs on the machine do not count.
 
+import { setTimeout as pause } from "node:timers/promises";
 import type { CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inBatches } from "./testing/batches.ts";
@@ -17,6 +18,8 @@ const LOADS = 3;
 const TRIES = 12;
 const EVENTS = Number(process.env["CONSOLE_EVENTS"] ?? 4_000);
 const CHANGED = 500;
+/** How long the run with the slow events takes. None by default: `CONSOLE_MINUTES=60` is an hour. */
+const MINUTES = Number(process.env["CONSOLE_MINUTES"] ?? 0);
 
 let served: ServedConsole;
 let page: Page;
@@ -168,11 +171,11 @@ test("the table of ten thousand keys is shown, searched, sorted and scrolled wit
 
 type Usage = { readonly heap: number; readonly listeners: number; readonly nodes: number };
 
-async function usage(): Promise<Usage> {
+async function usage(tools = devtools): Promise<Usage> {
   // Twice: what a finalizer lets go of is collected the second time.
-  await devtools.send("HeapProfiler.collectGarbage");
-  await devtools.send("HeapProfiler.collectGarbage");
-  const { metrics } = await devtools.send("Performance.getMetrics");
+  await tools.send("HeapProfiler.collectGarbage");
+  await tools.send("HeapProfiler.collectGarbage");
+  const { metrics } = await tools.send("Performance.getMetrics");
   const of = (name: string): number => metrics.find((metric) => metric.name === name)?.value ?? Number.NaN;
   return { heap: of("JSHeapUsedSize"), listeners: of("JSEventListeners"), nodes: of("Nodes") };
 }
@@ -212,3 +215,57 @@ test("thousands of watch events leave nothing behind", async () => {
   expect(after.listeners).toBeLessThanOrEqual(before.listeners + 20);
   expect(after.nodes).toBeLessThanOrEqual(before.nodes * 1.1);
 });
+
+const toolsOf = async (of: Page): Promise<CDPSession> => {
+  const tools = await of.context().newCDPSession(of);
+  await tools.send("Performance.enable");
+  return tools;
+};
+
+test.runIf(MINUTES > 0)(
+  "an hour of watch events leaves nothing behind in the key table and in the overview",
+  async () => {
+    const { platform } = served;
+    const url = platform.server.url;
+    page.context().setDefaultTimeout(300_000);
+    await page.goto(`${url}/keys`);
+    await page.getByText(/^10,00\d keys$/).waitFor();
+    const overview = await page.context().newPage();
+    await overview.goto(url);
+    await overview.getByText("10,00", { exact: false }).first().waitFor();
+    const [table, other] = [await toolsOf(page), await toolsOf(overview)];
+    const samples: { readonly minute: number; readonly table: Usage; readonly overview: Usage }[] = [];
+    const begin = performance.now();
+    const minutes = (): number => (performance.now() - begin) / 60_000;
+    const sample = async (minute: number): Promise<void> => {
+      samples.push({ minute, table: await usage(table), overview: await usage(other) });
+      process.stdout.write(`${JSON.stringify(samples.at(-1))}\n`);
+    };
+    // Every five minutes of an hour; the first when both pages have seen what they do over and over.
+    let events = 0;
+    for (let twelfth = 1; twelfth <= 12; twelfth++) {
+      while (minutes() < (twelfth * MINUTES) / 12) {
+        await platform.send({
+          method: "PATCH",
+          path: `ownedaccesskeys/key-${events % CHANGED}`,
+          body: { spec: { description: `Event ${events}.` } },
+        });
+        // Keys come and go as well.
+        if (events % 10 === 0) await platform.create("ownedaccesskeys", { metadata: { name: "passing" }, spec: {} });
+        if (events % 10 === 5) await platform.send({ method: "DELETE", path: "ownedaccesskeys/passing" });
+        events++;
+        await pause(1_000);
+      }
+      await sample((twelfth * MINUTES) / 12);
+    }
+    process.stdout.write(`${events} changes of keys in ${MINUTES} minutes\n`);
+    // What a page keeps for good, such as compiled code, it has after the first third.
+    const [before, after] = [samples[3], samples[11]];
+    for (const view of ["table", "overview"] as const) {
+      expect(after?.[view].heap).toBeLessThan((before?.[view].heap ?? 0) * 1.03);
+      expect(after?.[view].listeners).toBeLessThanOrEqual((before?.[view].listeners ?? 0) + 20);
+      expect(after?.[view].nodes).toBeLessThanOrEqual((before?.[view].nodes ?? 0) * 1.1);
+    }
+  },
+  MINUTES * 60_000 + 600_000,
+);

@@ -37,7 +37,7 @@ async function choose(label: string, option: string): Promise<void> {
   await page.getByRole("button", { name: label }).click();
   await page.getByRole("option", { name: option, exact: true }).click();
 }
-/** The text below a label such as "The same as a manifest". */
+/** The text below a label such as "As a manifest". */
 const codeOf = (label: string) => page.getByRole("figure").filter({ hasText: label }).locator("code");
 /** Runs what stands in the form, as a person would after copying it. */
 async function run(command: string): Promise<string> {
@@ -60,7 +60,7 @@ test("a project is created, and its manifest and command make the same", async (
   await page.getByText("embedded", { exact: true }).click();
   await field("Virtual clusters at most").fill("3");
   await page.getByText("kubectl create --filename the-shop.yaml").waitFor();
-  const manifest = (await codeOf("The same as a manifest").textContent()) ?? "";
+  const manifest = (await codeOf("As a manifest").textContent()) ?? "";
   await press("Create");
   await title("The Shop");
   const spec = await specOf("projects/the-shop");
@@ -97,7 +97,7 @@ test("a change leaves what the form does not show, and a conflict is resolved wi
   await follow("Edit");
   await page.getByText("Nothing is changed yet.").waitFor();
   await field("Description").fill("For the twins");
-  const command = (await codeOf("The same on the command line").textContent()) ?? "";
+  const command = (await codeOf("As a command").textContent()) ?? "";
   // Another one was quicker.
   await platform.send({ method: "PATCH", path: "projects/twin", body: { spec: { displayName: "Twins" } } });
   await press("Save");
@@ -105,7 +105,7 @@ test("a change leaves what the form does not show, and a conflict is resolved wi
   await press("Load the current state");
   await expect.poll(() => field("Display name").inputValue()).toBe("Twins");
   await field("Description").fill("For the twins");
-  expect(await codeOf("The same on the command line").textContent()).toBe(command);
+  expect(await codeOf("As a command").textContent()).toBe(command);
   await press("Save");
   await title("Twins");
   const spec = await specOf("projects/twin");

@@ -74,6 +74,29 @@ it("lists once, and puts what the watch brings into the cache", async () => {
   queries.clear();
 });
 
+it("counts the objects of a long list while its pages come", async () => {
+  const page = (from: number, next: string) => ({
+    metadata: { resourceVersion: "1", continue: next },
+    items: Array.from({ length: 500 }, (_, at) => object(`thing-${from + at}`, "1")),
+  });
+  const second = withResolvers<void>();
+  const pages = [async () => page(0, "more"), () => second.promise.then(() => page(500, ""))];
+  const fake = fakeResource(() => pages.shift()?.() ?? Promise.reject(new Error("no more pages")));
+  const live = createLiveCollections(new QueryClient(), systemDelay);
+  const counted: number[] = [];
+  const half = withResolvers<void>();
+  live.loaded.subscribe(() => {
+    counted.push(live.loaded.count(JSON.stringify(KEY)));
+    if (counted.at(-1) === 500) half.resolve();
+  });
+  const list = live.start(KEY, fake.resource, undefined);
+  await half.promise;
+  second.resolve();
+  expect((await list).length).toBe(1_000);
+  expect(counted).toEqual([250, 500, 750, 1_000]);
+  expect(live.loaded.count(JSON.stringify(KEY))).toBe(0);
+});
+
 it("ends the watch with the last view", async () => {
   const queries = new QueryClient();
   const fake = fakeResource(oneThing);

@@ -12,6 +12,9 @@ export const LIVE = "live";
 /** Changes that come together are shown together. */
 const GATHER_MS = 60;
 
+/** A list that is loading is counted in steps of so many objects. */
+const COUNTED = 250;
+
 export type LiveCollections = {
   /** Resolves with the first list; what comes after it goes to the cache of `queryClient`. Throws what refuses the list. */
   start<T extends KubeObject>(
@@ -19,7 +22,18 @@ export type LiveCollections = {
     resource: ResourceClient<T>,
     fieldSelector: string | undefined,
   ): Promise<readonly T[]>;
+  /** How many objects of a first list have come so far, by the hash of its key. */
+  readonly loaded: {
+    readonly count: (hash: string) => number;
+    readonly subscribe: (listener: () => void) => () => void;
+  };
 };
+
+/** No view shows who wrote which field, which is a good part of what objects take. */
+function withoutManagedFields<T extends KubeObject>(object: T): T {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
 
 /** Asking again does not help: nobody may list this, or there is nothing of the kind. */
 const isFinal = (error: unknown): boolean => isApiError(error) && [400, 403, 404, 405].includes(error.code);
@@ -27,9 +41,16 @@ const isFinal = (error: unknown): boolean => isApiError(error) && [400, 403, 404
 /** `delay`: how failures are waited out. */
 export function createLiveCollections(queryClient: QueryClient, delay: Delay): LiveCollections {
   const running = new Map<string, AbortController>();
+  const counts = new Map<string, number>();
+  const listeners = new Set<() => void>();
   const end = (hash: string): void => {
     running.get(hash)?.abort();
     running.delete(hash);
+    counts.delete(hash);
+  };
+  const count = (hash: string, objects: number): void => {
+    counts.set(hash, objects);
+    for (const listener of listeners) listener();
   };
   // A collection that no view has shown for a while is dropped, and with it its watch.
   queryClient.getQueryCache().subscribe(({ type, query }) => {
@@ -37,6 +58,13 @@ export function createLiveCollections(queryClient: QueryClient, delay: Delay): L
   });
 
   return {
+    loaded: {
+      count: (hash) => counts.get(hash) ?? 0,
+      subscribe(listener) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    },
     start: (queryKey, resource, fieldSelector) => {
       const hash = JSON.stringify(queryKey);
       end(hash);
@@ -45,13 +73,19 @@ export function createLiveCollections(queryClient: QueryClient, delay: Delay): L
       const { signal } = controller;
       let isSynced = false;
       let isGathering = false;
+      let objects = 0;
       return new Promise((resolve, reject) => {
         const informer = new Informer({
           resource,
           delay,
+          transform: withoutManagedFields,
           ...(fieldSelector === undefined ? {} : { fieldSelector }),
           onEvent: () => {
-            if (!isSynced) return;
+            if (!isSynced) {
+              objects++;
+              if (objects % COUNTED === 0) count(hash, objects);
+              return;
+            }
             if (isGathering) return;
             isGathering = true;
             setTimeout(() => {
@@ -70,6 +104,7 @@ export function createLiveCollections(queryClient: QueryClient, delay: Delay): L
         informer.synced.then(
           () => {
             isSynced = true;
+            counts.delete(hash);
             resolve(informer.list());
           },
           () => reject(signal.reason),

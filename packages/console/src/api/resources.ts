@@ -103,7 +103,7 @@ export type Cluster = KubeObject & {
   };
 };
 
-type SecretRef = { readonly secretNamespace?: string; readonly secretName?: string; readonly key?: string };
+export type SecretRef = { readonly secretNamespace?: string; readonly secretName?: string; readonly key?: string };
 
 export type Project = KubeObject & {
   readonly spec?: {
@@ -204,11 +204,7 @@ export type IdentityProvider = KubeObject & {
     readonly disabled?: boolean;
     readonly issuer?: { readonly url?: string; readonly certificateAuthority?: string };
     readonly clientId?: string;
-    readonly clientSecretRef?: {
-      readonly secretNamespace: string;
-      readonly secretName: string;
-      readonly key?: string;
-    };
+    readonly clientSecretRef?: SecretRef;
     readonly claimMappings?: { readonly [member in "username" | "groups" | "uid"]?: ClaimMapping };
     readonly linkUsers?: boolean;
     readonly allowedGroups?: readonly string[];

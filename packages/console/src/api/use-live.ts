@@ -3,7 +3,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { collectionPath, createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { hashKey, useQuery } from "@tanstack/react-query";
-import { useDeferredValue, useMemo } from "react";
+import { useDeferredValue, useMemo, useSyncExternalStore } from "react";
 import { useApi } from "./api-context.tsx";
 import { LIVE } from "./live-collections.ts";
 
@@ -11,6 +11,8 @@ export type LiveList<T> = {
   /** Empty while it is loading. */
   readonly items: readonly T[];
   readonly isLoading: boolean;
+  /** Names the collection, for `useLoaded`. */
+  readonly id: string;
   /** Why the server refuses the list. */
   readonly error: Error | null;
   /** Asks once more. */
@@ -51,10 +53,17 @@ export function useLive<T extends KubeObject>(address: ResourceAddress, options:
   const isShown = of === hash && items !== undefined;
   return {
     items: isShown ? items : NONE,
+    id: hash,
     isLoading: isWanted && !isShown && error === null,
     error,
     retry: () => void refetch(),
   };
+}
+
+/** How many objects of a list that is loading have come so far. */
+export function useLoaded({ id }: Pick<LiveList<unknown>, "id">): number {
+  const { loaded } = useApi().live;
+  return useSyncExternalStore(loaded.subscribe, () => loaded.count(id));
 }
 
 /** One object; undefined while it is loading, and where there is none. */

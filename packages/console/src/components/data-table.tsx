@@ -2,7 +2,7 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { type ReactNode, useMemo, useRef, useState } from "react";
+import { memo, type ReactNode, useMemo, useRef, useState } from "react";
 import { t } from "../texts/text.tsx";
 
 export type Column<T> = {
@@ -46,6 +46,8 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
     initialRect: { width: 1024, height: ROW_HEIGHT * MAX_HEIGHT_ROWS },
   });
   if (rows.length === 0) return empty;
+  // Those of the rows, whose type the component of a row does not know.
+  const columnsOfRows = columns as readonly Column<unknown>[];
   const shown = virtualizer.getVirtualItems();
   const above = shown[0]?.start ?? 0;
   const below = virtualizer.getTotalSize() - (shown.at(-1)?.end ?? 0);
@@ -70,15 +72,7 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
           {shown.map(({ index }) => {
             const row = sorted[index];
             if (row === undefined) return null;
-            return (
-              <tr key={rowKey(row)} aria-rowindex={index + 2}>
-                {columns.map(({ id, cell, from }) => (
-                  <td key={id} className={from}>
-                    {cell(row)}
-                  </td>
-                ))}
-              </tr>
-            );
+            return <Row key={rowKey(row)} index={index} row={row} columns={columnsOfRows} />;
           })}
           {below > 0 && <Spacer height={below} span={columns.length} />}
         </tbody>
@@ -86,6 +80,24 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
     </section>
   );
 }
+
+/** Rendered again only for another object: scrolling and measuring leave the rows in sight as they are. */
+const Row = memo(function Row(props: {
+  readonly index: number;
+  readonly row: unknown;
+  readonly columns: readonly Column<unknown>[];
+}) {
+  const { index, row, columns } = props;
+  return (
+    <tr aria-rowindex={index + 2}>
+      {columns.map(({ id, cell, from }) => (
+        <td key={id} className={from}>
+          {cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+});
 
 function Spacer({ height, span }: { readonly height: number; readonly span: number }) {
   return (

@@ -1,7 +1,8 @@
 // A collection as a table: while it is loaded, where the server refuses it, and with what filters it.
 
 import type { ReactNode } from "react";
-import type { LiveList } from "../api/use-live.ts";
+import { type LiveList, useLoaded } from "../api/use-live.ts";
+import { counted } from "../texts/text.tsx";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
 import { ErrorNotice, Loading } from "./ui.tsx";
 
@@ -11,12 +12,23 @@ export function LiveTable<T>(
 ) {
   const { list, filters, ...table } = props;
   const { items, isLoading, error, retry } = list;
-  if (isLoading) return <Loading />;
+  if (isLoading) return <LoadingList list={list} />;
   if (error !== null) return <ErrorNotice error={error} onRetry={retry} />;
   return (
     <>
       {filters !== undefined && items.length > 0 && <search className="toolbar">{filters}</search>}
       <DataTable {...table} />
     </>
+  );
+}
+
+/** A long list says how far it has come. Screen readers hear once that it is loading. */
+function LoadingList({ list }: { readonly list: LiveList<unknown> }) {
+  const loaded = useLoaded(list);
+  return (
+    <div className="loading-list">
+      <Loading />
+      {loaded > 0 && <span aria-hidden="true">{counted("state.loaded", loaded)}</span>}
+    </div>
   );
 }

@@ -8,7 +8,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StatusCause } from "@postern/apimachinery/meta/status";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { stringify } from "yaml";
 import { useApi } from "../api/api-context.tsx";
@@ -16,7 +16,7 @@ import { nameOf } from "../api/resources.ts";
 import { mergePatchOf } from "../api/spec-changes.ts";
 import { useMay } from "../api/use-may.ts";
 import { quoted } from "../format/shell.ts";
-import { t } from "../texts/text.tsx";
+import { type TextId, t } from "../texts/text.tsx";
 import { Code, DownloadButton } from "./copy-text.tsx";
 import { LISTS, ListLink, ObjectPage, type PageKind } from "./object-page.tsx";
 import { Button, ErrorNotice, Notice, PageHead } from "./ui.tsx";
@@ -271,6 +271,34 @@ export function NewObject<Draft extends { readonly name: string }, T extends Kub
       <ObjectForm form={form} />
     </>
   );
+}
+
+/** The views for a new object and for one that is there, of a kind whose objects are in no project. */
+export function formPages<Draft extends { readonly name: string }, T extends KubeObject>(
+  given: Omit<FormDefinition<Draft, T>, "kindOf" | "addressOf" | "viewOf"> & {
+    readonly kind: string;
+    readonly address: ResourceAddress;
+    /** Default: its name below its list. */
+    readonly viewOf?: (draft: Draft) => string;
+    readonly title: TextId;
+    readonly lead?: TextId;
+  },
+) {
+  const { kind, address, title, lead, ...definition } = given;
+  const form: FormDefinition<Draft, T> = {
+    viewOf: ({ name }) => `${LISTS[definition.page]}/${name}`,
+    ...definition,
+    kindOf: () => kind,
+    addressOf: () => address,
+  };
+  return {
+    // biome-ignore lint/correctness/noComponentHookFactories: it is called once for each form, outside of components
+    New: () => <NewObject form={form} title={t(title)} {...(lead === undefined ? {} : { lead: t(lead) })} />,
+    Edit() {
+      const { name = "" } = useParams({ strict: false });
+      return <EditObject form={form} address={address} name={name} />;
+    },
+  };
 }
 
 /** `address` and `name` of the object. The form keeps what it was opened with, whatever others change meanwhile. */

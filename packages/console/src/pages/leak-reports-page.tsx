@@ -11,7 +11,7 @@ import { EmptyState, PageHead, Section, Time } from "../components/ui.tsx";
 import { settings } from "../settings.ts";
 import { t } from "../texts/text.tsx";
 import { ownerOf } from "./keys/key-state.ts";
-import { KeyStateBadge } from "./keys/keys-page.tsx";
+import { KeyStateBadge } from "./keys/key-state-badge.tsx";
 
 const REPORTED_AT = `${settings.domain}/leak-reported-at`;
 

@@ -17,18 +17,18 @@ import { useLive } from "../api/use-live.ts";
 import { useMay } from "../api/use-may.ts";
 import { NewObjectLink } from "../components/new-object-link.tsx";
 import { Badge, ErrorNotice, Loading, PageHead, Section, Time } from "../components/ui.tsx";
-import { useNow } from "../format/now.ts";
 import { projectOf } from "../settings.ts";
 import { counted, named, numberText, Text, t } from "../texts/text.tsx";
 import { ClusterBadge } from "./clusters/cluster-badge.tsx";
 import { HostBadge } from "./hosts/host-badge.tsx";
-import { type Attention, attentionOf, isLogin, keyState, ownerOf } from "./keys/key-state.ts";
+import { type Attention, attentionOf, isLogin, keyState, type Moment, ownerOf } from "./keys/key-state.ts";
+import { useMoment } from "./keys/key-state-badge.tsx";
 
 const ORDER: readonly Attention[] = ["refused", "ending", "unused"];
 const SHOWN = 6;
 
 /** What needs attention, and how many keys are good: one look at each key. */
-function overviewOf(keys: readonly AccessKey[], now: number) {
+function overviewOf(keys: readonly AccessKey[], now: Moment) {
   const found: { readonly [attention in Attention]: AccessKey[] } = { refused: [], ending: [], unused: [] };
   let good = 0;
   for (const key of keys) {
@@ -47,7 +47,7 @@ export function OverviewPage() {
   const { session } = useApi();
   const keys = useLive<AccessKey>(ACCESS_KEYS);
   const clusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
-  const now = useNow();
+  const now = useMoment();
   const { groups, good } = useMemo(() => overviewOf(keys.items, now), [keys.items, now]);
   const mayListHosts = useMay({ verb: "list", resource: "clusters" });
   const hosts = useLive<Cluster>(CLUSTERS, { isWanted: mayListHosts.isAllowed });
@@ -134,7 +134,7 @@ export function OverviewPage() {
   );
 }
 
-function KeyLine({ accessKey, now }: { readonly accessKey: AccessKey; readonly now: number }) {
+function KeyLine({ accessKey, now }: { readonly accessKey: AccessKey; readonly now: Moment }) {
   const { id, tone } = keyState(accessKey, now);
   const { status, spec } = accessKey;
   return (

@@ -8,13 +8,13 @@ import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, managementVersion, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Confirm } from "../components/confirm.tsx";
-import { LongList } from "../components/long-list.tsx";
-import { Badge, Button, ErrorNotice, Facts, Loading, PageHead, Section, Time } from "../components/ui.tsx";
+import { Button, ErrorNotice, Facts, PageHead, Section, Time } from "../components/ui.tsx";
 import { useSession } from "../session/session-context.tsx";
 import { settings } from "../settings.ts";
 import { counted, t } from "../texts/text.tsx";
 import { KeyLines } from "./keys/key-lines.tsx";
-import { isLogin, keyState, ownerOf } from "./keys/key-state.ts";
+import { isLogin } from "./keys/key-state.ts";
+import { keysOf, Sessions, sessionsIn } from "./people/sessions.tsx";
 
 type Self = {
   readonly user?: {
@@ -39,12 +39,11 @@ export function ProfilePage() {
       return answer.status ?? {};
     },
   });
-  const [ending, setEnding] = useState<AccessKey | "all">();
-  const own = keys.items.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === session.user);
-  const sessions = own.filter((key) => isLogin(key) && keyState(key, Date.now()).tone !== "muted");
+  const [isEnding, setEnding] = useState(false);
+  const own = keysOf(keys.items, session.user);
+  const sessions = sessionsIn(own);
   const others = sessions.filter((key) => nameOf(key) !== session.keyName);
   const resource = createResourceClient<AccessKey>(client, ACCESS_KEYS);
-  const close = (): void => setEnding(undefined);
   const endAll = async (): Promise<void> => {
     for (const key of others) await resource.delete(nameOf(key));
     await end();
@@ -57,7 +56,7 @@ export function ProfilePage() {
         actions={
           <>
             <Button onPress={() => void end()}>{t("session.signOut")}</Button>
-            <Button kind="danger" onPress={() => setEnding("all")}>
+            <Button kind="danger" onPress={() => setEnding(true)}>
               {t("profile.everywhere")}
             </Button>
           </>
@@ -79,50 +78,13 @@ export function ProfilePage() {
           <p className="mono">{self.data?.groups?.join(", ")}</p>
         </details>
       </div>
-      <Section title={t("profile.sessions")} lead={t("profile.sessions.lead")}>
-        {keys.isLoading && <Loading />}
-        <LongList items={sessions}>
-          {(key) => (
-            <li key={key.metadata.uid}>
-              <span className="two-lines">
-                <span>
-                  {key.spec?.displayName || nameOf(key)}{" "}
-                  {nameOf(key) === session.keyName && <Badge tone="info">{t("profile.this")}</Badge>}
-                </span>
-                <span className="muted">
-                  {t("profile.began")} <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />
-                  {key.status?.lastActivity !== undefined && (
-                    <>
-                      , {t("credential.used")} <Time at={key.status.lastActivity} otherwise="" />
-                    </>
-                  )}
-                </span>
-              </span>
-              {nameOf(key) !== session.keyName && (
-                <Button onPress={() => setEnding(key)} aria-label={t("profile.end.of", { name: nameOf(key) })}>
-                  {t("profile.end")}
-                </Button>
-              )}
-            </li>
-          )}
-        </LongList>
-      </Section>
+      <Sessions user={session.user} list={keys} keys={own} lead={t("profile.sessions.lead")} />
       <Section title={t("profile.keys")} lead={t("profile.keys.lead")}>
         <KeyLines list={keys} keys={own.filter((key) => !isLogin(key))} none={t("profile.noKeys")} />
       </Section>
       <Confirm
-        isOpen={ending !== undefined && ending !== "all"}
-        onClose={close}
-        title={t("profile.end.title")}
-        action={t("profile.end")}
-        consequences={[t("profile.end.browser"), t("profile.end.made")]}
-        onConfirm={async () => {
-          if (ending !== undefined && ending !== "all") await resource.delete(nameOf(ending));
-        }}
-      />
-      <Confirm
-        isOpen={ending === "all"}
-        onClose={close}
+        isOpen={isEnding}
+        onClose={() => setEnding(false)}
         isDangerous
         title={t("profile.everywhere.title")}
         action={t("profile.everywhere")}

@@ -1,13 +1,13 @@
 // Creates and changes an identity provider: who it is, what of its claims counts for what, and whom it signs in.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { useParams } from "@tanstack/react-router";
 import { type ClaimMapping, IDENTITY_PROVIDERS, type IdentityProvider } from "../api/resources.ts";
 import { withoutEmpty } from "../api/spec-changes.ts";
 import { Code } from "../components/copy-text.tsx";
 import { Checkbox, Fault, SelectField } from "../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../components/name-fields.tsx";
-import { EditObject, type FormDefinition, NewObject } from "../components/object-form.tsx";
+import { formPages } from "../components/object-form.tsx";
+import { NO_SECRET, type SecretDraft, SecretFields, secretDraftOf, secretRefOf } from "../components/secret-fields.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { duration } from "../format/ages.ts";
 import { asLines, linesIn } from "../format/lines.ts";
@@ -24,9 +24,7 @@ type Draft = Names & {
   readonly url: string;
   readonly certificateAuthority: string;
   readonly clientId: string;
-  readonly secretNamespace: string;
-  readonly secretName: string;
-  readonly secretKey: string;
+  readonly secret: SecretDraft;
   readonly mappings: { readonly [member in (typeof MAPPED)[number]]: Mapping };
   readonly allowedGroups: string;
   readonly teams: string;
@@ -47,9 +45,7 @@ const EMPTY: Draft = {
   url: "",
   certificateAuthority: "",
   clientId: "",
-  secretNamespace: "",
-  secretName: "",
-  secretKey: "",
+  secret: NO_SECRET,
   mappings: { username: mappingOf({ claim: "preferred_username" }), groups: mappingOf(), uid: mappingOf() },
   allowedGroups: "",
   teams: "",
@@ -66,9 +62,7 @@ const draftOf = (provider: IdentityProvider): Draft => {
     url: issuer?.url ?? "",
     certificateAuthority: issuer?.certificateAuthority ?? "",
     clientId,
-    secretNamespace: clientSecretRef?.secretNamespace ?? "",
-    secretName: clientSecretRef?.secretName ?? "",
-    secretKey: clientSecretRef?.key ?? "",
+    secret: secretDraftOf(clientSecretRef),
     mappings: {
       username: mappingOf(claimMappings.username),
       groups: mappingOf(claimMappings.groups),
@@ -89,11 +83,7 @@ const specOf = (draft: Draft): JsonObject =>
     description: draft.description,
     issuer: { url: draft.url.trim(), certificateAuthority: draft.certificateAuthority },
     clientId: draft.clientId.trim(),
-    clientSecretRef: {
-      secretNamespace: draft.secretNamespace.trim(),
-      secretName: draft.secretName.trim(),
-      key: draft.secretKey.trim(),
-    },
+    clientSecretRef: secretRefOf(draft.secret),
     claimMappings: { ...draft.mappings },
     allowedGroups: linesIn(draft.allowedGroups),
     teams: linesIn(draft.teams),
@@ -107,13 +97,15 @@ const withOwn = (known: readonly string[], own: string): readonly string[] => [
   ...new Set([...known, ...(own === "" ? [] : [own])]),
 ];
 
-const FORM: FormDefinition<Draft, IdentityProvider> = {
+export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft, IdentityProvider>({
   page: "provider",
-  kindOf: () => "IdentityProvider",
+  kind: "IdentityProvider",
+  address: IDENTITY_PROVIDERS,
+  title: "provider.new",
+  lead: "providers.lead",
   empty: EMPTY,
   draftOf,
   contentOf: (draft) => ({ spec: specOf(draft) }),
-  addressOf: () => IDENTITY_PROVIDERS,
   viewOf: () => "/identity-providers",
   paths: [
     "spec.issuer.certificateAuthority",
@@ -163,32 +155,14 @@ const FORM: FormDefinition<Draft, IdentityProvider> = {
         isRequired
         autoComplete="off"
       />
-      <fieldset className="rows">
-        <legend>{t("provider.secret")}</legend>
-        <p className="hint">{t("provider.secret.hint")}</p>
-        <div className="columns">
-          <TextField
-            label={t("provider.secret.namespace")}
-            value={draft.secretNamespace}
-            onChange={(secretNamespace) => onChange({ secretNamespace })}
-            autoComplete="off"
-          />
-          <TextField
-            label={t("provider.secret.name")}
-            value={draft.secretName}
-            onChange={(secretName) => onChange({ secretName })}
-            autoComplete="off"
-          />
-          <TextField
-            label={t("provider.secret.key")}
-            value={draft.secretKey}
-            onChange={(secretKey) => onChange({ secretKey })}
-            placeholder="clientSecret"
-            autoComplete="off"
-          />
-        </div>
-        <Fault text={faultAt("spec.clientSecretRef")} />
-      </fieldset>
+      <SecretFields
+        label={t("provider.secret")}
+        hint={t("provider.secret.hint")}
+        secret={draft.secret}
+        defaults={{ key: "clientSecret" }}
+        error={faultAt("spec.clientSecretRef")}
+        onChange={(secret) => onChange({ secret })}
+      />
       <h2>{t("provider.claims")}</h2>
       {MAPPED.map((member) => (
         <fieldset key={member} className="rows">
@@ -268,11 +242,4 @@ const FORM: FormDefinition<Draft, IdentityProvider> = {
       </div>
     </>
   ),
-};
-
-export const NewProviderPage = () => <NewObject form={FORM} title={t("provider.new")} lead={t("providers.lead")} />;
-
-export function EditProviderPage() {
-  const { name = "" } = useParams({ strict: false });
-  return <EditObject form={FORM} address={IDENTITY_PROVIDERS} name={name} />;
-}
+});

@@ -1,10 +1,14 @@
-// The state of a virtual cluster, as a word.
+// The state of a virtual cluster, as a word, and who runs it.
 
 import type { VirtualCluster } from "../../api/resources.ts";
 import { Badge, type Tone } from "../../components/ui.tsx";
 import { named } from "../../texts/text.tsx";
 
 const TONES: { readonly [phase: string]: Tone } = { Ready: "good", Sleeping: "muted", Pending: "info", Failed: "bad" };
+
+/** Whether this server runs it itself: others are run by others. */
+export const isBuiltIn = ({ spec }: VirtualCluster): boolean =>
+  spec?.external !== true && spec?.clusterRef?.cluster === "embedded";
 
 export function ClusterBadge({ cluster }: { readonly cluster: VirtualCluster }) {
   const phase = cluster.metadata.deletionTimestamp == null ? (cluster.status?.phase ?? "Pending") : "Deleting";

@@ -29,7 +29,7 @@ import { namespaceOf, settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { SetKubeconfig } from "../hosts/set-kubeconfig.tsx";
 import { roleName } from "../rights/role-name.ts";
-import { ClusterBadge } from "./cluster-badge.tsx";
+import { ClusterBadge, isBuiltIn } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 
 const FORCE_SLEEP = `sleepmode.${settings.domain}/force`;
@@ -99,12 +99,10 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
   const credentials = useCredentials(cluster);
   const isExternal = cluster.spec?.external === true;
   const isAsleep = cluster.status?.phase === "Sleeping" || cluster.metadata.annotations?.[FORCE_SLEEP] === "true";
-  // Others are run by others.
-  const canSleep = !isExternal && cluster.spec?.clusterRef?.cluster === "embedded";
   const close = (): void => setAsked(undefined);
   return (
     <>
-      {canSleep &&
+      {isBuiltIn(cluster) &&
         (isAsleep ? (
           <Button isPending={wake.isPending} isDisabled={!mayUpdate.isAllowed} onPress={() => wake.mutate()}>
             {t("cluster.wake")}
@@ -193,6 +191,11 @@ function Access({ cluster, project }: { readonly cluster: VirtualCluster; readon
   const { owner, access = [], extraAccessRules = [] } = cluster.spec ?? {};
   const rows = [
     ...holdersOf({ users: only(owner?.user), teams: only(owner?.team) }, t("cluster.access.owner")),
+    // The owner of a project is its administrator.
+    ...holdersOf(
+      { users: only(object?.spec?.owner?.user), teams: only(object?.spec?.owner?.team) },
+      t("cluster.access.projectOwner"),
+    ),
     ...(object?.spec?.members ?? []).map(({ kind, name = "", clusterRole = "" }) => ({
       isTeam: kind === "Team",
       who: name,

@@ -13,6 +13,7 @@ import { Checkbox, RadioField, SelectField } from "../../components/fields.tsx";
 import { Button, ErrorNotice, Notice, Time } from "../../components/ui.tsx";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
+import { isBuiltIn } from "./cluster-badge.tsx";
 
 const KINDS = ["token", "certificate", "exec"] as const;
 type Kind = (typeof KINDS)[number];
@@ -26,7 +27,13 @@ const FLAGS: { readonly [life in Life]: string } = {
   "2592000": "30d",
 };
 
-type Wish = { readonly kind: Kind; readonly life: Life; readonly isReadOnly: boolean };
+type Wish = {
+  readonly kind: Kind;
+  readonly life: Life;
+  readonly isReadOnly: boolean;
+  /** Of a cluster that is reached in two ways: its own address, and not that of this server. */
+  readonly isDirect: boolean;
+};
 
 export function KubeconfigDialog({
   cluster,
@@ -45,15 +52,19 @@ export function KubeconfigDialog({
     namespace,
     name,
   });
-  const [wish, setWish] = useState<Wish>({ kind: "token", life: "86400", isReadOnly: false });
+  const [wish, setWish] = useState<Wish>({ kind: "token", life: "86400", isReadOnly: false, isDirect: false });
   const set = (changes: Partial<Wish>): void => setWish((before) => ({ ...before, ...changes }));
-  const { kind, life, isReadOnly } = wish;
+  const { kind, life, isReadOnly, isDirect } = wish;
+  const isElsewhere = !isBuiltIn(cluster);
+  // A client certificate is valid at the cluster's own address alone.
+  const server = isElsewhere && !isDirect && kind !== "certificate" ? proxyAddressOf(cluster) : undefined;
   const issue = useMutation({
     async mutationFn() {
       const spec: JsonObject = {
         certificateTTL: Number(life),
         ...(kind === "certificate" ? { clientCert: true } : {}),
         ...(isReadOnly ? { role: "view" } : {}),
+        ...(server === undefined ? {} : { server }),
       };
       const body = { apiVersion: managementVersion, kind: "VirtualClusterInstanceKubeConfig", metadata: {}, spec };
       const instances = createResourceClient<VirtualCluster>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
@@ -75,10 +86,21 @@ export function KubeconfigDialog({
             choices={KINDS.map((id) => ({
               id,
               label: t(`kubeconfig.kind.${id}`),
-              description: t(`kubeconfig.kind.${id}.hint`),
+              description: t(
+                id === "certificate" && isElsewhere ? "kubeconfig.kind.certificate.own" : `kubeconfig.kind.${id}.hint`,
+              ),
             }))}
             onChange={(chosen) => set({ kind: chosen })}
           />
+          {isElsewhere && kind !== "certificate" && (
+            <SelectField
+              label={t("kubeconfig.address")}
+              value={isDirect ? "own" : "proxy"}
+              choices={(["proxy", "own"] as const).map((id) => ({ id, label: t(`kubeconfig.address.${id}`) }))}
+              onChange={(id) => set({ isDirect: id === "own" })}
+              description={t(isDirect ? "kubeconfig.address.own.hint" : "kubeconfig.address.proxy.hint")}
+            />
+          )}
           <SelectField
             label={t("kubeconfig.life")}
             value={life}
@@ -92,7 +114,7 @@ export function KubeconfigDialog({
           >
             {t("kubeconfig.readOnly")}
           </Checkbox>
-          <Code label={t("kubeconfig.command")} text={commandOf(name, projectOf(namespace), wish)} />
+          <Code label={t("kubeconfig.command")} text={commandOf(name, projectOf(namespace), wish, server)} />
           {may.isKnown && !may.isAllowed && <Notice tone="warn">{may.reason}</Notice>}
           {issue.isError && <ErrorNotice error={issue.error} />}
           <footer className="dialog-actions">
@@ -137,11 +159,21 @@ export function KubeconfigDialog({
   );
 }
 
-const commandOf = (name: string, project: string, { kind, life, isReadOnly }: Wish): string =>
+/** Where this server passes requests on to it. */
+const proxyAddressOf = ({ metadata: { namespace = "", name = "" } }: VirtualCluster): string =>
+  `${location.origin}/kubernetes/project/${projectOf(namespace)}/virtualcluster/${name}`;
+
+const commandOf = (
+  name: string,
+  project: string,
+  { kind, life, isReadOnly }: Wish,
+  server: string | undefined,
+): string =>
   [
     `postern kubeconfig ${name} --project ${project}`,
     ...(kind === "certificate" ? ["--client-cert"] : []),
     ...(kind === "exec" ? ["--exec"] : []),
     ...(isReadOnly ? ["--read-only"] : []),
+    ...(server === undefined ? [] : [`--cluster-server ${server}`]),
     `--ttl ${FLAGS[life]} --merge`,
   ].join(" ");

@@ -131,7 +131,7 @@ function Instances({ name }: { readonly name: string }) {
                   <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
                     {cluster.spec?.displayName || nameOf(cluster)}
                   </Link>
-                  <span className="muted">{t("scope.project", { name: project })}</span>
+                  <span className="muted">{t("place.project", { name: project })}</span>
                 </span>
                 <ClusterBadge cluster={cluster} />
               </li>

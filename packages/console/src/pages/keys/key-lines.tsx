@@ -5,7 +5,7 @@ import { type AccessKey, nameOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { LongList } from "../../components/long-list.tsx";
 import { Loading } from "../../components/ui.tsx";
-import { KeyStateBadge } from "./keys-page.tsx";
+import { KeyStateBadge } from "./key-state-badge.tsx";
 
 /** `keys` are those of `list` that are shown; `none` says that there are none, `noteOf` what else there is to say of one. */
 export function KeyLines(props: {

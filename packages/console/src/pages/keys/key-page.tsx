@@ -12,10 +12,10 @@ import { duration } from "../../format/ages.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 import { KeyActions } from "./key-actions.tsx";
 import { KeyEvents } from "./key-events.tsx";
-import { keyState, ownerOf } from "./key-state.ts";
+import { keyState, momentOf, ownerOf } from "./key-state.ts";
+import { KeyStateBadge } from "./key-state-badge.tsx";
 import { KeyTrail } from "./key-trail.tsx";
 import { KeyUse } from "./key-use.tsx";
-import { KeyStateBadge } from "./keys-page.tsx";
 import { ScopeList } from "./scope-list.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
@@ -39,7 +39,7 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
   return (
     <>
       <ObjectHead kind="key" object={accessKey} actions={<KeyActions accessKey={accessKey} made={made} />} />
-      {keyState(accessKey, Date.now()).tone === "bad" && ready?.message !== undefined && (
+      {keyState(accessKey, momentOf(Date.now())).tone === "bad" && ready?.message !== undefined && (
         <Notice tone="bad">
           <p>
             {sentence(ready.message)} {named("key.remedy", ready.reason ?? "")}

@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import type { AccessKey } from "../../api/resources.ts";
-import { attentionOf, filterKeys, keyState } from "./key-state.ts";
+import { attentionOf, filterKeys, keyState, momentOf } from "./key-state.ts";
 
 const NOW = Date.parse("2026-06-15T12:00:00Z");
+const MOMENT = momentOf(NOW);
 const DAY = 86_400_000;
 const at = (days: number): string => new Date(NOW + days * DAY).toISOString();
 const refusedFor = (reason: string) => ({ conditions: [{ type: "Ready", status: "False", reason }] });
@@ -36,7 +37,7 @@ it.each([
   ["not used for long", key("a", {}, { lastActivity: at(-40) }), "Ready", "unused"],
   ["of a session that is not used", key("a", { type: "Login" }, { lastActivity: at(-40) }), "Ready", undefined],
 ])("a key that is %s", (_what, given, state, attention) => {
-  expect([keyState(given, NOW).id, attentionOf(given, NOW)]).toEqual([state, attention]);
+  expect([keyState(given, MOMENT).id, attentionOf(given, MOMENT)]).toEqual([state, attention]);
 });
 
 it("finds keys by text, state and owner, and leaves sessions out", () => {
@@ -47,7 +48,7 @@ it("finds keys by text, state and owner, and leaves sessions out", () => {
     key("browser", { type: "Login" }),
   ];
   const found = (filter: object): readonly string[] =>
-    filterKeys(keys, { text: "", state: "", owner: "", hasSessions: false, ...filter }, NOW).map(
+    filterKeys(keys, { text: "", state: "", owner: "", hasSessions: false, ...filter }, MOMENT).map(
       ({ metadata }) => metadata.name ?? "",
     );
   expect(found({})).toEqual(["ci", "old", "of-team"]);

@@ -8,10 +8,10 @@ import type { Column } from "../../components/data-table.tsx";
 import { Checkbox, SearchField, SelectField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { Badge, EmptyState, PageHead, Time } from "../../components/ui.tsx";
-import { useNow } from "../../format/now.ts";
+import { EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { counted, named, t } from "../../texts/text.tsx";
-import { filterKeys, isLogin, keyState, ownerOf } from "./key-state.ts";
+import { filterKeys, isLogin, keyState, type Moment, ownerOf } from "./key-state.ts";
+import { KeyStateBadge, useMoment } from "./key-state-badge.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
 const STATES = ["", "attention", "good", "ending", "unused", "refused"] as const;
@@ -19,12 +19,7 @@ const STATES = ["", "attention", "good", "ending", "unused", "refused"] as const
 /** After every time. Times of the API sort as texts, which is much less work than reading ten thousand of them. */
 const NEVER = "~";
 
-export function KeyStateBadge({ accessKey }: { readonly accessKey: AccessKey }) {
-  const { id, tone } = keyState(accessKey, useNow());
-  return <Badge tone={tone}>{named("key.state", id)}</Badge>;
-}
-
-const COLUMNS: readonly Column<AccessKey>[] = [
+const columnsAt = (now: Moment): readonly Column<AccessKey>[] => [
   {
     id: "name",
     header: t("keys.column.name"),
@@ -44,7 +39,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
     id: "state",
     header: t("keys.column.state"),
     width: "134px",
-    sortBy: (key) => keyState(key, Date.now()).id,
+    sortBy: (key) => keyState(key, now).id,
     cell: (key) => <KeyStateBadge accessKey={key} />,
   },
   {
@@ -70,7 +65,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "used",
     header: t("keys.column.used"),
-    width: "106px",
+    width: "120px",
     from: "medium",
     sortBy: (key) => key.status?.lastActivity ?? "",
     cell: (key) => <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />,
@@ -78,7 +73,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "expires",
     header: t("keys.column.expires"),
-    width: "106px",
+    width: "120px",
     from: "medium",
     sortBy: (key) => key.status?.expirationTimestamp ?? NEVER,
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
@@ -86,7 +81,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "created",
     header: t("keys.column.created"),
-    width: "106px",
+    width: "120px",
     from: "wide",
     sortBy: (key) => key.metadata.creationTimestamp ?? "",
     cell: (key) => <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />,
@@ -108,7 +103,8 @@ export function KeysPage() {
   const { items } = list;
   const search: { readonly [name: string]: string } = useSearch({ strict: false });
   const navigate = useNavigate({ from: "/keys" });
-  const now = useNow();
+  const now = useMoment();
+  const columns = useMemo(() => columnsAt(now), [now]);
   const { q = "", state = "", owner = "", sessions = "" } = search;
   // Typing stays quick while ten thousand keys are looked through.
   const text = useDeferredValue(q);
@@ -132,7 +128,7 @@ export function KeysPage() {
       <LiveTable
         list={list}
         label={t("keys.title")}
-        columns={COLUMNS}
+        columns={columns}
         rows={shown}
         rowKey={(key) => key.metadata.uid ?? nameOf(key)}
         sort={{ column: "created", isDescending: true }}

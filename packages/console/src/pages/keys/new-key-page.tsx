@@ -9,7 +9,7 @@ import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, type Named, nameOf, TEAMS, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { Code } from "../../components/copy-text.tsx";
+import { Code, DownloadButton } from "../../components/copy-text.tsx";
 import { SelectField } from "../../components/fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { Button, ErrorNotice, Notice, PageHead, Section } from "../../components/ui.tsx";
@@ -119,7 +119,11 @@ export function NewKeyPage() {
             <ScopeList limits={{ scope }} />
           </Section>
           {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
-          <Code label={t("new.yaml")} text={texts.yaml} />
+          <Code
+            label={t("new.yaml")}
+            text={texts.yaml}
+            actions={<DownloadButton text={texts.yaml} fileName={`${draft.name || "key"}.yaml`} />}
+          />
         </aside>
       </form>
     </>

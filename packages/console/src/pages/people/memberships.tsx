@@ -53,7 +53,7 @@ export function Memberships({ kind, name, teams }: Props) {
           {inProjects.map(({ project, role }) => (
             <li key={`project ${project} ${role}`}>
               <Link to="/projects/$name" params={{ name: project }}>
-                {t("scope.project", { name: project })}
+                {t("place.project", { name: project })}
               </Link>
               <span className="muted">{role}</span>
             </li>

@@ -1,10 +1,9 @@
 // Creates and changes a team. Its members are added on its page.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { useParams } from "@tanstack/react-router";
 import { TEAMS, type Team } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { asLines, linesIn } from "../../format/lines.ts";
@@ -21,17 +20,18 @@ const draftOf = (team: Team): Draft => ({
 
 const specOf = (draft: Draft): JsonObject => withoutEmpty({ ...ownedSpecOf(draft), groups: linesIn(draft.groups) });
 
-const FORM: FormDefinition<Draft, Team> = {
+export const { New: NewTeamPage, Edit: EditTeamPage } = formPages<Draft, Team>({
   page: "team",
-  kindOf: () => "Team",
+  kind: "Team",
+  address: TEAMS,
+  title: "team.new",
+  lead: "teams.lead",
   empty: EMPTY,
   draftOf,
   contentOf: (draft) => ({ spec: specOf(draft) }),
-  addressOf: () => TEAMS,
-  viewOf: ({ name }) => `/teams/${name}`,
   paths: ["spec.owner", "spec.groups"],
   fieldsOf: (props) => <Fields {...props} />,
-};
+});
 
 function Fields(props: FieldsProps<Draft>) {
   const { draft, faultAt, onChange } = props;
@@ -49,11 +49,4 @@ function Fields(props: FieldsProps<Draft>) {
       />
     </>
   );
-}
-
-export const NewTeamPage = () => <NewObject form={FORM} title={t("team.new")} lead={t("teams.lead")} />;
-
-export function EditTeamPage() {
-  const { name = "" } = useParams({ strict: false });
-  return <EditObject form={FORM} address={TEAMS} name={name} />;
 }

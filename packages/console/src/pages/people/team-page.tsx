@@ -4,7 +4,8 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
+import { ACCESS_KEYS, type AccessKey, nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { AddMember } from "../../components/add-member.tsx";
 import { Confirm } from "../../components/confirm.tsx";
@@ -14,6 +15,8 @@ import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
 import { Button, Facts, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
+import { KeyLines } from "../keys/key-lines.tsx";
+import { ownerOf } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
 
 export function TeamPage() {
@@ -57,7 +60,18 @@ function TeamView({ team }: { readonly team: Team }) {
       </div>
       <TeamMembers team={team} />
       <Memberships kind="Team" name={name} teams={[]} />
+      <TeamKeys name={name} />
     </>
+  );
+}
+
+function TeamKeys({ name }: { readonly name: string }) {
+  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const own = keys.items.filter((key) => ownerOf(key).kind === "team" && ownerOf(key).name === name);
+  return (
+    <Section title={t("team.keys.title")} lead={t("team.keys.lead")}>
+      <KeyLines list={keys} keys={own} none={t("team.keys.none")} />
+    </Section>
   );
 }
 

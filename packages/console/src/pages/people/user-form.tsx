@@ -1,12 +1,11 @@
 // Creates and changes a user: a person who signs in, or a bot that has access keys.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { useParams } from "@tanstack/react-router";
 import { USERS, type User } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { RadioField } from "../../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
-import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { formPages } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { asLines, linesIn } from "../../format/lines.ts";
 import { t } from "../../texts/text.tsx";
@@ -39,14 +38,15 @@ const specOf = ({ kind, displayName, description, email, username, groups }: Dra
     groups: linesIn(groups),
   });
 
-const FORM: FormDefinition<Draft, User> = {
+export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
   page: "user",
-  kindOf: () => "User",
+  kind: "User",
+  address: USERS,
+  title: "user.new",
+  lead: "user.new.lead",
   empty: EMPTY,
   draftOf,
   contentOf: (draft) => ({ spec: specOf(draft) }),
-  addressOf: () => USERS,
-  viewOf: ({ name }) => `/users/${name}`,
   paths: ["spec.kind", "spec.email", "spec.username", "spec.groups"],
   fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
     <>
@@ -86,11 +86,4 @@ const FORM: FormDefinition<Draft, User> = {
       />
     </>
   ),
-};
-
-export const NewUserPage = () => <NewObject form={FORM} title={t("user.new")} lead={t("user.new.lead")} />;
-
-export function EditUserPage() {
-  const { name = "" } = useParams({ strict: false });
-  return <EditObject form={FORM} address={USERS} name={name} />;
-}
+});

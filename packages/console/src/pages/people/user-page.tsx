@@ -14,8 +14,9 @@ import { Button, Facts, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { KeyLines } from "../keys/key-lines.tsx";
-import { ownerOf } from "../keys/key-state.ts";
+import { isLogin } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
+import { keysOf, Sessions } from "./sessions.tsx";
 import { UserBadge } from "./users-page.tsx";
 
 export function UserPage() {
@@ -31,7 +32,7 @@ function UserView({ user }: { readonly user: User }) {
   const name = nameOf(user);
   const keys = useLive<AccessKey>(ACCESS_KEYS);
   const { spec = {}, status = {}, metadata } = user;
-  const own = keys.items.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === name);
+  const own = keysOf(keys.items, name);
   return (
     <>
       <ObjectHead
@@ -80,8 +81,9 @@ function UserView({ user }: { readonly user: User }) {
           </Link>
         }
       >
-        <KeyLines list={keys} keys={own} none={t("user.keys.none")} />
+        <KeyLines list={keys} keys={own.filter((key) => !isLogin(key))} none={t("user.keys.none")} />
       </Section>
+      {spec.kind !== "Bot" && <Sessions user={name} list={keys} keys={own} lead={t("user.sessions.lead")} />}
     </>
   );
 }

@@ -1,13 +1,12 @@
 // Creates and changes a project: what it is called, whose it is, where its instances may be placed, and how many there may be.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { useParams } from "@tanstack/react-router";
 import { CLUSTERS, type Named, nameOf, PROJECTS, type Project } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Checkbox, Fault } from "../../components/fields.tsx";
-import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { named, t } from "../../texts/text.tsx";
@@ -36,17 +35,18 @@ const specOf = (draft: Draft): JsonObject =>
     quotas: { project: { ...draft.quotas } },
   });
 
-const FORM: FormDefinition<Draft, Project> = {
+export const { New: NewProjectPage, Edit: EditProjectPage } = formPages<Draft, Project>({
   page: "project",
-  kindOf: () => "Project",
+  kind: "Project",
+  address: PROJECTS,
+  title: "project.new",
+  lead: "project.new.lead",
   empty: EMPTY,
   draftOf,
   contentOf: (draft) => ({ spec: specOf(draft) }),
-  addressOf: () => PROJECTS,
-  viewOf: ({ name }) => `/projects/${name}`,
   paths: ["spec.owner", "spec.allowedClusters", "spec.quotas"],
   fieldsOf: (props) => <Fields {...props} />,
-};
+});
 
 function Fields(props: FieldsProps<Draft>) {
   const { draft, faultAt, onChange } = props;
@@ -76,13 +76,6 @@ function Fields(props: FieldsProps<Draft>) {
       </fieldset>
     </>
   );
-}
-
-export const NewProjectPage = () => <NewObject form={FORM} title={t("project.new")} lead={t("project.new.lead")} />;
-
-export function EditProjectPage() {
-  const { name = "" } = useParams({ strict: false });
-  return <EditObject form={FORM} address={PROJECTS} name={name} />;
 }
 
 function AllowedClusters(props: {

@@ -1,11 +1,10 @@
 // Creates and changes a ClusterRole: which verbs it allows on which resources.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { useParams } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { RowsField } from "../../components/fields.tsx";
-import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { namesIn } from "../../format/lines.ts";
 import { t } from "../../texts/text.tsx";
@@ -63,24 +62,18 @@ const rulesOf = ({ rules, paths }: Draft): readonly JsonObject[] => [
     .map(({ verbs, paths: urls }): JsonObject => ({ nonResourceURLs: namesIn(urls), verbs: namesIn(verbs) })),
 ];
 
-const FORM: FormDefinition<Draft, ClusterRole> = {
+export const { New: NewRolePage, Edit: EditRolePage } = formPages<Draft, ClusterRole>({
   page: "role",
-  kindOf: () => "ClusterRole",
+  kind: "ClusterRole",
+  address: CLUSTER_ROLES,
+  title: "role.new",
+  lead: "role.new.lead",
   empty: { name: "", rules: [NO_RULE], paths: [] },
   draftOf,
   contentOf: (draft) => ({ rules: [...rulesOf(draft)] }),
-  addressOf: () => CLUSTER_ROLES,
-  viewOf: ({ name }) => `/roles/${name}`,
   paths: ["rules"],
   fieldsOf: (props) => <Fields {...props} />,
-};
-
-export const NewRolePage = () => <NewObject form={FORM} title={t("role.new")} lead={t("role.new.lead")} />;
-
-export function EditRolePage() {
-  const { name = "" } = useParams({ strict: false });
-  return <EditObject form={FORM} address={CLUSTER_ROLES} name={name} />;
-}
+});
 
 function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
   return (

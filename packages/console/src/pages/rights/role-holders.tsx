@@ -71,7 +71,7 @@ export function RoleHolders({ name }: { readonly name: string }) {
                     t("memberships.platform")
                   ) : (
                     <Link to="/projects/$name" params={{ name: holder.project }}>
-                      {t("scope.project", { name: holder.project })}
+                      {t("place.project", { name: holder.project })}
                     </Link>
                   )}
                 </span>

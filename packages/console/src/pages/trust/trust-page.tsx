@@ -62,7 +62,7 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   {
     id: "state",
     header: t("trust.column.state"),
-    width: "130px",
+    width: "152px",
     cell: ({ spec, status }) => <ReadyBadge isDisabled={spec?.disabled === true} conditions={status?.conditions} />,
   },
   {

@@ -158,7 +158,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
           value={draft.place}
           choices={places.map((id) => ({
             id,
-            label: id === EVERYWHERE ? t("trust.everywhere") : t("scope.project", { name: id }),
+            label: id === EVERYWHERE ? t("trust.everywhere") : t("place.project", { name: id }),
           }))}
           onChange={(place) =>
             // A rule of a project opens that project unless something else is chosen.

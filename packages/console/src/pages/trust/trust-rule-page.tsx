@@ -77,7 +77,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
               <ReadyBadge key="state" isDisabled={spec.disabled === true} conditions={status.conditions} />,
             ],
             [t("trust.fact.name"), <code key="name">{name}</code>],
-            [t("trust.fact.place"), isOfProject ? t("scope.project", { name: project }) : t("trust.everywhere")],
+            [t("trust.fact.place"), isOfProject ? t("place.project", { name: project }) : t("trust.everywhere")],
             [t("trust.fact.keysFetched"), <Time key="at" at={status.keysFetchedTime} otherwise={t("trust.never")} />],
           ]}
         />

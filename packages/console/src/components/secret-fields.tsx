@@ -1,0 +1,54 @@
+// Which Secret has a value: its namespace and name, and the key in it.
+
+import type { SecretRef } from "../api/resources.ts";
+import { t } from "../texts/text.tsx";
+import { Fault } from "./fields.tsx";
+import { TextField } from "./text-field.tsx";
+
+export type SecretDraft = { readonly namespace: string; readonly name: string; readonly key: string };
+
+export const NO_SECRET: SecretDraft = { namespace: "", name: "", key: "" };
+
+export const secretDraftOf = ({ secretNamespace = "", secretName = "", key = "" }: SecretRef = {}): SecretDraft => ({
+  namespace: secretNamespace,
+  name: secretName,
+  key,
+});
+
+/** Empty members are left in. */
+export const secretRefOf = ({ namespace, name, key }: SecretDraft) => ({
+  secretNamespace: namespace.trim(),
+  secretName: name.trim(),
+  key: key.trim(),
+});
+
+export function SecretFields(props: {
+  readonly label: string;
+  readonly hint: string;
+  readonly secret: SecretDraft;
+  /** Taken where a field is left empty. */
+  readonly defaults: Partial<SecretDraft>;
+  readonly error: string | undefined;
+  readonly onChange: (secret: SecretDraft) => void;
+}) {
+  const { label, hint, secret, defaults, error, onChange } = props;
+  return (
+    <fieldset className="rows">
+      <legend>{label}</legend>
+      <p className="hint">{hint}</p>
+      <div className="columns">
+        {(["namespace", "name", "key"] as const).map((part) => (
+          <TextField
+            key={part}
+            label={t(`secret.${part}`)}
+            value={secret[part]}
+            onChange={(text) => onChange({ ...secret, [part]: text })}
+            autoComplete="off"
+            {...(defaults[part] === undefined ? {} : { placeholder: defaults[part] })}
+          />
+        ))}
+      </div>
+      <Fault text={error} />
+    </fieldset>
+  );
+}

@@ -1,0 +1,18 @@
+// The state of an access key, as a word.
+
+import { useMemo } from "react";
+import type { AccessKey } from "../../api/resources.ts";
+import { Badge } from "../../components/ui.tsx";
+import { useNow } from "../../format/now.ts";
+import { named } from "../../texts/text.tsx";
+import { keyState, type Moment, momentOf } from "./key-state.ts";
+
+export function useMoment(): Moment {
+  const now = useNow();
+  return useMemo(() => momentOf(now), [now]);
+}
+
+export function KeyStateBadge({ accessKey }: { readonly accessKey: AccessKey }) {
+  const { id, tone } = keyState(accessKey, useMoment());
+  return <Badge tone={tone}>{named("key.state", id)}</Badge>;
+}

@@ -1,0 +1,80 @@
+// Browsers and command lines that a user is signed in to, and how each of them is signed out.
+
+import { createResourceClient } from "@postern/client/resource-client";
+import { useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { ACCESS_KEYS, type AccessKey, nameOf } from "../../api/resources.ts";
+import type { LiveList } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Confirm } from "../../components/confirm.tsx";
+import { LongList } from "../../components/long-list.tsx";
+import { Badge, Button, Loading, Section, Time } from "../../components/ui.tsx";
+import { t } from "../../texts/text.tsx";
+import { isLogin, keyState, momentOf, ownerOf } from "../keys/key-state.ts";
+
+/** Keys of the user. */
+export const keysOf = (keys: readonly AccessKey[], user: string): readonly AccessKey[] =>
+  keys.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === user);
+
+/** Those of `keys` that somebody is signed in with. */
+export const sessionsIn = (keys: readonly AccessKey[]): readonly AccessKey[] =>
+  keys.filter((key) => isLogin(key) && keyState(key, momentOf(Date.now())).tone !== "muted");
+
+/** `list` has all keys, `keys` are those of the user. */
+export function Sessions(props: {
+  readonly user: string;
+  readonly list: LiveList<unknown>;
+  readonly keys: readonly AccessKey[];
+  readonly lead: string;
+}) {
+  const { user, list, keys, lead } = props;
+  const { client, session } = useApi();
+  const right = useMay({ verb: "delete", resource: "ownedaccesskeys" });
+  const [ending, setEnding] = useState<AccessKey>();
+  const sessions = sessionsIn(keys);
+  // Everybody ends their own sessions.
+  const mayEnd = right.isAllowed || user === session.user;
+  return (
+    <Section title={t("sessions.title")} lead={lead}>
+      {list.isLoading && <Loading />}
+      {!list.isLoading && sessions.length === 0 && <p className="muted">{t("sessions.none")}</p>}
+      {sessions.length > 0 && (
+        <LongList items={sessions}>
+          {(key) => (
+            <li key={key.metadata.uid}>
+              <span className="two-lines">
+                <span>
+                  {key.spec?.displayName || nameOf(key)}{" "}
+                  {nameOf(key) === session.keyName && <Badge tone="info">{t("sessions.this")}</Badge>}
+                </span>
+                <span className="muted">
+                  {t("sessions.began")} <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />
+                  {key.status?.lastActivity !== undefined && (
+                    <>
+                      , {t("credential.used")} <Time at={key.status.lastActivity} otherwise="" />
+                    </>
+                  )}
+                </span>
+              </span>
+              {mayEnd && nameOf(key) !== session.keyName && (
+                <Button onPress={() => setEnding(key)} aria-label={t("sessions.end.of", { name: nameOf(key) })}>
+                  {t("sessions.end")}
+                </Button>
+              )}
+            </li>
+          )}
+        </LongList>
+      )}
+      <Confirm
+        isOpen={ending !== undefined}
+        onClose={() => setEnding(undefined)}
+        title={t("sessions.end.title")}
+        action={t("sessions.end")}
+        consequences={[t("sessions.end.browser"), t("sessions.end.made")]}
+        onConfirm={async () => {
+          if (ending !== undefined) await createResourceClient(client, ACCESS_KEYS).delete(nameOf(ending));
+        }}
+      />
+    </Section>
+  );
+}
