@@ -180,7 +180,7 @@ test("a trust rule of a project opens that project, and is deleted", async () =>
   await go("Trust rules");
   await follow("New trust rule");
   await field("Display name").fill("Of the twins");
-  await choose("Where", "project twin");
+  await choose("Where", "Project twin");
   await choose("Issuer", "GitLab CI");
   await press("Add claim");
   await field("Claim").fill("project_id");
@@ -188,7 +188,7 @@ test("a trust rule of a project opens that project, and is deleted", async () =>
   await field("For the user").fill("shop-ci");
   await press("Create");
   await title("Of the twins");
-  await page.getByText("project twin", { exact: true }).first().waitFor();
+  await page.getByText("Project twin", { exact: true }).first().waitFor();
   const path = "namespaces/p-twin/trustrules/of-the-twins";
   const spec = await specOf(path);
   expect(spec).toMatchObject({ issuer: { preset: "gitlab" }, user: "shop-ci" });
