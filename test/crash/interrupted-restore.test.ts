@@ -96,7 +96,7 @@ it("is refused by servers and other restores, and goes on after a kill", async (
   expect(await readdir(dataDir)).not.toContain("postern.db");
 
   await refuses(postern(...restoreInto(dataDir)), /another restore or copy into .*postern\.db is under way/);
-  await refuses(serve(dataDir), /postern\.db is not there yet: .*run the same postern restore/);
+  await refuses(serve(dataDir), /postern\.db does not exist yet: .*run the same postern restore/);
   child.kill("SIGKILL");
   expect(await exited).toEqual([null, "SIGKILL"]);
   await refuses(serve(dataDir), /was interrupted: run the same .* or delete .*postern\.db\.partial/);
@@ -115,7 +115,7 @@ it("is refused beside the write-ahead log of another store, which would be taken
   await cp(at("origin", "postern.db-wal"), log);
   const before = await readFile(log);
   expect(before.length).toBeGreaterThan(0);
-  await refuses(postern(...restoreInto(dataDir)), /postern\.db-wal exists without .*move it to where/);
+  await refuses(postern(...restoreInto(dataDir)), /postern\.db-wal exists without .*move it to the place/);
   await refuses(serve(dataDir), /postern\.db-wal exists without .*restore the file/);
   expect(await readFile(log)).toEqual(before);
   await rename(log, at("moved-wal"));

@@ -180,7 +180,7 @@ it.concurrent("backups and copies of a store with a ring are whole; another serv
   const refused = await postern("serve", "--data-dir", at("wrong"), "--secure-port", "0");
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(
-    /key ring is encrypted with server key [0-9a-f]{8}, not with the one given .*--previous/,
+    /key ring is encrypted with server key [0-9a-f]{8}, not with the given one .*--previous/,
   );
   // The right one, from a command, as a key management service would give it.
   const command = `cat ${at("data", "server.key")}`;

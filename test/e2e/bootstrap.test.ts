@@ -82,7 +82,7 @@ it("keeps an administrator's edits with kubectl, says so, and takes them back wh
     await expect.poll(drifts).toHaveLength(1);
     const told = drifts();
     expect(told[0]).toContain('"level":"warn"');
-    expect(told[0]).toMatch(/all\.yaml, document 3 \(line 15\).*they stay as they are/);
+    expect(told[0]).toMatch(/all\.yaml, document 3 \(line 15\).*the changes are kept/);
     expect(told[0]).toContain(".spec.displayName");
     expect(told[0]).toContain("kubectl-edit");
     // What was deleted is there again, and what somebody has added stays.

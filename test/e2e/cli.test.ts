@@ -140,13 +140,13 @@ describe("postern key", () => {
     const key = await succeed(cli("key", "create", "scoped", "--virtual-cluster", "default/demo"));
     const ofUsers = ["key", "explain", "scoped", "--path", "/apis/management.postern/v1/users", "--method", "post"];
     expect(await succeed(cli(...ofUsers))).toMatch(
-      /^Key: +good\nRequest: +create management\.postern\/users\nAllowed: +no\n {2}key: +lets it through\n {2}right: +lets it through: RBAC: .*\n {2}scope: +refuses it: out-of-scope\nRemedy: +no scope allows this request/,
+      /^Key: +good\nRequest: +create management\.postern\/users\nAllowed: +no\n {2}key: +allowed\n {2}right: +allowed: RBAC: .*\n {2}scope: +refused: out-of-scope\nRemedy: +no scope allows this request/,
     );
     const demo = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo";
     expect((await http(demo, { key: key.trim() })).status).toBe(200);
     const text = await succeed(cli("key", "explain", "scoped"));
     expect(text).toMatch(
-      /^Key: +good\nUse known: +since .*\nLeast scope: +{"virtualClusters":\[{"project":"default","virtualCluster":"demo"}\]}\nUsed for: +get virtualclusterinstances\.management\.postern\n$/,
+      /^Key: +good\nUsage recorded: +since .*\nNarrowest scope: +{"virtualClusters":\[{"project":"default","virtualCluster":"demo"}\]}\nUsed for: +get virtualclusterinstances\.management\.postern\n$/,
     );
     expect(await cliJson("key", "explain", "scoped", "--path", demo)).toMatchObject({ allowed: true, remedies: [] });
   });

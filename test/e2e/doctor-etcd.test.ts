@@ -33,7 +33,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
     expect(sound.of("etcd").map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
     expect(sound.of("clock").length).toBe(3);
     expect(sound.of("key ring")[0]).toMatchObject({ status: "ok" });
-    expect(sound.of("etcd neighbours")[0]).toMatchObject({
+    expect(sound.of("other etcd users")[0]).toMatchObject({
       status: "ok",
       message: "no other program has keys in this etcd",
     });
@@ -67,7 +67,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
     const empty = await doctor(file("nothing"), storeOf([endpoint]));
     expect(empty.of("etcd").at(-1)).toMatchObject({
       status: "warning",
-      message: expect.stringContaining("there is nothing below /postern"),
+      message: expect.stringContaining("there are no keys below /postern"),
     });
     {
       await using other = await openEtcdStorage({ endpoints: [endpoint], prefix: "/others" });
@@ -83,9 +83,9 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
     expect(full.errors.map(({ message }) => message)).toEqual(
       expect.arrayContaining([expect.stringContaining("the alarm NOSPACE")]),
     );
-    expect(full.of("etcd neighbours")[0]?.message).toContain("/others");
+    expect(full.of("other etcd users")[0]?.message).toContain("/others");
     const always = await doctor(file("nothing"), [...storeOf([endpoint]), "--etcd-compaction", "always"]);
-    expect(always.of("etcd neighbours")[0]).toMatchObject({ status: "warning" });
+    expect(always.of("other etcd users")[0]).toMatchObject({ status: "warning" });
   });
 
   describe("with TLS", () => {

@@ -232,7 +232,7 @@ describe("a server that runs", () => {
     expect(asked.of("server")).toEqual([
       expect.objectContaining({ status: "ok", message: expect.stringContaining(server.url) }),
     ]);
-    expect(asked.of("store")[0]?.message).toContain("a server runs on");
+    expect(asked.of("store")[0]?.message).toContain("a server is running on");
 
     const kubectl = kubectlWith(server.adminKubeconfig, file("cache"));
     const cluster = {
@@ -249,7 +249,7 @@ describe("a server that runs", () => {
 
     const kubeConfig = await readFile(server.adminKubeconfig, "utf8");
     await writeFile(server.adminKubeconfig, kubeConfig.replace(/token: (\S{20})\S+/, "token: $1"));
-    await expectFault("server", /does not respond as its kubeconfig says/, server.dataDir);
+    await expectFault("server", /cannot be reached with its kubeconfig/, server.dataDir);
     await rm(server.adminKubeconfig);
     expect((await doctor(server.dataDir)).of("server")[0]).toMatchObject({ status: "skipped" });
   });

@@ -222,13 +222,13 @@ it("a backup from before the server key was replaced comes back, without what wa
   await copyFiles(here("data"), here("new"), ["server.key", ...files]);
   const restore = ["restore", "--in", here("backup"), "--data-dir", here("new")];
   const list = ["--revocations", here("in-force")];
-  await refuses(postern(...restore, ...list), /another server key than the one given.*--previous-server-key-file/);
+  await refuses(postern(...restore, ...list), /another server key than the given one.*--previous-server-key-file/);
   const said = await succeed(postern(...restore, ...list, ...previous));
   expect(said).toMatch(/access keys: 2 kept, 0 disabled, 1 left out/);
   expect(said).toMatch(/opens with the previous server key: serve it with --previous-server-key-file/);
   await refuses(
     postern("serve", "--data-dir", here("new"), "--secure-port", "0", ...SQLITE),
-    /encrypted with server key [0-9a-f]{8}, not with the one given/,
+    /encrypted with server key [0-9a-f]{8}, not with the given one/,
   );
   {
     await using server = await startPostern(here("new"), [...SQLITE, ...previous]);

@@ -85,7 +85,7 @@ describe("a command line", () => {
       ["--store", "etcd://127.0.0.1:1"],
       /etcd at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: check that etcd runs/,
     ],
-    [["--tls-cert-file", "/nowhere/x", "--tls-private-key-file", "/nowhere/y"], /\/nowhere\/x is not there/],
+    [["--tls-cert-file", "/nowhere/x", "--tls-private-key-file", "/nowhere/y"], /\/nowhere\/x does not exist/],
     [
       ["--bind-address", "192.0.2.1"],
       /192\.0\.2\.1 is not an address of this machine: choose another with --bind-address/,
@@ -143,7 +143,7 @@ describe("a data directory", () => {
     [
       "a server key that is none",
       (path) => writeFile(join(path, "server.key"), "garbage\n"),
-      /server\.key does not hold the server key.*restore your separate copy/,
+      /server\.key does not contain the server key.*restore your separate copy/,
     ],
     [
       "an authority that is no certificate",

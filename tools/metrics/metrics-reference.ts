@@ -29,7 +29,7 @@ export function renderMetricsReference(scrape: string): string {
   const metrics = readMetrics(scrape);
   const table = (wanted: readonly Metric[]): string =>
     [
-      "| metric | type | labels | what it says |",
+      "| metric | type | labels | description |",
       "|---|---|---|---|",
       ...wanted.map(({ name, type, labels, help }) => `| \`${name}\` | ${type} | ${labels} | ${help} |`),
     ].join("\n");
@@ -39,15 +39,15 @@ export function renderMetricsReference(scrape: string): string {
 
 <!-- Made by tools/generate-metrics-reference.ts. -->
 
-\`GET /metrics\` needs an access key with the role \`metrics-reader\`. No label has the name of a user, a key or a cluster in it.
-What follows here is from one server; each replica counts its own requests, and all of them show the same keys.
+\`GET /metrics\` needs an access key with the role \`metrics-reader\`. Labels never contain names of users, keys or clusters.
+The list is from one server. Each replica counts its own requests; all of them report the same keys.
 
 ## Keys, kubeconfigs and the store
 
 ${table(own)}
 
-A scrape does not walk the keys of a large installation: above 1,000 records the numbers of keys and certificates are at most as old as the
-scrape before, or 30 seconds. They are counted in slices of 250, between requests.
+Above 1,000 records, keys and certificates are not counted during the scrape, but in slices of 250 between requests: their numbers are at most as old as the
+previous scrape, or 30 seconds.
 
 ## Requests, under the names of Kubernetes
 

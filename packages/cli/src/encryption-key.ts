@@ -107,8 +107,8 @@ function printRing(ring: Ring, flags: OutputFlags, context: CommandContext): voi
 
 const openers = (serverKeys: readonly string[]): string =>
   serverKeys.length < 2
-    ? `server key ${serverKeys.join()} alone`
-    : `${serverKeys.length} server keys, ${serverKeys.join(" and ")}: once every server has the present one, \`postern encryption-key rotate\` leaves the others behind`;
+    ? `server key ${serverKeys.join()} only`
+    : `${serverKeys.length} server keys, ${serverKeys.join(" and ")}: once all servers use the current one, \`postern encryption-key rotate\` removes the others`;
 
 const waiting = (values: number): string =>
   values === 1 ? "1 value of an access key has" : `${values} values of access keys have`;

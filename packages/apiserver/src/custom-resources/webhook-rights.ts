@@ -27,6 +27,6 @@ export async function validateWebhookRights(
   const decision = await outerAuthorizer?.authorize({ ...LIKEWISE, user, credential });
   if (decision === undefined || decision.verdict === "allow") return [];
   const why =
-    "this credential does not open all of the cluster, and a conversion webhook is sent every object of the kind";
+    "this credential does not have access to the whole cluster, and a conversion webhook receives every object of the kind";
   return [forbiddenError("spec.conversion", why)];
 }

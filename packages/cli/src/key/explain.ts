@@ -53,7 +53,7 @@ function judgement(status: JsonObject): Fields {
     ...listAt(status, "steps").map((step): [string, string] => {
       const { step: name, passed, reason } = isJsonObject(step) ? step : {};
       const why = reason === undefined || reason === "" ? "" : `: ${reason}`;
-      return [`  ${name}`, `${passed === true ? "lets it through" : "refuses it"}${why}`];
+      return [`  ${name}`, `${passed === true ? "allowed" : "refused"}${why}`];
     }),
   ];
 }
@@ -65,12 +65,12 @@ function usage(status: JsonObject): Fields {
   const { usedSince, leastScope, isUsageComplete } = status;
   const seen = `since ${usedSince}${isUsageComplete === false ? "; the key was used for more than the server records" : ""}`;
   return [
-    ["Use known", seen],
+    ["Usage recorded", seen],
     [
-      "Least scope",
+      "Narrowest scope",
       isJsonObject(leastScope) && Object.keys(leastScope).length > 0 ? JSON.stringify(leastScope) : EMPTY,
     ],
-    ...listAt(status, "beyondScopes").map((use): [string, string] => ["Beyond scopes", String(use)]),
+    ...listAt(status, "beyondScopes").map((use): [string, string] => ["Needs rules", String(use)]),
     ...listAt(status, "uses").flatMap((use) => (isJsonObject(use) ? [usedFor(use)] : [])),
   ];
 }

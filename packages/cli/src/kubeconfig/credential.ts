@@ -79,7 +79,7 @@ function checkExecInfo(text: string | undefined): void {
   const version = info !== null && typeof info === "object" && "apiVersion" in info ? info.apiVersion : undefined;
   if (version === API_VERSION) return;
   throw new UsageError(
-    `the kubeconfig asks for ${String(version)}, and only ${API_VERSION} is supported: create it again`,
+    `the kubeconfig requires ${String(version)}, and only ${API_VERSION} is supported: create it again`,
   );
 }
 

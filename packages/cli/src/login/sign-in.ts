@@ -54,7 +54,7 @@ export async function signInWithBrowser(
   await using waiting = await waitForBrowser(state, textAt(metadata, "issuer"));
   const { redirectUri } = waiting;
   const url = new URL(textAt(metadata, "authorization_endpoint"));
-  if (url.protocol !== "https:") throw new UsageError("the platform has no page to sign in on");
+  if (url.protocol !== "https:") throw new UsageError("the platform has no sign-in page");
   const asked = {
     response_type: "code",
     client_id: CLIENT,

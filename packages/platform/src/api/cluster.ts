@@ -21,7 +21,7 @@ export const clusterFields = s
       .object({
         displayName: s.string().describe("Display name. Defaults to the name of the object."),
         description: s.string().describe("Description of the cluster."),
-        owner: ownerFields.describe("The user or team that administers the cluster. Defaults to the caller."),
+        owner: ownerFields.describe("User or team that administers the cluster. Defaults to the caller."),
         access: s.list(accessRuleFields).describe("Additional users and teams that may use the cluster."),
         local: s
           .boolean()

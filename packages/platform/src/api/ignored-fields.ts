@@ -39,5 +39,5 @@ export const ignoredMetadata = (what: string) =>
 /** What templates of virtual clusters, spaces and namespaces have in common. */
 export const ignoredInstallations = {
   apps: ignoredObjects("Apps to install."),
-  charts: ignoredObjects("Helm charts to install. Their passwords belong into Secrets: this field is readable."),
+  charts: ignoredObjects("Helm charts to install. Put passwords into Secrets: this field is readable."),
 };

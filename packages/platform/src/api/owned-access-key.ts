@@ -57,14 +57,15 @@ const oidcProvider = s
   })
   .describe("For refresh tokens: the client they were issued to.");
 
-const hiddenToken = (what: string) => s.string().describe(`${what}, in base64. Kept encrypted, and never served.`);
+const hiddenToken = (what: string) =>
+  s.string().describe(`${what}, base64-encoded. Stored encrypted and never returned.`);
 
 const oidcLogin = s
   .object({
-    idToken: hiddenToken("The id token made at login"),
-    accessToken: hiddenToken("The access token"),
-    refreshToken: hiddenToken("The refresh token"),
-    lastRefresh: s.timestamp().describe("When the id token was last refreshed."),
+    idToken: hiddenToken("ID token of the login"),
+    accessToken: hiddenToken("Access token"),
+    refreshToken: hiddenToken("Refresh token"),
+    lastRefresh: s.timestamp().describe("When the ID token was last refreshed."),
   })
   .deprecated("use spec.identity instead")
   .describe("Tokens of a single sign-on login.");
@@ -152,7 +153,7 @@ export type AccessKeySpec = Infer<typeof spec>;
 export function accessKeySchema({ name }: PlatformNames): StructuralSchema {
   const { cliFlag } = restrictionNames(name);
   const schema = kindSchema(fields.schema);
-  const flag = s.boolean().deprecated("use spec.scope.roles instead").describe("As spec.allowPlatformCli.").schema;
+  const flag = s.boolean().deprecated("use spec.scope.roles instead").describe("Same as spec.allowPlatformCli.").schema;
   return withProperty(schema, ["spec", "scope"], cliFlag, flag);
 }
 

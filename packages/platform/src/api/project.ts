@@ -64,7 +64,7 @@ export const projectFields = s
         requireTemplate: s
           .object({ disabled: s.boolean().describe("Whether instances can be created without a template.") })
           .describe(
-            "disabled: false requires a templateRef of new virtual clusters, but for those with the verb restrict on the project. Defaults to no requirement.",
+            "Whether new virtual clusters require spec.templateRef: disabled: false requires it, except for users with the verb restrict on the project. Defaults to no requirement.",
           ),
         requirePreset: s
           .object({ disabled: s.boolean().describe("Whether instances can be created without a preset.") })

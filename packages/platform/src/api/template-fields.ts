@@ -71,7 +71,7 @@ export const templateFields = s.object({
   ...ignoredInstallations,
   pro: s
     .object({ enabled: s.boolean().describe("Whether the virtual cluster uses the features of the platform.") })
-    .describe("Stored, but has no effect: every virtual cluster has them."),
+    .describe("Stored, but has no effect: all features are always enabled."),
   instanceTemplate: ignoredMetadata("For the instance."),
   spaceTemplate: ignoredObject("For the namespace of the virtual cluster."),
   workloadVirtualClusterTemplateSpec: ignoredObject("For a virtual cluster beside it that runs the workloads."),

@@ -28,7 +28,7 @@ const specFields = s.object({
     "User or team that owns the virtual cluster, with all permissions in it. Defaults to the caller.",
   ),
   templateRef: templateRefFields.describe(
-    "VirtualClusterTemplate that the virtual cluster is made from. Has no effect beside spec.template.",
+    "VirtualClusterTemplate of the virtual cluster. Ignored if spec.template is set.",
   ),
   template: templateFields.describe("Template of the virtual cluster."),
   clusterRef: clusterRefFields.describe(

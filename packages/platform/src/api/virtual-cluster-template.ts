@@ -18,14 +18,14 @@ const parameterFields = s.object({
   description: s.string().describe("Description to show in forms."),
   type: s
     .string({ enum: ["", "string", "multiline", "boolean", "number", "password"] })
-    .describe("Type of the value. Defaults to string. Only a multiline value has line breaks."),
-  options: s.list(s.string()).describe("The values to choose from. Defaults to any."),
+    .describe("Type of the value. Defaults to string. Only multiline values may have line breaks."),
+  options: s.list(s.string()).describe("Allowed values. Defaults to any."),
   min: s.int64().describe("Smallest number."),
   max: s.int64().describe("Largest number."),
-  required: s.boolean().describe("Whether an instance has to set a value."),
-  defaultValue: s.string().describe("Value where an instance sets none."),
-  validation: s.string().describe("Regular expression (RE2) that a value has to match."),
-  invalidation: s.string().describe("Regular expression (RE2) that a value must not match."),
+  required: s.boolean().describe("Whether instances must set a value."),
+  defaultValue: s.string().describe("Value if the instance sets none."),
+  validation: s.string().describe("Regular expression (RE2) that values must match."),
+  invalidation: s.string().describe("Regular expression (RE2) that values must not match."),
   placeholder: ignoredString("Text that a form shows in an empty field."),
   section: s.string().describe("Section of a form."),
 });
@@ -41,10 +41,12 @@ const versionFields = s.object({
 const specFields = s.object({
   displayName: s.string().describe("Display name. Defaults to the name of the object."),
   description: s.string().describe("What the template is for."),
-  owner: ownerFields.describe("User or team that owns the template. Stored, but gives no permissions: use roles."),
-  template: templateFields.describe("Template of the virtual cluster, where there are no versions."),
-  parameters: parametersField.describe("Parameters of the template, where there are no versions."),
-  versions: s.list(versionFields).describe("Versions of the template. An instance that names none gets the newest."),
+  owner: ownerFields.describe("User or team that owns the template. Stored, but grants no permissions: use roles."),
+  template: templateFields.describe("Template of the virtual cluster, if there are no versions."),
+  parameters: parametersField.describe("Parameters of the template, if there are no versions."),
+  versions: s
+    .list(versionFields)
+    .describe("Versions of the template. Defaults to the newest for instances that set no version."),
   access: ignoredObjects("Access rules: use roles, and spec.allowedTemplates of projects."),
   spaceTemplateRef: s
     .object({ name: s.string().describe("Name of the template.") })
@@ -53,7 +55,7 @@ const specFields = s.object({
 
 export const virtualClusterTemplateFields = s
   .object({
-    spec: specFields.describe("What virtual clusters are made from."),
+    spec: specFields.describe("Template, parameters and versions."),
     status: s.object({ apps: ignoredNames("Apps of the template.") }).describe("Observed state of the template."),
   })
   .describe(

@@ -61,11 +61,11 @@ async function readKey(path: string): Promise<Uint8Array | undefined> {
     throw new ConfigurationError(`the key of the audit log ${path} cannot be read: ${KEY_REMEDY}`, { cause: error });
   });
   const key = parseSecret(text);
-  if (key === undefined) throw new ConfigurationError(`${path} does not hold 64 hexadecimal digits: ${KEY_REMEDY}`);
+  if (key === undefined) throw new ConfigurationError(`${path} does not contain 64 hexadecimal digits: ${KEY_REMEDY}`);
   return key;
 }
 
-const KEY_REMEDY = "make it with `openssl rand -hex 32`, and name it in --audit-log-key-file";
+const KEY_REMEDY = "create it with `openssl rand -hex 32`, and name it in --audit-log-key-file";
 
 async function openFile(
   { logMaxSize: maxSize, logMaxBackup: maxBackups }: Configuration["audit"],

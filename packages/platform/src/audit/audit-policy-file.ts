@@ -80,10 +80,10 @@ function readRule(value: unknown, at: string, reader: Reader): AuditRule {
 
 function readResources(value: unknown, at: string, reader: Reader): AuditResources {
   const { group = "", resources, resourceNames } = reader.object(value, at, ["group", "resources", "resourceNames"]);
-  if (typeof group !== "string") throw reader.fault(`${at}.group`, "must be a text");
+  if (typeof group !== "string") throw reader.fault(`${at}.group`, "must be a string");
   const names = reader.texts(resourceNames, `${at}.resourceNames`);
   const kinds = reader.texts(resources, `${at}.resources`);
-  if (names.length > 0 && kinds.length === 0) throw reader.fault(`${at}.resourceNames`, "needs resources beside it");
+  if (names.length > 0 && kinds.length === 0) throw reader.fault(`${at}.resourceNames`, "requires resources");
   return { group, resources: kinds, resourceNames: names };
 }
 
@@ -112,13 +112,13 @@ function createReader(path: string) {
     object(value: unknown, at: string, known: readonly string[]): { readonly [member: string]: unknown } {
       if (typeof value !== "object" || value === null || Array.isArray(value)) throw fault(at, "must be a mapping");
       const stranger = Object.keys(value).find((name) => !known.includes(name));
-      if (stranger !== undefined) throw fault(at, `has an unknown member ${JSON.stringify(stranger)}`);
+      if (stranger !== undefined) throw fault(at, `has an unknown field ${JSON.stringify(stranger)}`);
       return { ...value };
     },
     choices<T extends string>(value: unknown, at: string, known: readonly T[]): readonly T[] {
       return texts(value, at).map((text) => {
         const choice = known.find((candidate) => candidate === text);
-        if (choice === undefined) throw fault(at, `must be of ${known.join(", ")}, not ${JSON.stringify(text)}`);
+        if (choice === undefined) throw fault(at, `must be one of ${known.join(", ")}, not ${JSON.stringify(text)}`);
         return choice;
       });
     },

@@ -18,49 +18,49 @@ const DOMAIN = "management";
 const SIGNERS = "certificates.k8s.io";
 const ADMISSION = "admissionregistration.k8s.io";
 
-/** Groups of the platform stand without their domain: `management`, `storage`. */
+/** Groups of the platform are without their domain: `management`, `storage`. */
 export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
   {
     surface: "management",
     group: DOMAIN,
     resource: "ownedaccesskeys",
     subresource: "",
-    bound: "a child: within its maker's owner, groups and restrictions at every use, and it dies with a narrowed maker",
+    bound: "a child: within the owner, groups and limits of its parent at every use, and invalid with a limited parent",
   },
   {
     surface: "management",
     group: DOMAIN,
     resource: "ownedaccesskeys",
     subresource: "rotate",
-    bound: "the same key with a new value; the value goes back to the key of the request",
+    bound: "the same key with a new value, which records the key of the request as its origin",
   },
   {
     surface: "management",
     group: "storage",
     resource: "accesskeys",
     subresource: "",
-    bound: "the same records; writes go through the same checks, and reads show no value",
+    bound: "the same records: the same checks for writes, and reads return no value",
   },
   {
     surface: "management",
     group: DOMAIN,
     resource: "virtualclusterinstances",
     subresource: "kubeconfig",
-    bound: "a key scoped to the cluster, or a certificate, that dies with the key of the request",
+    bound: "a key scoped to the cluster, or a certificate, that becomes invalid with the key of the request",
   },
   {
     surface: "management",
     group: DOMAIN,
     resource: "virtualclusterinstances",
     subresource: "accesskey",
-    bound: "never given to a narrowed key",
+    bound: "never returned to a limited key",
   },
   {
     surface: "management",
     group: DOMAIN,
     resource: "clusters",
     subresource: "accesskey",
-    bound: "never given to a narrowed key",
+    bound: "never returned to a limited key",
   },
   {
     surface: "management",
@@ -68,14 +68,14 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "clustertrustrules",
     subresource: "",
     bound:
-      "gives keys that its writer may give, for an hour at most; they end with the rule, which ends with a narrowed writer",
+      "issues keys that its writer may grant, for at most an hour; they become invalid with the rule, and the rule with a limited key of its writer",
   },
   {
     surface: "management",
     group: DOMAIN,
     resource: "trustrules",
     subresource: "",
-    bound: "the same, and nothing outside of the project",
+    bound: "the same, within the project",
   },
   {
     surface: "management",
@@ -83,21 +83,21 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "identityproviders",
     subresource: "",
     bound:
-      "signs in whom it names: writing one takes the verb impersonate on all users and groups, within the key as well",
+      "determines who signs in: writing one requires impersonate on all users and groups, also within the limits of the key",
   },
   {
     surface: "management",
     group: "",
     resource: "secrets",
     subresource: "",
-    bound: "holds what a client stored in it; the server reads no token from it, and stores none in it",
+    bound: "contains what a client stored; the server neither reads nor writes tokens in it",
   },
   {
     surface: "cluster",
     group: "",
     resource: "serviceaccounts",
     subresource: "token",
-    bound: "a token that carries its lineage, which is asked about at every use",
+    bound: "a token with its lineage, which is checked at every use",
     allowsAll: true,
   },
   {
@@ -105,21 +105,21 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     group: "",
     resource: "secrets",
     subresource: "",
-    bound: "a token Secret is asked for as a TokenRequest is, and its token carries its lineage",
+    bound: "a token Secret is checked like a TokenRequest, and its token has its lineage",
   },
   {
     surface: "cluster",
     group: SIGNERS,
     resource: "certificatesigningrequests",
     subresource: "",
-    bound: "signed after approval alone; the certificate goes back to the key of the request",
+    bound: "signed only after approval; the certificate records the key of the request",
   },
   {
     surface: "cluster",
     group: SIGNERS,
     resource: "certificatesigningrequests",
     subresource: "approval",
-    bound: "the certificate goes back to the key that approved it as well",
+    bound: "the certificate records the key that approved it as well",
     allowsAll: true,
   },
   {
@@ -127,14 +127,14 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     group: SIGNERS,
     resource: "certificatesigningrequests",
     subresource: "status",
-    bound: "takes a certificate that another CA signed, and the verb sign; the server's CA signs none here",
+    bound: "accepts a certificate of another CA, and requires the verb sign; the server's CA does not sign here",
   },
   {
     surface: "cluster",
     group: ADMISSION,
     resource: "validatingadmissionpolicies",
     subresource: "",
-    bound: "its expressions see every object that they match, and its parameters",
+    bound: "its expressions read every object that they match, and its parameters",
     allowsAll: true,
   },
   {
@@ -142,7 +142,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     group: ADMISSION,
     resource: "validatingadmissionpolicybindings",
     subresource: "",
-    bound: "its parameters may be Secrets, and messages can show what is in them",
+    bound: "its parameters may be Secrets, and messages can reveal their content",
     allowsAll: true,
   },
   {
@@ -150,7 +150,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     group: ADMISSION,
     resource: "validatingwebhookconfigurations",
     subresource: "",
-    bound: "every object that they match is sent to them, Secrets as well",
+    bound: "they receive every object that they match, including Secrets",
     allowsAll: true,
   },
   {
@@ -158,16 +158,17 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     group: ADMISSION,
     resource: "mutatingwebhookconfigurations",
     subresource: "",
-    bound:
-      "every object that they match is sent to them, and they change what others write, roles and bindings among it",
+    bound: "they receive every object that they match, and change what others write, including roles and bindings",
     allowsAll: true,
   },
 ];
 
 // Detects requests that issue credentials of a cluster behind the proxy: the limits of the key do not apply to those.
 
-/** The token of a ServiceAccount, the word that lets a certificate be signed, and policies, whose expressions read what they match. */
-const HANDING_OUT = CREDENTIAL_KINDS.filter(({ surface, allowsAll }) => surface === "cluster" && allowsAll === true);
+/** ServiceAccount tokens, approvals of certificates, and policies, whose expressions read what they match. */
+const CREDENTIAL_REQUESTS = CREDENTIAL_KINDS.filter(
+  ({ surface, allowsAll }) => surface === "cluster" && allowsAll === true,
+);
 const READS: readonly string[] = ["get", "list", "watch"];
 
 /** A question about all resources (`*`) is one about these too. */
@@ -179,7 +180,7 @@ export function issuesCredential({
   subresource,
 }: Pick<TargetedRequest, "isResourceRequest" | "verb" | "apiGroup" | "resource" | "subresource">): boolean {
   if (!isResourceRequest || READS.includes(verb)) return false;
-  return HANDING_OUT.some((handing) => {
+  return CREDENTIAL_REQUESTS.some((handing) => {
     if (apiGroup !== handing.group && apiGroup !== "*") return false;
     if (resource === "*" && subresource === "") return true;
     const isAll = resource === "*" || resource === handing.resource;

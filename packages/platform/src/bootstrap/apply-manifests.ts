@@ -100,7 +100,7 @@ function target(
   }
   const { name = "", namespace = "" } = metadata;
   if (definition.namespaced && namespace === "") return { fault: "metadata.namespace: required" };
-  if (!definition.namespaced && namespace !== "") return { fault: `metadata.namespace: ${kind} is in no namespace` };
+  if (!definition.namespaced && namespace !== "") return { fault: `metadata.namespace: ${kind} is cluster-scoped` };
   const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const inside = definition.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
   return { resource, path: `${base}${inside}/${definition.plural}/${encodeURIComponent(name)}` };
@@ -111,13 +111,13 @@ function faultOfKey(object: KubeObject, names: ApplyManifestsDeps["names"]): str
   if (!KEY_KINDS.includes(object.kind)) return undefined;
   const spec = isJsonObject(object["spec"]) ? object["spec"] : {};
   if (!OWNERS.some((owner) => typeof spec[owner] === "string" && spec[owner] !== "")) {
-    return "spec.user: required, or spec.team or spec.subject: a manifest has no caller who would own the key";
+    return "spec.user: required, or spec.team or spec.subject: a key in a manifest must name its owner";
   }
   const file = keyFileName(object, names);
   if (file === undefined) return undefined;
   if ("fault" in file) return file.fault;
   return typeof spec["key"] === "string" && spec["key"] !== ""
-    ? "spec.key: a key whose value is written to a file gets one from the server: leave it out"
+    ? "spec.key: must be unset: the server generates values that it writes to a file"
     : undefined;
 }
 
@@ -145,7 +145,7 @@ async function applyOne(planned: Planned, deps: ApplyManifestsDeps): Promise<Man
     logger.warn({ ...about, cause: warning }, `${place}: the API returned a warning`);
   if (conflicts.length > 0) {
     const fields = conflicts.map(({ field, message }) => `${field} (${message})`).join(", ");
-    const outcome = deps.overwrites ? "they were taken back" : "they stay as they are";
+    const outcome = deps.overwrites ? "they were reset" : "the changes are kept";
     logger.warn({ ...about, cause: fields }, `${place}: fields have been changed by others; ${outcome}`);
     const { apiVersion, kind, metadata } = answer.body as KubeObject; // the API answers an apply with an object
     const { name = "", namespace, uid = "" } = metadata;
@@ -153,7 +153,7 @@ async function applyOne(planned: Planned, deps: ApplyManifestsDeps): Promise<Man
       involvedObject: { apiVersion, kind, name, uid, ...(namespace === undefined ? {} : { namespace }) },
       type: "Warning",
       reason: "BootstrapDrift",
-      message: `Others have changed what the bootstrap manifest ${place} says, and ${outcome}: ${fields}`,
+      message: `Fields of the bootstrap manifest ${place} have been changed by others; ${outcome}: ${fields}`,
     });
     if (!deps.overwrites) return "drifted";
   }

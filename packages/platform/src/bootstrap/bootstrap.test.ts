@@ -246,7 +246,7 @@ test.each([
   [
     "a namespace too many",
     "apiVersion: management.postern/v1\nkind: User\nmetadata: {name: a, namespace: b}",
-    /metadata\.namespace: User is in no namespace/,
+    /metadata\.namespace: User is cluster-scoped/,
   ],
   [
     "one object twice",

@@ -96,9 +96,9 @@ function manifestOf(value: JsonValue, place: string): Manifest {
   if (!isJsonObject(metadata)) throw fault("metadata: required");
   const { name, namespace = "" } = metadata;
   if (typeof name !== "string" || name === "") {
-    throw fault("metadata.name: required, since each start applies the same object; a generated name makes a new one");
+    throw fault("metadata.name: required: a generated name would create another object at each start");
   }
-  if (typeof namespace !== "string") throw fault("metadata.namespace: must be text");
+  if (typeof namespace !== "string") throw fault("metadata.namespace: must be a string");
   // Everything else of it is checked by the API.
   return { place, object: { ...value, apiVersion, kind, metadata: metadata as KubeObject["metadata"] } };
 }

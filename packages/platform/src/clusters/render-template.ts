@@ -34,7 +34,7 @@ export function renderTemplate(instance: VirtualClusterInstance, deps: RenderDep
     return { template: status.virtualCluster, faults: [] };
   }
   const found = deps.lookup.virtualClusterTemplate(name);
-  if (found === undefined) return { faults: [], missing: `there is no template ${JSON.stringify(name)}` };
+  if (found === undefined) return { faults: [], missing: `there is no VirtualClusterTemplate ${JSON.stringify(name)}` };
   const version = spec?.templateRef?.version ?? "";
   const chosen = versionOf(found, version);
   if (chosen === undefined) {
@@ -47,7 +47,7 @@ export function renderTemplate(instance: VirtualClusterInstance, deps: RenderDep
   const filler = new Filler({ ...values, [deps.names.name]: own });
   const template = filler.fill(chosen.template ?? {});
   const ofTemplate = [...filler.unknown].map(
-    (variable) => `refers to .Values.${variable}, which is no parameter of it`,
+    (variable) => `refers to .Values.${variable}, which is not one of its parameters`,
   );
   if (filler.isTooLarge) ofTemplate.push(`has more than ${MAX_RENDERED} characters of parameters`);
   // Texts alone have been replaced: the shape is that of the template.

@@ -56,7 +56,7 @@ function collect(reading: Reading, node: Node, parents: readonly string[]): void
     const fullName = [...parents, name].join(".");
     const path = PATHS.has(fullName) ? fullName : PATH_BY_FLAG.get(fullName);
     if (path !== undefined) {
-      if (reading.values.has(path)) throw new ConfigurationError(`${reading.path}: ${path} is given twice: keep one`);
+      if (reading.values.has(path)) throw new ConfigurationError(`${reading.path}: ${path} is set twice: remove one`);
       reading.values.set(path, readValue(reading.path, fullName, value));
     } else if (GROUPS.has(fullName)) {
       const isEmpty = value === null || (isScalar(value) && value.value === null);
@@ -75,7 +75,7 @@ function readValue(path: string, name: string, node: unknown): RawValue {
   if (isSeq(node) && node.items.every((item) => isScalar(item) && item.value !== null)) {
     return node.items.map((item) => (isScalar(item) ? scalarText(item.value) : ""));
   }
-  throw new ConfigurationError(`${path}: ${name} must be a single value or a list: give it one or remove the line`);
+  throw new ConfigurationError(`${path}: ${name} must be a single value or a list: set it or remove the line`);
 }
 
 const scalarText = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value));

@@ -141,7 +141,7 @@ describe("the configuration", () => {
     ],
     ["a key like nothing known", "zzzzzzzzzz: 1", /unknown option zzzzzzzzzz: correct or remove it/],
     ["a key given twice", "securePort: 1\nsecurePort: 2", /:2 is not valid YAML: Map keys must be unique/],
-    ["an option given by both names", "securePort: 1\nsecure-port: 2", /securePort is given twice/],
+    ["an option given by both names", "securePort: 1\nsecure-port: 2", /securePort is set twice/],
     ["an option without value", "securePort:", /securePort must be a single value or a list/],
     ["a mapping for an option", "securePort: { a: 1 }", /securePort must be a single value or a list/],
     ["a list for a single option", "securePort: [1, 2]", /securePort must be one value/],
@@ -186,13 +186,13 @@ describe("the configuration", () => {
   });
 
   it.each([
-    ["access-key-notice-lead-times", "7", /must hold times such as 7d/],
+    ["access-key-notice-lead-times", "7", /must contain times such as 7d/],
     ["access-key-notice-lead-times", "7d,0h", /"0h" is none/],
     ["access-key-notice-lead-times", "367d", /up to 366d/],
     ["access-key-notice-lead-times", "1m,2m,3m,4m,5m,6m,7m,8m,9m,10m,11m", /at most 10/],
     ["notice-webhook-url", "ftp://hooks.example.test", /must be an http or https URL$/],
-    ["notice-webhook-url", "https://a:b@hooks.example.test", /must have no user name or password in it$/],
-    ["notice-webhook-url", "https://hooks.example.test/#a", /must have no fragment$/],
+    ["notice-webhook-url", "https://a:b@hooks.example.test", /must not contain a user name or password$/],
+    ["notice-webhook-url", "https://hooks.example.test/#a", /must not have a fragment$/],
     ["notice-webhook-url", "https://hooks.example.test", /belong together/],
     ["notice-webhook-secret-file", "secret", /belong together/],
     ["notice-webhook-allowed-addresses", "example.test", /networks/],

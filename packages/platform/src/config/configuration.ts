@@ -104,27 +104,27 @@ function valuesOf(
 /** Checks what concerns several options, and fills in the defaults that follow from others. */
 function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string): Configuration {
   if ((values.tlsCertFile === "") !== (values.tlsPrivateKeyFile === "")) {
-    throw new ConfigurationError("--tls-cert-file and --tls-private-key-file belong together: give both or neither");
+    throw new ConfigurationError("--tls-cert-file and --tls-private-key-file belong together: set both or neither");
   }
   if (values.serverKeyCommand !== "" && values.serverKeyFile !== "") {
-    throw new ConfigurationError("--server-key-file and --server-key-command are two ways to the same key: give one");
+    throw new ConfigurationError("--server-key-file and --server-key-command are alternatives: set only one");
   }
   const { maxTTLSeconds, defaultTTLSeconds } = values.accessKeys;
   if (maxTTLSeconds > 0 && defaultTTLSeconds > maxTTLSeconds) {
     throw new ConfigurationError(
-      `--access-key-default-ttl-seconds (${defaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the one or raise the other`,
+      `--access-key-default-ttl-seconds (${defaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the former or raise the latter`,
     );
   }
   const { machineDefaultTTLSeconds } = values.accessKeys;
   if (maxTTLSeconds > 0 && machineDefaultTTLSeconds > maxTTLSeconds) {
     throw new ConfigurationError(
-      `--access-key-machine-default-ttl-seconds (${machineDefaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the one or raise the other`,
+      `--access-key-machine-default-ttl-seconds (${machineDefaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the former or raise the latter`,
     );
   }
   const { webhook } = values.notices;
   if ((webhook.url === "") !== (webhook.secretFile === "")) {
     throw new ConfigurationError(
-      "--notice-webhook-url and --notice-webhook-secret-file belong together: give both or neither",
+      "--notice-webhook-url and --notice-webhook-secret-file belong together: set both or neither",
     );
   }
   const dataDir = resolve(workingDirectory, values.dataDir);

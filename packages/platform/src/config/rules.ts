@@ -47,7 +47,7 @@ export function parseHostAndPort(
 
 export const hostNames: Rule<readonly string[]> = (values) => {
   const wrong = values.find((value) => isIP(value) === 0 && isDNS1123Subdomain(value.toLowerCase()).length > 0);
-  return wrong === undefined ? undefined : `must hold host names and IP addresses, and ${quote(wrong)} is neither`;
+  return wrong === undefined ? undefined : `must contain host names and IP addresses, and ${quote(wrong)} is neither`;
 };
 
 /** Addresses, or networks as `10.20.0.0/16`. */
@@ -55,7 +55,7 @@ export const networks: Rule<readonly string[]> = (values) => {
   const wrong = values.find((value) => !isNetwork(value));
   return wrong === undefined
     ? undefined
-    : `must hold IP addresses and networks such as 10.20.0.0/16, and ${quote(wrong)} is neither`;
+    : `must contain IP addresses and networks such as 10.20.0.0/16, and ${quote(wrong)} is neither`;
 };
 
 function isNetwork(text: string): boolean {
@@ -79,8 +79,8 @@ export function parseLeadTime(text: string): number | undefined {
 
 export const leadTimes: Rule<readonly string[]> = (values) => {
   const wrong = values.find((value) => (parseLeadTime(value) ?? MAX_LEAD_SECONDS + 1) > MAX_LEAD_SECONDS);
-  if (wrong !== undefined) return `must hold times such as 7d, 12h or 30m, up to 366d, and ${quote(wrong)} is none`;
-  return values.length > MAX_LEAD_TIMES ? `must hold at most ${MAX_LEAD_TIMES} times, not ${values.length}` : undefined;
+  if (wrong !== undefined) return `must contain times such as 7d, 12h or 30m, up to 366d, and ${quote(wrong)} is none`;
+  return values.length > MAX_LEAD_TIMES ? `must have at most ${MAX_LEAD_TIMES} times, not ${values.length}` : undefined;
 };
 
 /** Errors do not contain the value: a URL may be a secret. */
@@ -88,6 +88,6 @@ export const webhookUrlOrEmpty: Rule<string> = (value) => {
   if (value === "") return undefined;
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) return "must be an http or https URL";
-  if (url.username !== "" || url.password !== "") return "must have no user name or password in it";
-  return url.hash === "" ? undefined : "must have no fragment";
+  if (url.username !== "" || url.password !== "") return "must not contain a user name or password";
+  return url.hash === "" ? undefined : "must not have a fragment";
 };

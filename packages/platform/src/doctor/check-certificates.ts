@@ -69,8 +69,8 @@ async function checkOne(shown: Shown, now: number): Promise<readonly Finding[]> 
   const { check, path, remedy } = shown;
   const text = await readFile(path, "utf8").catch((error: unknown) => ({ code: systemErrorCode(error) }));
   if (typeof text !== "string") {
-    if (text.code === "ENOENT" && shown.isRenewed === true) return [skipped(check, `${path} is not there yet`)];
-    if (text.code === "ENOENT" && check === "authority") return [skipped(check, `${path} is not there yet`)];
+    if (text.code === "ENOENT" && shown.isRenewed === true) return [skipped(check, `${path} does not exist yet`)];
+    if (text.code === "ENOENT" && check === "authority") return [skipped(check, `${path} does not exist yet`)];
     return [fault(check, `${path} cannot be read (${text.code ?? "unknown error"})`, remedy)];
   }
   let certificate: X509Certificate;

@@ -109,5 +109,5 @@ function answerFinding(check: string, server: string, status: number, remedy: st
   if (status === 401) return fault(check, `${server} refuses the credential of its kubeconfig`, remedy);
   // Whether it may be asked is for the cluster to say; that it answers is known then.
   if (status < 400 || status === 403) return ok(check, `${server} answers`);
-  return warning(check, `${server} answers with code ${status} on its readiness check`, "look at that cluster");
+  return warning(check, `${server} answers its readiness check with code ${status}`, "check that cluster");
 }

@@ -94,7 +94,7 @@ async function checkServerKey(configuration: Configuration): Promise<Finding> {
 async function checkRoom(dataDir: string): Promise<Finding> {
   const { bavail, bsize } = await statfs(dataDir);
   const free = bavail * bsize;
-  const message = `${Math.floor(free / MEBIBYTE)} MiB are free on the disk of ${dataDir} lies`;
+  const message = `${Math.floor(free / MEBIBYTE)} MiB are free on the disk of ${dataDir}`;
   if (free < LITTLE_ROOM) return fault("disk", message, "make room: writes fail when it is full");
   return free < ENOUGH_ROOM
     ? warning("disk", message, "make room: backups and the audit log need some")

@@ -32,21 +32,21 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   const hasEtcdFiles = [etcd.caFile, etcd.certFile, etcd.keyFile].some((file) => file !== "");
   warn(
     !isEtcd && hasEtcdFiles,
-    "files for a connection to etcd are given, and the store is not etcd",
+    "options for etcd are set, but the store is not etcd",
     "set --store etcd://…, or leave them out",
   );
   warn(
     isEtcd && !hasEtcdFiles && store.endpoints.some((endpoint) => !LOCAL.test(endpoint)),
     "the connection to etcd has no TLS: an attacker on the network can read and change everything",
-    "give --etcd-cafile, --etcd-certfile and --etcd-keyfile",
+    "set --etcd-cafile, --etcd-certfile and --etcd-keyfile",
   );
   warn(
     isEtcd && etcd.newInstallation,
     "--etcd-new-installation is set: with a wrong prefix the next start creates an empty installation",
-    "leave it out, since the installation exists now",
+    "leave it out: the installation exists",
   );
   if (isEtcd && (etcd.certFile === "") !== (etcd.keyFile === "")) {
-    findings.push(fault(CHECK, "--etcd-certfile and --etcd-keyfile belong together", "give both, or neither"));
+    findings.push(fault(CHECK, "--etcd-certfile and --etcd-keyfile belong together", "set both, or neither"));
   }
   warn(
     store.kind === "memory",
@@ -56,12 +56,12 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   warn(
     bootstrap.dir === "" && bootstrap.drift === "overwrite",
     "--bootstrap-drift overwrite has no effect without --bootstrap-dir",
-    "give --bootstrap-dir, or leave it out",
+    "set --bootstrap-dir, or leave out --bootstrap-drift",
   );
   warn(
     configuration.previousServerKeyFile !== "",
     "--previous-server-key-file is set: two server keys decrypt the key ring",
-    "run `postern encryption-key rotate`, and leave the option out once no start needs it",
+    "run `postern encryption-key rotate` when all servers use the new key, then leave the option out",
   );
   if (findings.length === 0) findings.push(ok(CHECK, "no option contradicts another"));
   return [...findings, checkNode(nodeVersion)];

@@ -34,8 +34,8 @@ export async function isServerRunning({ dataDir }: Configuration): Promise<boole
 export async function checkServer(configuration: Configuration): Promise<readonly Finding[]> {
   const path = pathOf(configuration);
   if (!(await exists(path))) {
-    const message = `a server runs, and ${path} is not there to ask it with`;
-    return [skipped("server", message, "look at /readyz?verbose of the server, and at its metrics")];
+    const message = `a server is running, but ${path}, which is needed to connect to it, does not exist`;
+    return [skipped("server", message, "check /readyz?verbose of the server, and its metrics")];
   }
   try {
     const { transport: options, token } = await loadConnection({ path, environment: {} });
@@ -44,10 +44,10 @@ export async function checkServer(configuration: Configuration): Promise<readonl
     const ready = await readiness(client, options.server);
     return ready.status === "ok" ? [ready, ...(await checkReached(client, configuration))] : [ready];
   } catch (error) {
-    if (error instanceof KubeconfigError) return [fault("server", error.message, `put ${path} back in order`)];
+    if (error instanceof KubeconfigError) return [fault("server", error.message, `repair ${path}`)];
     const why = error instanceof Error ? error.message : String(error);
     const remedy = "check its log, its address and its certificate";
-    return [fault("server", `a server runs, but does not respond as its kubeconfig says: ${why}`, remedy)];
+    return [fault("server", `a server is running, but cannot be reached with its kubeconfig: ${why}`, remedy)];
   }
 }
 
@@ -58,7 +58,7 @@ async function readiness(client: ApiClient, server: string): Promise<Finding> {
     return ok("server", `the server at ${server} is ready`);
   } catch (error) {
     if (!isApiError(error) || error.code === 401) throw error;
-    return fault("server", `the server at ${server} is not ready`, "look at its /readyz?verbose, and at its log");
+    return fault("server", `the server at ${server} is not ready`, "check its /readyz?verbose and its log");
   }
 }
 

@@ -50,7 +50,7 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
         skipped("store", `${path} does not exist: no server has started on it`, "check --data-dir and --store"),
       );
     case "in use":
-      return only(ok("store", `a server runs on ${path}, and checks it once a day while it does`));
+      return only(ok("store", `a server is running on ${path}, and checks it once a day`));
     case "foreign":
       return only(fault("store", `${path} is the database of another application`, "correct --store or --data-dir"));
     case "damaged":
@@ -65,9 +65,9 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
       break;
   }
   const { version, newestVersion, bytes } = found;
-  const whole = `${path} is whole, ${Math.ceil(bytes / MEBIBYTE)} MiB, format ${version}`;
+  const whole = `${path} is intact, ${Math.ceil(bytes / MEBIBYTE)} MiB, format ${version}`;
   if (version === newestVersion) return { findings: [ok("store", whole)], isReadable: true };
-  const message = `${whole}; the next start migrates it to format ${newestVersion}, and releases before cannot open it then`;
+  const message = `${whole}; the next start migrates it to format ${newestVersion}, and earlier releases cannot open it afterwards`;
   return only(warning("store", message, "make a backup first: see docs/operations/upgrading.md"));
 }
 
@@ -93,7 +93,7 @@ async function checkEtcd(endpoints: readonly string[], configuration: Configurat
     findings.push(fault("etcd", versionFault, "install that release: see docs/operations/upgrading.md"));
   }
   if (!isInstalled) {
-    const message = `there is nothing below ${etcd.prefix}: no server has started there`;
+    const message = `there are no keys below ${etcd.prefix}: no server has started there`;
     findings.push(warning("etcd", message, "check --etcd-prefix"));
   }
   findings.push(neighbourFinding(neighbour, configuration));
@@ -179,7 +179,7 @@ const isOlder = (version: string): boolean => {
 
 function alarmFinding(alarm: string): Finding {
   const remedies: { readonly [alarm: string]: string } = {
-    NOSPACE: "compact and defragment etcd, raise its --quota-backend-bytes if need be, then `etcdctl alarm disarm`",
+    NOSPACE: "compact and defragment etcd, raise its --quota-backend-bytes if necessary, then `etcdctl alarm disarm`",
     CORRUPT: "replace the member that differs: see the documentation of etcd",
   };
   return fault(
@@ -190,14 +190,14 @@ function alarmFinding(alarm: string): Finding {
 }
 
 function neighbourFinding(neighbour: EtcdExamination["neighbour"], { etcd }: Configuration): Finding {
-  if (neighbour === undefined) return ok("etcd neighbours", "no other program has keys in this etcd");
+  if (neighbour === undefined) return ok("other etcd users", "no other program has keys in this etcd");
   const who =
     neighbour.example === undefined
       ? "this etcd user sees only its own keys"
       : `other applications have keys below ${neighbour.example}`;
   if (etcd.compaction === "always") {
     const remedy = "set --etcd-compaction unless-shared, and --auto-compaction-retention of etcd";
-    return warning("etcd neighbours", `${who}, and this server compacts their history too`, remedy);
+    return warning("other etcd users", `${who}, and this server compacts their history, too`, remedy);
   }
-  return ok("etcd neighbours", `${who}: compact it by the settings of etcd (--auto-compaction-retention)`);
+  return ok("other etcd users", `${who}: compact it by the settings of etcd (--auto-compaction-retention)`);
 }

@@ -99,7 +99,7 @@ function unwrap(wraps: readonly WrappedKey[], serverSecrets: readonly Uint8Array
   }
   const known = wraps.map(({ serverKey }) => serverKey).join(", ");
   throw new KeyRingError(
-    `the store's key ring is encrypted with server key ${known}, not with the one given (${serverSecrets.map(serverKeyId).join(", ")})`,
+    `the store's key ring is encrypted with server key ${known}, not with the given one (${serverSecrets.map(serverKeyId).join(", ")})`,
   );
 }
 

@@ -168,7 +168,7 @@ class LiveKeyRing implements StoredKeyRing {
   async refresh(): Promise<void> {
     const askedAt = this.#deps.clock.elapsed();
     const entry = await this.#deps.storage.get(KEY_RING_KEY);
-    if (entry === undefined) throw new KeyRingError("the key ring is missing in the store: restore a backup");
+    if (entry === undefined) throw new KeyRingError("the store has no key ring: restore a backup");
     this.load(entry);
     if (this.#fault !== undefined) throw this.#fault;
     this.#confirmedAt = askedAt;

@@ -165,7 +165,7 @@ describe("createKeyNotices", () => {
     expect([...events.values()].map(({ message }) => message).sort()).toEqual(
       ["subject robot", "team devs", "user jane"].map(
         (owner) =>
-          `The access key of the ${owner} expires in 6d23h, at 2026-04-01T00:00:00Z: make its successor in time, or raise spec.ttl, which takes the verb extend`,
+          `The access key of the ${owner} expires in 6d23h, at 2026-04-01T00:00:00Z: create a new key in time, or raise spec.ttl, which requires the verb extend`,
       ),
     );
     expect([...events.values()][0]).toMatchObject({ type: "Warning", reason: "ExpiresSoon" });

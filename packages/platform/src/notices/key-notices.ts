@@ -169,7 +169,7 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
 
   async function tellOf(key: AccessKeyRecord, notice: PendingNotice, signal: AbortSignal): Promise<void> {
     const remaining = humanDuration(Math.max(0, notice.end - clock.now()));
-    const message = `The access key of the ${key.owner.kind} ${key.owner.name} expires in ${remaining}, at ${formatTimestamp(notice.end)}: make its successor in time, or raise spec.ttl, which takes the verb extend`;
+    const message = `The access key of the ${key.owner.kind} ${key.owner.name} expires in ${remaining}, at ${formatTimestamp(notice.end)}: create a new key in time, or raise spec.ttl, which requires the verb extend`;
     const event = eventOfKey(names, key, "ExpiresSoon", message);
     const hash = createHash("sha256").update(idOf(key.uid, notice)).digest("hex").slice(0, 16);
     const prefix = key.name.length > MAX_NAME_LENGTH ? "access-key" : key.name;

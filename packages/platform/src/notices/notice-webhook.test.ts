@@ -142,7 +142,7 @@ describe("a webhook of notices", () => {
       { ...target, url: `https://hooks.example.test:${target.port}` },
       { addresses, resolve: (_, __, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]) },
     );
-    expect(await refusalOf(byName.webhook.send({ id: "one", body: "{}" }, never))).toContain("does not connect to");
+    expect(await refusalOf(byName.webhook.send({ id: "one", body: "{}" }, never))).toContain("is not allowed");
     expect(target.accepted()).toBe(0);
   });
 
@@ -161,7 +161,7 @@ describe("a webhook of notices", () => {
     ["a bad second line", `${newSecret()}\nshort`],
   ])("does not begin with %s as its secret, and does not repeat it", async (_, secret) => {
     const refused = webhookTo({ url: "https://127.0.0.1:1", certificateAuthorityPem: "" }, { secret });
-    await expect(refused).rejects.toThrow(/--notice-webhook-secret-file .* must hold/);
+    await expect(refused).rejects.toThrow(/--notice-webhook-secret-file .* must contain/);
     if (secret !== "") await expect(refused).rejects.not.toThrow(secret);
   });
 

@@ -81,7 +81,7 @@ export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<Noti
       });
       if (answer.type === "upgraded") {
         answer.socket.destroy();
-        throw new NotDeliveredError("the webhook leaves HTTP without having been asked to");
+        throw new NotDeliveredError("the webhook upgraded the connection without a request for it");
       }
       const { statusCode = 0 } = answer.response;
       await drain(answer.response);
@@ -132,7 +132,7 @@ async function readWebhookSecrets(path: string): Promise<readonly Uint8Array[]> 
   const secrets = lines.flatMap((line) => parseWebhookSecret(line) ?? []);
   if (lines.length === 0 || secrets.length !== lines.length || lines.length > MAX_SECRETS) {
     throw new ConfigurationError(
-      `--notice-webhook-secret-file ${path} must hold up to ${MAX_SECRETS} lines, each with ${PREFIX} and at least ${MIN_BYTES} bytes in base64, or with at least ${MIN_CHARACTERS} characters`,
+      `--notice-webhook-secret-file ${path} must contain up to ${MAX_SECRETS} lines, each with ${PREFIX} and at least ${MIN_BYTES} bytes in base64, or with at least ${MIN_CHARACTERS} characters`,
     );
   }
   return secrets;

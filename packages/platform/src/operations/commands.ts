@@ -127,10 +127,10 @@ export async function restoreStore(options: RestoreOptions): Promise<RestoreOutc
 }
 
 function otherServerKey(secrets: readonly Uint8Array[]): string {
-  const given = secrets.length === 1 ? "the one given" : "the two given";
+  const given = secrets.length === 1 ? "the given one" : "the two given ones";
   return (
-    `the backup is of a server with another server key than ${given}, and without that one no access key and no virtual cluster in it works: ` +
-    "put the server.key in place that its server had, or name it with --server-key-file, or with --previous-server-key-file where it was replaced since"
+    `the backup was made with another server key than ${given}, without which its access keys and virtual clusters do not work: ` +
+    "use the server.key of its server, or name it with --server-key-file, or with --previous-server-key-file if it was replaced since"
   );
 }
 

@@ -136,7 +136,7 @@ async function assertFree(path: string): Promise<void> {
   const log = `${path}-wal`;
   if (await exists(log)) {
     throw new BackupError(
-      `${log} is there without ${path}, and holds the last writes of that store: move it to where the store itself was moved; nothing was written`,
+      `${log} exists without ${path}, and contains the last writes of that store: move it to the place of the store; nothing was written`,
     );
   }
 }
@@ -146,10 +146,10 @@ function takeLock(lock: string, path: string): Disposable {
     return lockFile(lock);
   } catch (error) {
     if (error instanceof StoreLockedError) {
-      throw new BackupError(`another restore or copy into ${path} is under way: wait for it`, { cause: error });
+      throw new BackupError(`another restore or copy into ${path} is in progress: wait for it`, { cause: error });
     }
     const why = error instanceof Error ? error.message : String(error);
-    throw new BackupError(`cannot write beside ${path} (${why}): check the directory's permissions and free space`, {
+    throw new BackupError(`cannot write next to ${path} (${why}): check the directory's permissions and free space`, {
       cause: error,
     });
   }

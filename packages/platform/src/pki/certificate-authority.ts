@@ -160,7 +160,7 @@ export function signClientCertificate(request: ClientCertificateRequest): Signed
   const clamped = request.notAfter > authority.notAfter;
   const notAfter = toWholeSeconds(clamped ? authority.notAfter : request.notAfter);
   // Written so that NaN fails as well.
-  if (!(notAfter > now)) throw new RangeError("a client certificate must end after now");
+  if (!(notAfter > now)) throw new RangeError("a client certificate must expire in the future");
   const notBefore = toWholeSeconds(Math.max(now - CLOCK_SKEW_MS, authority.notBefore));
   const serial = request.serial ?? randomSerial(random);
   const der = buildCertificate(

@@ -160,7 +160,7 @@ describe("a serving certificate that an operator brings along", () => {
     await expect(bring(certificatePem, "x")).rejects.toThrow(/my\.key is not .*--tls-private-key-file/);
     await expect(bring(certificatePem, (await load()).privateKeyPem)).rejects.toThrow(/do not match/);
     await expect(readConfiguredCertificate("/nowhere/a", "/nowhere/b", clock)).rejects.toThrow(
-      /\/nowhere\/a is not there/,
+      /\/nowhere\/a does not exist/,
     );
     now += 400 * DAY_MS;
     await expect(bring(certificatePem, privateKeyPem)).rejects.toThrow(/expired at .*: renew it/);
@@ -181,7 +181,9 @@ describe("a secret file", () => {
 
   it.each(["", "short", "x".repeat(64), "a".repeat(65)])("is refused and left alone when it holds %j", async (text) => {
     const path = workspace.write("server.key", text);
-    await expect(loadSecret()).rejects.toThrow(/server\.key does not hold the server key.*restore your separate copy/);
+    await expect(loadSecret()).rejects.toThrow(
+      /server\.key does not contain the server key.*restore your separate copy/,
+    );
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 

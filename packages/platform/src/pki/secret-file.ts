@@ -19,7 +19,7 @@ export async function readSecret(path: string, what: string): Promise<Uint8Array
   const secret = parseSecret(text);
   if (secret === undefined) {
     throw new ConfigurationError(
-      `${path} does not hold ${what} (64 hexadecimal digits): restore your separate copy; with a new one, existing access keys stop working`,
+      `${path} does not contain ${what} (64 hexadecimal digits): restore your separate copy; with a new one, existing access keys stop working`,
     );
   }
   return secret;

@@ -219,7 +219,7 @@ export async function readConfiguredCertificate(
 
 async function readRequired(path: string, what: string): Promise<string> {
   const text = await readFileIfPresent(path, what);
-  if (text === undefined) throw new ConfigurationError(`${path} is not there: ${what} is read from it`);
+  if (text === undefined) throw new ConfigurationError(`${path} does not exist: ${what} is read from it`);
   return text;
 }
 

@@ -161,7 +161,7 @@ const ALTERED_ON_THE_WAY = /^[ \t]|[ \t]$|[\p{Cc}\u{fffe}\u{ffff}]/u;
  */
 function impersonationHeaders({ name, uid, groups, extra = {} }: UserInfo): ImpersonationHeaders {
   if (name === "" || isSystemName(name))
-    throw forbiddenPathError(`user ${JSON.stringify(name)} cannot pass this proxy`);
+    throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be impersonated through the proxy`);
   const headers: ImpersonationHeaders = { "impersonate-user": headerText(name) };
   if (uid !== undefined && uid !== "") headers["impersonate-uid"] = headerText(uid);
   const passing = groups.filter((group) => !isSystemName(group) && group !== GROUP_AUTHENTICATED);
@@ -176,7 +176,7 @@ function impersonationHeaders({ name, uid, groups, extra = {} }: UserInfo): Impe
 /** UTF-8, an octet a character, as Node writes headers. */
 function headerText(text: string): string {
   if (text === "" || ALTERED_ON_THE_WAY.test(text)) {
-    throw forbiddenPathError(`the name ${JSON.stringify(text)} cannot pass this proxy`);
+    throw forbiddenPathError(`the name ${JSON.stringify(text)} cannot be sent in a header`);
   }
   return Buffer.from(text, "utf8").toString("latin1");
 }

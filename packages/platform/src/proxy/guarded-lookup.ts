@@ -9,8 +9,8 @@ export class AddressRefusedError extends Error {
 
   /** `advice` as AddressRules give it. */
   constructor(advice?: string) {
-    const refusal = "its address is one that the platform does not connect to";
-    super(advice === undefined ? refusal : `${refusal}: it is private or a loopback one; ${advice}`);
+    const refusal = "its address is not allowed";
+    super(advice === undefined ? refusal : `${refusal}: it is private or loopback; ${advice}`);
   }
 }
 

@@ -135,7 +135,7 @@ export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDep
     send: (request) => (tracing?.isActive() === true ? sendTraced(tracing, request) : send(request)),
     retire() {
       retired = true;
-      for (const end of [...lasting]) end(new Error("the cluster is reached in another way now"));
+      for (const end of [...lasting]) end(new Error("the connection settings of the cluster have changed"));
       closeWhenIdle();
     },
     [Symbol.dispose]() {

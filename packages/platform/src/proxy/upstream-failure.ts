@@ -29,7 +29,7 @@ export const unreachableError = ({ reason, message }: UpstreamFault, cause?: unk
 export const badGatewayError = ({ reason, message }: UpstreamFault, cause?: unknown): ApiError =>
   new ApiError({
     code: 502,
-    message: `the cluster gave no usable answer: ${message}`,
+    message: `the cluster did not return a usable response: ${message}`,
     details: { causes: [{ reason, message }] },
     cause,
   });
@@ -38,7 +38,7 @@ export const badGatewayError = ({ reason, message }: UpstreamFault, cause?: unkn
 export const busyError = (): ApiError => {
   const { code, reason, message, details } = unreachableError({
     reason: "TooManyConnections",
-    message: "too many requests to it are under way",
+    message: "too many requests to it are in progress",
   });
   return new ApiError({ code, reason, message, details: { ...details, retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS } });
 };
@@ -62,10 +62,10 @@ export function upstreamError(error: unknown, sent: boolean): ApiError {
   const trust = TRUST_FAULTS[code];
   if (trust !== undefined) return badGatewayError({ reason: "CertificateNotTrusted", message: trust }, error);
   if (isTlsFault(code)) {
-    return badGatewayError({ reason: "TLSHandshakeFailed", message: "it does not speak TLS with us" }, error);
+    return badGatewayError({ reason: "TLSHandshakeFailed", message: "the TLS handshake failed" }, error);
   }
   if (code.startsWith("HPE_")) {
-    return badGatewayError({ reason: "InvalidResponse", message: "its answer is not valid HTTP" }, error);
+    return badGatewayError({ reason: "InvalidResponse", message: "its response is not valid HTTP" }, error);
   }
   const fault = CONNECT_FAULTS[code] ?? { reason: "ConnectionLost", message: "the connection was lost" };
   return sent ? badGatewayError(fault, error) : unreachableError(fault, error);
@@ -92,7 +92,7 @@ const CONNECT_FAULTS: { readonly [code: string]: UpstreamFault } = {
   EAI_AGAIN: { reason: "NameNotResolved", message: "its host name cannot be resolved now" },
 };
 
-const UNTRUSTED = "its certificate was not issued by the authority it is registered with";
+const UNTRUSTED = "its certificate is not signed by a trusted CA";
 
 /** OpenSSL's error codes for certificates, as Node reports them. */
 const TRUST_FAULTS: { readonly [code: string]: string } = {
@@ -109,6 +109,6 @@ const TRUST_FAULTS: { readonly [code: string]: string } = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
   INVALID_CA: UNTRUSTED,
-  INVALID_PURPOSE: "its certificate is not for servers",
+  INVALID_PURPOSE: "its certificate is not a server certificate",
   HOSTNAME_MISMATCH: "its certificate is for another name",
 };

@@ -68,7 +68,7 @@ async function* readBounded(response: IncomingMessage): AsyncIterable<Uint8Array
       const bytes = chunk as Buffer;
       size += bytes.length;
       if (size > MAX_ANSWER_BYTES) {
-        throw badGatewayError({ reason: "AnswerTooLarge", message: "its answer is too large" });
+        throw badGatewayError({ reason: "AnswerTooLarge", message: "its response is too large" });
       }
       yield bytes;
     }

@@ -108,7 +108,7 @@ export async function checkInstanceGrants(
   if (applied === undefined || equalJson(applied, appliedBy(old) ?? null)) return;
   const opensInside = (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", ""));
   if (!opensInside || !((await holds(everything)) || hasInside("cluster-admin"))) {
-    throw refuse(`spec.${applied.by} is applied with all rights inside, which you do not have`);
+    throw refuse(`spec.${applied.by} is applied with all permissions in the virtual cluster, which you do not have`);
   }
 }
 

@@ -154,7 +154,7 @@ function parsed(bytes: Uint8Array, isYaml: boolean): JsonValue {
 const PART_OF_THE_CLUSTER =
   "the access key does not have access to the whole cluster, and the cluster cannot limit what it grants";
 const TOKEN_WITHOUT_END = "the access key expires, and the token would not: request a token with serviceaccounts/token";
-const SHORT_LIFE = `such a credential is valid for ${MIN_SECONDS} seconds at least, longer than the access key of the request`;
+const SHORT_LIFE = `such credentials are valid for at least ${MIN_SECONDS} seconds, which is longer than the access key of the request`;
 
 const refusal = ({ apiGroup, resource, name }: RequestInfo, why: string) =>
   forbiddenRequestError({ group: apiGroup, resource }, name, why);

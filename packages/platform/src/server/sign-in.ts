@@ -153,7 +153,7 @@ const createManagementCall =
 /** Long lists come as a stream. */
 async function bytesOf(body: ResponseBody, signal: AbortSignal): Promise<Uint8Array> {
   if (body.type === "bytes") return Buffer.from(body.bytes);
-  if (body.type === "upgraded") throw new Error("an answer of the management API left HTTP");
+  if (body.type === "upgraded") throw new Error("the management API upgraded the connection of a request");
   const chunks: Buffer[] = [];
   const write = (chunk: Uint8Array | string): boolean => {
     chunks.push(Buffer.from(chunk));

@@ -27,7 +27,7 @@ export const createWakeUp =
     if (!isAsleep(instance, names)) return;
     const now = clock.now();
     if (isHeldAsleep(instance, names, now)) {
-      const message = `it sleeps until it is woken: remove the annotation sleepmode.${names.domain}/force off`;
+      const message = `requests do not wake it: remove the annotation sleepmode.${names.domain}/force`;
       throw unreachableError({ reason: SLEEPING, message });
     }
     const { definition, genericStore } = instances();

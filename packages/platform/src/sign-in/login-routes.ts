@@ -176,7 +176,7 @@ async function goOn(
   if (!isKept) return failurePage(503, "Too many users are signing in. Try again later.");
   // Another transaction than the one that went to the provider: what was known of it before is worth nothing.
   const next: SignInTransaction = { purpose, csrf: transactions.secret(), pending };
-  return pageResponse("One more step", html`<p><a href="${CONFIRM_PATH}">Go on</a></p>`, {
+  return pageResponse("One more step", html`<p><a href="${CONFIRM_PATH}">Continue</a></p>`, {
     next: CONFIRM_PATH,
     headers: { "set-cookie": transactions.write(next) },
   });
@@ -186,7 +186,7 @@ async function goOn(
 function sessionPage(key: string, expiresAt: number, next: string, deps: SignInRoutesDeps): ApiResponse {
   const { transactions, clock } = deps;
   const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
-  return pageResponse("You are signed in", html`<p><a href="${next}">Go on</a></p>`, {
+  return pageResponse("You are signed in", html`<p><a href="${next}">Continue</a></p>`, {
     next,
     headers: { "set-cookie": [transactions.clear, setCookie(SESSION_COOKIE, key, { sameSite: "Strict", maxAge })] },
   });

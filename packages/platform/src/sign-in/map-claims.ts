@@ -103,7 +103,7 @@ export function mapClaims(
   const subject = oneOf("uid", compiled.uid);
   if (username === "" || subject === "") throw new SignInRefusal("the provider returned no username");
   if (username.length > MAX_TEXT || subject.length > MAX_TEXT) throw new SignInRefusal("your username is too long");
-  if (!isPlainName(username)) throw new SignInRefusal("your username has characters that are not seen");
+  if (!isPlainName(username)) throw new SignInRefusal("your username has invisible characters");
   if (isReserved(username)) throw new SignInRefusal("your username is reserved");
   if (isByEmail(compiled.username) && claims["email_verified"] !== undefined && claims["email_verified"] !== true)
     throw new SignInRefusal("the provider has not verified your e-mail address");

@@ -196,11 +196,11 @@ async function redeemDevice(form: URLSearchParams, { records, clock }: SignInRou
   const { waits, denied, polledAt } = record.content;
   if (denied === true) {
     await records.take("device", code);
-    return { ...oauthFailure("access_denied", "somebody refused"), refusal: "the person refused" };
+    return { ...oauthFailure("access_denied", "the sign-in was refused"), refusal: "the user refused" };
   }
   if (waits === true) {
     const isTooSoon = typeof polledAt === "number" && clock.now() - polledAt < (POLL_SECONDS - 1) * 1000;
-    if (isTooSoon) return oauthFailure("slow_down", "asked too often");
+    if (isTooSoon) return oauthFailure("slow_down", "polled too often");
     // Where an answer was written meanwhile, it is found the next time.
     await records.replace("device", code, record, { waits: true, polledAt: clock.now() });
     return oauthFailure("authorization_pending", "the sign-in is not confirmed yet");

@@ -59,7 +59,7 @@ export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
         signal,
         ...(content === undefined ? {} : { writeBody: (request) => void request.end(content) }),
       });
-      const text = await textOf(response, "an answer of the provider");
+      const text = await textOf(response, "a response of the provider");
       const status = response.statusCode ?? 0;
       // A Response of these may have no body at all.
       const isEmpty = status === 204 || status === 304;

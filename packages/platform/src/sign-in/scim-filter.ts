@@ -72,7 +72,7 @@ export function parseFilter(text: string): ScimFilter {
     return comparison((resource) => valuesAt(resource, steps));
   };
   const comparison = (valuesIn: (resource: JsonObject) => readonly JsonValue[]): ScimFilter => {
-    if (++comparisons > MAX_COMPARISONS) throw new ScimFilterFault("the filter compares too much");
+    if (++comparisons > MAX_COMPARISONS) throw new ScimFilterFault("the filter has too many comparisons");
     const operator = take().toLowerCase();
     if (operator === "pr") return (resource) => valuesIn(resource).length > 0;
     const compare = OPERATORS.get(operator);

@@ -51,6 +51,6 @@ export async function assertNotInterrupted(path: string): Promise<void> {
   const partial = partialPathOf(path);
   if ((await exists(path)) || !(await exists(partial))) return;
   throw new ConfigurationError(
-    `${path} is not there yet: a restore or copy into it is running, or was interrupted: run the same postern restore or postern store copy again, or delete ${partial} to discard it`,
+    `${path} does not exist yet: a restore or copy into it is running, or was interrupted: run the same postern restore or postern store copy again, or delete ${partial} to discard it`,
   );
 }

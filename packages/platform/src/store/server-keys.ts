@@ -58,7 +58,7 @@ export async function createServerSecret(
   const path = serverKeyPath(configuration);
   if (!isFirstStart) {
     throw new ConfigurationError(
-      `${path} is missing, and the store was written under its key: copy it from another server on this store, or from where you keep it; it is in no backup of the store, and with a new one existing access keys stop working`,
+      `${path} is missing, and the store was encrypted with it: copy it from another server on this store, or from where you keep it; it is in no backup of the store, and with a new one existing access keys stop working`,
     );
   }
   return await createSecret(path, random);

@@ -107,7 +107,7 @@ function countingExporter(
 ): SpanExporter {
   const counter = createSeriesCounter({
     name: "postern_trace_spans_total",
-    help: "Spans that were sent to the collector of traces, by whether it took them",
+    help: "Spans sent to the trace collector, by result",
     labelNames: ["result"],
     registers: [metrics.registry],
   });

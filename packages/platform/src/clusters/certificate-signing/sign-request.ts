@@ -79,7 +79,7 @@ const REQUIRED_USAGE = "client auth";
 const ALLOWED_USAGES: readonly string[] = [REQUIRED_USAGE, "digital signature", "key encipherment"];
 
 function checkUsages(usages: readonly string[]): string | undefined {
-  if (!usages.includes(REQUIRED_USAGE)) return `usages must hold ${JSON.stringify(REQUIRED_USAGE)}`;
+  if (!usages.includes(REQUIRED_USAGE)) return `usages must contain ${JSON.stringify(REQUIRED_USAGE)}`;
   const stranger = usages.find((usage) => !ALLOWED_USAGES.includes(usage));
   return stranger === undefined ? undefined : `usage ${JSON.stringify(stranger)} is not granted to clients`;
 }

@@ -82,7 +82,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       if (names.some(isSystemName)) throw forbiddenPathError("certificates are not issued for system names");
       // No authenticator of ours would read it back.
       if (names.some((name) => CONTROL_CHARACTER.test(name))) {
-        throw forbiddenPathError("no certificate is issued for a name with control characters");
+        throw forbiddenPathError("certificates are not issued for names with control characters");
       }
       return issueClientCertificate(await clusters.open(uid), request, runtime);
     },

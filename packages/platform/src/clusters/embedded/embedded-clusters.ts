@@ -144,7 +144,7 @@ async function loadClusterAuthority(records: InternalRecords): Promise<Certifica
   if (record === undefined) return undefined;
   const { certificate, privateKey } = record;
   if (typeof certificate !== "string" || typeof privateKey !== "string") {
-    throw new Error("the record of the cluster's authority is not complete");
+    throw new Error("the record of the cluster's CA is incomplete");
   }
   return authorityFromPem(certificate, privateKey);
 }
@@ -171,6 +171,6 @@ async function loadOrCreateServiceAccountKey(records: InternalRecords): Promise<
     (await records.read(KEY_RECORD)) ??
     (await records.create(KEY_RECORD, { privateKey: createServiceAccountKeyPem() }));
   const { privateKey } = record;
-  if (typeof privateKey !== "string") throw new Error("the record of the cluster's ServiceAccount key is not complete");
+  if (typeof privateKey !== "string") throw new Error("the record of the cluster's ServiceAccount key is incomplete");
   return serviceAccountKeyFromPem(privateKey);
 }

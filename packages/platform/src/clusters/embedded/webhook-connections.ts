@@ -85,7 +85,7 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
     });
     if (answer.type === "upgraded") {
       answer.socket.destroy();
-      throw new WebhookCallError("the server leaves HTTP without having been asked to");
+      throw new WebhookCallError("the server upgraded the connection without a request for it");
     }
     const { statusCode = 0 } = answer.response;
     if (statusCode < 200 || statusCode > 299) {
@@ -140,7 +140,7 @@ async function readText(response: IncomingMessage): Promise<string> {
     size += bytes.length;
     if (size > MAX_ANSWER_BYTES) {
       response.destroy();
-      throw new WebhookCallError(`the answer has more than ${MAX_ANSWER_BYTES} bytes`);
+      throw new WebhookCallError(`the response has more than ${MAX_ANSWER_BYTES} bytes`);
     }
     chunks.push(bytes);
   }

@@ -87,7 +87,7 @@ describe("a certificate that openssl signs", () => {
     ],
     ["/O=devs+O=ops/CN=alice", "extendedKeyUsage=serverAuth\n", "it is not for client authentication"],
     ["/O=devs+O=ops/CN=alice", "basicConstraints=CA:FALSE\n", "it is not for client authentication"],
-    ["/O=devs+O=ops/CN=alice", "extendedKeyUsage=clientAuth\nbasicConstraints=CA:TRUE\n", "it is an authority's"],
+    ["/O=devs+O=ops/CN=alice", "extendedKeyUsage=clientAuth\nbasicConstraints=CA:TRUE\n", "it is a CA certificate"],
   ])("is refused with the subject %s and %j: %s", (subject, extensions, fault) => {
     expect(check(sign(subject, extensions))).toEqual({ fault });
   });

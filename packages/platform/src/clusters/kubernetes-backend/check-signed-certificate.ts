@@ -36,7 +36,7 @@ function subjectFault(subject: CertificateSubject, wanted: WantedCertificate): s
   if (!isSameSet(subject.organizations, wanted.organizations)) return "it has other organizations";
   // An attribute may carry more of an identity, as that of the UID does for kube-apiserver.
   if (subject.hasOtherAttributes) return "its subject has other attributes";
-  if (subject.isCertificateAuthority) return "it is an authority's";
+  if (subject.isCertificateAuthority) return "it is a CA certificate";
   if (!(subject.extendedKeyUsages ?? []).includes(OID.clientAuth)) {
     return "it is not for client authentication";
   }

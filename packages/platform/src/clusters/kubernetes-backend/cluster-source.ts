@@ -55,10 +55,10 @@ export function kubeconfigIn(secret: KubeObject | undefined, entry?: string, pla
   const found = entries.find((name) => Object.hasOwn(data, name));
   const value = found === undefined ? undefined : data[found];
   if (typeof value !== "string" || value === "") {
-    throw noKubeconfigError(`${named} with its kubeconfig has no entry ${JSON.stringify(entries[0])}`);
+    throw noKubeconfigError(`${named} with its kubeconfig has no key ${JSON.stringify(entries[0])}`);
   }
   const text = Buffer.from(value, "base64").toString("utf8");
-  if (text.includes("\ufffd")) throw invalidKubeconfigError("the kubeconfig is not text");
+  if (text.includes("\ufffd")) throw invalidKubeconfigError("the kubeconfig is not valid UTF-8");
   return text;
 }
 

@@ -58,10 +58,10 @@ export async function issueClientCertificate(
   refuseNames(request);
   const { expirationSeconds } = request;
   if (expirationSeconds !== undefined && expirationSeconds < MIN_EXPIRATION_SECONDS) {
-    throw badRequestError(`a certificate is valid for ${MIN_EXPIRATION_SECONDS} seconds at least`);
+    throw badRequestError(`a certificate must be valid for at least ${MIN_EXPIRATION_SECONDS} seconds`);
   }
   const { pem, publicKey, privateKeyPem } = await requestToSign(request);
-  const created = await asPlatformRequest("ask for certificates", create(client, pem, expirationSeconds, signal));
+  const created = await asPlatformRequest("request certificates", create(client, pem, expirationSeconds, signal));
   const { name = "" } = created.metadata;
   try {
     await approve(client, created, signal);
@@ -98,7 +98,7 @@ async function requestToSign({ commonName, organizations, request }: ClientCerti
     );
   }
   if (requestedExtensions.length > 0) {
-    throw badRequestError("spec.certificateSigningRequest: must not ask for extensions, such as other names");
+    throw badRequestError("spec.certificateSigningRequest: must not request extensions, such as other names");
   }
   return { pem, publicKey, privateKeyPem: undefined };
 }
@@ -107,7 +107,7 @@ function refuseNames({ commonName, organizations }: ClientCertificateRequest): v
   const names = [commonName, ...organizations];
   if (names.some(isSystemName)) throw forbiddenPathError("certificates are not issued for system names");
   if (commonName === "" || names.some((name) => /\p{Cc}/u.test(name))) {
-    throw forbiddenPathError("no certificate is issued for an empty name, or one with control characters");
+    throw forbiddenPathError("certificates are not issued for empty names, or names with control characters");
   }
 }
 

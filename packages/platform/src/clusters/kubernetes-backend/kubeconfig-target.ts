@@ -91,7 +91,7 @@ function credentialOf({
 
 /** RFC 6750, section 2.1, and no more: it goes into a header. */
 function bearerToken(token: string): string {
-  if (!/^[A-Za-z0-9\-._~+/:]+=*$/.test(token)) throw new KubeconfigError(`${ORIGIN}: its token is not one`);
+  if (!/^[A-Za-z0-9\-._~+/:]+=*$/.test(token)) throw new KubeconfigError(`${ORIGIN}: its token is not valid`);
   return token;
 }
 

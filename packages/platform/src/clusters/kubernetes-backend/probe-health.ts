@@ -53,7 +53,7 @@ function notReady(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.details?.causes !== undefined || error.code === 504) return error;
   return unreachableError({
     reason: "NotReady",
-    message: `it responds with code ${error.code} on its readiness check`,
+    message: `it answers its readiness check with code ${error.code}`,
   });
 }
 

@@ -33,7 +33,7 @@ export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceDe
   return {
     async find(connection, signal) {
       try {
-        return await asPlatformRequest("look for the namespace", namespacesOf(connection).get(namespace, { signal }));
+        return await asPlatformRequest("get the namespace", namespacesOf(connection).get(namespace, { signal }));
       } catch (error) {
         if (isApiError(error) && isApiError(error.cause, "NotFound")) return undefined;
         throw error;

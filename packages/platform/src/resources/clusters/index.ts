@@ -107,5 +107,5 @@ function validateCluster({ spec }: Cluster): readonly FieldError[] {
   }
   const { secretNamespace = "", secretName = "" } = spec?.kubeConfigRef ?? {};
   if (secretName === "" || secretNamespace !== "" || (spec?.managementNamespace ?? "") !== "") return [];
-  return [requiredError("spec.kubeConfigRef.secretNamespace", "where spec.managementNamespace is not set")];
+  return [requiredError("spec.kubeConfigRef.secretNamespace", "if spec.managementNamespace is not set")];
 }

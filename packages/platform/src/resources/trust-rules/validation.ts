@@ -133,9 +133,7 @@ function validateClaims({ issuer, claims = [] }: TrustRuleSpec): readonly FieldE
   );
   if (pins.length === 0) {
     const names = preset.immutable.join(" or ");
-    return [
-      requiredError("spec.claims", `tokens of this issuer are told apart by ${names}: names can be given to others`),
-    ];
+    return [requiredError("spec.claims", `require ${names}: other claims of this issuer can be reassigned`)];
   }
   return pins.flatMap(({ values, path }) =>
     values.flatMap((value, at) =>

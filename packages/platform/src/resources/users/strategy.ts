@@ -123,7 +123,7 @@ function validateUser(
       // What an earlier release took can still be changed.
       if (isPlainName(value) || old?.spec?.[field] === value) return [];
       return [
-        invalidError(`spec.${field}`, value, "must have no characters that are not seen, and no space around it"),
+        invalidError(`spec.${field}`, value, "must not have invisible characters, or spaces at its beginning or end"),
       ];
     }),
     ...validateGroups(user.spec?.groups ?? [], "spec.groups"),

@@ -143,7 +143,11 @@ describe("an instance of a template", () => {
     const { status } = await read(`${PATH}/early`);
     expect(status).toMatchObject({ phase: "Ready", virtualCluster: { workloads: "stored" } });
     expect(status.conditions).toContainEqual(
-      expect.objectContaining({ type: "TemplateApplied", status: "False", message: 'there is no template "web"' }),
+      expect.objectContaining({
+        type: "TemplateApplied",
+        status: "False",
+        message: 'there is no VirtualClusterTemplate "web"',
+      }),
     );
   });
 
@@ -169,7 +173,7 @@ describe("an instance of a template", () => {
     await instantiate("one", { templateRef: { name: "web" }, parameters: "team: blues" });
     await expect(patch(`${PATH}/one`, { parameters: "team: reds" }, userOf("bob"))).rejects.toMatchObject({
       code: 403,
-      message: expect.stringContaining("spec.templateRef is applied with all rights inside"),
+      message: expect.stringContaining("spec.templateRef is applied with all permissions in the virtual cluster"),
     });
   });
 });

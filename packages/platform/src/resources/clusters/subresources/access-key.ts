@@ -38,7 +38,7 @@ export const clusterAccessKey = ({ names, lookup, keys, endpoint }: ClusterAcces
   name: "accesskey",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
   schema: kindSchema(clusterAccessKeyFields(names).schema),
-  description: "The key with which the agent of the cluster reports to the platform. Made when it is first asked for.",
+  description: "The key with which the agent of the cluster reports to the platform. Created at the first request.",
   async get(context) {
     const { name } = context.info;
     const cluster = lookup.cluster(name);

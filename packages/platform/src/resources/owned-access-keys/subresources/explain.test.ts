@@ -53,7 +53,7 @@ describe("ownedaccesskeys/explain", () => {
     ] as const;
     for (const [path, fault] of paths) {
       const { remedies } = (await explain("narrow", { path })).body.status;
-      expect(remedies).toEqual([`look at the names in the request: ${fault}`]);
+      expect(remedies).toEqual([`check the names in the request: ${fault}`]);
     }
     await platform.create("users", { metadata: { name: "blind" } });
     const key = (await platform.create("ownedaccesskeys", { metadata: { name: "blinds" }, spec: { user: "blind" } }))

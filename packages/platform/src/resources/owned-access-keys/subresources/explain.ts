@@ -166,7 +166,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
         const fault = await faultOf(entry, context);
         return fault === undefined
           ? `add to spec.scope: ${JSON.stringify(scopeOf([entry]))}`
-          : `look at the names in the request: ${fault}`;
+          : `check the names in the request: ${fault}`;
       }
     }
   }

@@ -20,7 +20,7 @@ export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource =
   name: "test",
   kind: { group: names.managementGroup, version: "v1", kind: "TrustTest" },
   schema: trustTestSchema,
-  description: "Tests a token against the rule, without handing anything out.",
+  description: "Tests a token against the rule, without issuing a key.",
   async create({ info: { namespace, name, resource } }, body) {
     const rule = trustRules.get(trustRuleId(namespace, name));
     if (rule === undefined) throw notFoundError({ group: names.managementGroup, resource }, name);

@@ -94,7 +94,7 @@ export async function grantCertificate(
   if (seconds < MIN_TTL_SECONDS) {
     throw refusal(
       info,
-      `a certificate is valid for ${MIN_TTL_SECONDS} seconds at least, longer than the access key of the request`,
+      `certificates are valid for at least ${MIN_TTL_SECONDS} seconds, which is longer than the access key of the request`,
     );
   }
   // What it says beside its serial and its end is what was asked for: backends see to that.
