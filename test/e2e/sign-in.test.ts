@@ -191,7 +191,7 @@ test("a command line signs in with a code on another device", async () => {
   const page = await openLogin("/device");
   // As people type it.
   await page.fill("#code", code.toLowerCase().replace("-", " "));
-  await page.click("text=Go on");
+  await page.click("text=Continue");
   await page.click("text=Sign in with Example");
   await signInAtProvider(page, sub);
   await page.waitForURL("**/login/confirm");

@@ -120,7 +120,7 @@ export const devicePage = ({ request }: Pick<RequestContext, "request">, fault =
 <p class="note">Enter a code only if your command line shows it. Never enter a code from a message or a call.</p>
 <form method="post" action="${DEVICE_PATH}"><label for="code">Code</label>
 <input id="code" name="user_code" autocomplete="off" spellcheck="false" maxlength="16" required value="${codeIn(request)}">
-<button type="submit">Go on</button></form>`,
+<button type="submit">Continue</button></form>`,
     fault === "" ? {} : { status: 400 },
   );
 
