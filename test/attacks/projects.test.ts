@@ -85,3 +85,128 @@ describe("limits of a project", () => {
     expect((await server.send({ ...attack, path, as: member })).status).toBe(200);
   });
 });
+
+describe("the key quota of a project", () => {
+  const scope = { projects: [{ project: "keyed" }] };
+  const statusOf = async (project: string) =>
+    (await server.must({ path: `projects/${project}` })).status.quotas?.project;
+  const create = (spec: object, as = server.admin) =>
+    server.send({ path: "ownedaccesskeys", as, body: { metadata: { generateName: "keyed-" }, spec } });
+  let outsider: string;
+
+  beforeAll(async () => {
+    outsider = await server.user("outsider");
+    const spec = {
+      owner: { user: "owner" },
+      allowedClusters: [{ name: "embedded" }],
+      quotas: { project: { "count/ownedaccesskeys": "3", virtualclusterinstances: "4" } },
+    };
+    await server.must({ path: "projects", body: { metadata: { name: "keyed" }, spec } });
+  });
+
+  test("is not exceeded by keys that come at the same moment, and shows what is used", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        create(at % 2 === 0 ? { user: "owner", scope } : { scope }, at % 2 === 0 ? server.admin : owner),
+      ),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, ...Array(9).fill(403)]);
+    const [refused] = answers.filter(({ status }) => status === 403);
+    expect(refused?.body.message).toContain(
+      'spec.scope: exceeded quota: project "keyed", requested: ownedaccesskeys=1, used: ownedaccesskeys=3, limited: ownedaccesskeys=3 (spec.quotas.project of the project)',
+    );
+    await expect
+      .poll(() => statusOf("keyed"))
+      .toEqual({
+        limit: { ownedaccesskeys: "3", virtualclusterinstances: "4" },
+        used: { ownedaccesskeys: "3", virtualclusterinstances: "0" },
+      });
+  });
+
+  test("counts every way that leads to a key of the project, and no other", async () => {
+    const into = [
+      { virtualClusters: [{ project: "keyed", virtualCluster: "*" }] },
+      { spaces: [{ project: "keyed", space: "none" }] },
+      { projects: [{ project: "default" }, { project: "keyed" }] },
+    ];
+    for (const each of into) expect((await create({ user: "owner", scope: each })).status).toBe(403);
+    const path = "ownedaccesskeys?dryRun=All";
+    const dry = { path, body: { metadata: { generateName: "keyed-" }, spec: { user: "owner", scope } } };
+    expect((await server.send(dry)).status).toBe(403);
+    // A key that is there is not moved in, neither by a change of its scope nor of its owner.
+    const [free] = [await create({ user: "owner" }), await create({ user: "owner", scope: { projects: [] } })];
+    const move = { method: "PATCH", headers: MERGE, path: `ownedaccesskeys/${free?.body.metadata.name}` };
+    expect((await server.send({ ...move, body: { spec: { scope } } })).status).toBe(403);
+    expect((await server.send({ ...move, body: { spec: { displayName: "x" } } })).status).toBe(200);
+    // Kubeconfigs with tokens have a key of their own.
+    await server.must({
+      path: "namespaces/p-keyed/virtualclusterinstances",
+      body: { metadata: { name: "dev" }, spec: { template: { accessPoint: { ingress: { enabled: true } } } } },
+    });
+    const kubeconfig = (spec: object) =>
+      server.send({
+        path: "namespaces/p-keyed/virtualclusterinstances/dev/kubeconfig",
+        as: owner,
+        body: { spec },
+      });
+    await expect.poll(async () => (await kubeconfig({ clientCert: true })).status).toBe(201);
+    const token = await kubeconfig({});
+    expect([token.status, token.body.message]).toEqual([
+      403,
+      expect.stringContaining('exceeded quota: project "keyed"'),
+    ]);
+  });
+
+  test("has room again for a key that is deleted or has left", async () => {
+    const { items } = await server.must({ path: "ownedaccesskeys" });
+    const [first, second] = items.filter(({ spec }: any) => spec.scope?.projects?.[0]?.project === "keyed");
+    await server.must({ method: "DELETE", path: `ownedaccesskeys/${first.metadata.name}` });
+    await server.must({
+      method: "PATCH",
+      headers: MERGE,
+      path: `ownedaccesskeys/${second.metadata.name}`,
+      body: { spec: { scope: { projects: [{ project: "default" }] } } },
+    });
+    await expect.poll(async () => (await statusOf("keyed"))?.used.ownedaccesskeys).toBe("1");
+    const statuses = [];
+    for (let at = 0; at < 3; at++) statuses.push((await create({ user: "owner", scope })).status);
+    expect(statuses).toEqual([201, 201, 403]);
+  });
+
+  test("is neither used up nor shown by keys of somebody who may nothing in the project (security book 54)", async () => {
+    await server.must({
+      path: "projects",
+      body: {
+        metadata: { name: "quiet" },
+        spec: { owner: { user: "owner" }, quotas: { project: { ownedaccesskeys: "1" } } },
+      },
+    });
+    const outside = { projects: [{ project: "quiet" }] };
+    for (let at = 0; at < 3; at++) expect((await create({ scope: outside }, outsider)).status).toBe(201);
+    expect((await create({ scope: outside }, owner)).status).toBe(201);
+    // The same answer, whether there is room or not.
+    expect((await create({ scope: outside }, outsider)).status).toBe(201);
+    expect((await create({ scope: outside }, owner)).status).toBe(403);
+    await expect
+      .poll(() => statusOf("quiet"))
+      .toEqual({
+        limit: { ownedaccesskeys: "1" },
+        used: { ownedaccesskeys: "1" },
+      });
+  });
+
+  test("has to be an amount that can be read, in the field that is named", async () => {
+    const spec = (amount: string) => ({ quotas: { project: { ownedaccesskeys: amount } } });
+    const made = await server.send({ path: "projects", body: { metadata: { name: "vague" }, spec: spec("some") } });
+    expect([made.status, made.body.details.causes[0]]).toEqual([
+      422,
+      {
+        reason: "FieldValueInvalid",
+        field: "spec.quotas.project[ownedaccesskeys]",
+        message: 'Invalid value: "some": must be a whole amount, such as 50 or 64Mi',
+      },
+    ]);
+    const changed = { method: "PATCH", headers: MERGE, path: "projects/keyed", body: { spec: spec("-1") } };
+    expect((await server.send(changed)).status).toBe(422);
+  });
+});

@@ -29,8 +29,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   validateUpdate?(object: T, old: T, context: RequestContext): readonly FieldError[] | Promise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, context: RequestContext): readonly string[];
 
-  /** What the object takes a share of, such as the keys that one owner may have; undefined where it takes none. `old` is absent on create. */
-  limit?(object: T, old: T | undefined, context: RequestContext): WriteLimit | undefined;
+  /** All that the object takes a share of, such as the keys that one owner may have. `old` is absent on create. */
+  limits?(object: T, old: T | undefined, context: RequestContext): readonly WriteLimit[];
   /**
    * Takes what one object alone may have, such as a value, right before a valid object is written; never for a dry run. Throws an ApiError to
    * refuse the write. Called again, for the same object, where a write is tried again.

@@ -171,10 +171,13 @@ export const keyNotFoundError = (
 /** The key of UserInfo.extra that carries the public handle of the access key. */
 const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;
 
-type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
+export type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
 
 /** The identity of a key's bearer. Does not check whether the key is valid. */
-function accessKeyIdentity(key: AccessKeyState, { directory, names }: IdentityDeps): UserInfo {
+export function accessKeyIdentity(
+  key: Pick<AccessKeyState, "id" | "owner" | "groups">,
+  { directory, names }: IdentityDeps,
+): UserInfo {
   const { owner } = key;
   const extra = { [accessKeyIdExtra(names)]: [key.id] };
   const common = [...key.groups, GROUP_AUTHENTICATED, names.authenticatedGroup];

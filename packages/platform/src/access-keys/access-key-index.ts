@@ -29,6 +29,8 @@ export type AccessKeyIndex = {
   valuesOf(name: string): readonly KeptAccessKey[];
   ownedBy(owner: AccessKeyOwner): readonly AccessKeyState[];
   childrenOf(uid: string): readonly AccessKeyState[];
+  /** Those whose scope names the project. */
+  scopedTo(project: string): readonly AccessKeyState[];
   /**
    * Why a key is refused now: disabled, expired, its owner is locked or gone, or an ancestor is; undefined when it is good.
    * For the audit log only.

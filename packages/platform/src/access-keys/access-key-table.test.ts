@@ -19,12 +19,17 @@ const someKey = fc.record({
   kind: fc.constantFrom(...KINDS),
   owner: few("owner"),
   parents: fc.uniqueArray(few("uid"), { maxLength: 3 }),
+  scope: fc.record({
+    projects: fc.array(fc.record({ project: few("project") }), { maxLength: 2 }),
+    spaces: fc.array(fc.record({ project: few("project") }), { maxLength: 2 }),
+    roles: fc.constantFrom([], [{ role: "workspace", projects: ["project0"] }]),
+  }),
 });
 type SomeKey = typeof someKey extends fc.Arbitrary<infer Key> ? Key : never;
 
-function recordOf({ name, uid, kind, owner, parents }: SomeKey): AccessKeyRecord {
+function recordOf({ name, uid, kind, owner, parents, scope }: SomeKey): AccessKeyRecord {
   const metadata = { name, uid };
-  const object: KubeObject = { apiVersion: "v1", kind: "OwnedAccessKey", metadata, spec: { [kind]: owner } };
+  const object: KubeObject = { apiVersion: "v1", kind: "OwnedAccessKey", metadata, spec: { [kind]: owner, scope } };
   const sealed = { key: { id: `id-of-${name}`, digest: name, structured: true }, parents };
   const value = encodeStoredValue(object, sealed);
   const stored = read(CachedObject.fromEntry({ key: `/keys/${name}`, value, revision: 1 }));
@@ -62,6 +67,14 @@ it("finds what is in it by everything that a key has, and nothing else", () => {
           const owned = all.filter(({ owner }) => owner.kind === kind && owner.name === name);
           expect(new Set(table.ownedBy({ kind, name }))).toEqual(new Set(owned));
         }
+      }
+      for (const project of ["project0", "project1", "project2", "project3"]) {
+        const scoped = all.filter(({ restrictions }) => {
+          const { projects = [], spaces = [] } = restrictions?.scope ?? {};
+          return [...projects, ...spaces].some((entry) => entry.project === project);
+        });
+        expect(table.scopedTo(project)).toHaveLength(scoped.length);
+        expect(new Set(table.scopedTo(project))).toEqual(new Set(scoped));
       }
       for (const uid of UIDS) {
         const children = all.filter(({ parentUids }) => parentUids.includes(uid));

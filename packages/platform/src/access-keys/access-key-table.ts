@@ -1,5 +1,6 @@
 // The maps of the access key index. All of them refer to the same records.
 
+import { projectsNamed } from "../api/access-key-restrictions.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
@@ -14,6 +15,8 @@ export class AccessKeyTable {
   /** By kind, and then by name: a text of both would be one more for each key. */
   readonly #byOwner: ByOwner = { user: new Map(), team: new Map(), subject: new Map() };
   readonly #byParent = new Map<string, OneOrMore>();
+  /** By the names of projects that scopes name. */
+  readonly #byProject = new Map<string, OneOrMore>();
 
   /** Goes up when a value comes or goes that is found by its digest. */
   digestVersion = 0;
@@ -62,6 +65,10 @@ export class AccessKeyTable {
     return all(this.#byParent.get(uid));
   }
 
+  scopedTo(project: string): readonly AccessKeyRecord[] {
+    return all(this.#byProject.get(project));
+  }
+
   retiredOf(name: string): readonly AccessKeyRecord[] {
     return this.#retired.get(name) ?? NONE;
   }
@@ -80,6 +87,7 @@ export class AccessKeyTable {
     for (const value of retired) this.#addValue(value);
     addTo(this.#byOwner[record.owner.kind], record.owner.name, record);
     for (const uid of record.parentUids) addTo(this.#byParent, uid, record);
+    for (const project of projectsNamed(record.restrictions)) addTo(this.#byProject, project, record);
     return previous;
   }
 
@@ -108,11 +116,20 @@ export class AccessKeyTable {
     this.#retired.delete(name);
     removeFrom(this.#byOwner[record.owner.kind], record.owner.name, record);
     for (const uid of record.parentUids) removeFrom(this.#byParent, uid, record);
+    for (const project of projectsNamed(record.restrictions)) removeFrom(this.#byProject, project, record);
     return record;
   }
 
   clear(): void {
-    const maps = [this.#byName, this.#byId, this.#byUid, this.#byDigest, this.#retired, this.#byParent];
+    const maps = [
+      this.#byName,
+      this.#byId,
+      this.#byUid,
+      this.#byDigest,
+      this.#retired,
+      this.#byParent,
+      this.#byProject,
+    ];
     for (const map of [...maps, ...Object.values(this.#byOwner)]) map.clear();
     this.digestVersion += 1;
   }

@@ -147,6 +147,7 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
     },
     ownedBy: (owner) => keys.ownedBy(owner),
     childrenOf: (uid) => keys.childrenOf(uid),
+    scopedTo: (project) => keys.scopedTo(project),
     refusalOf,
     stateOf,
     onRevoked: (id, listener) => watches.add(id, listener),

@@ -1,47 +1,125 @@
-// The maximum number of access keys per owner. Keys of one owner are written one after another, so that each is counted before the next.
+// The maximum number of access keys per owner and per project. Keys that count together are written one after another, so that each is counted before
+// the next.
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
+import { projectsNamed, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
 import type { OwnedAccessKey } from "../api/owned-access-key.ts";
+import { exceededQuota, quotaOf } from "../api/project.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { ownerOf, sameOwner } from "./access-key-owner.ts";
+import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+import { specOf } from "./secret-fields.ts";
 
 export type KeyQuota = {
   /**
-   * For the `limit` of a strategy. `old` is what an update starts from; `refuse` makes the error that says why the owner may have no further
-   * key. Several servers may each let one key more pass at the same moment, and none after they have seen it.
+   * For the `limits` of a strategy. `old` is what an update starts from; `refuse` makes the error that says why there may be no further key.
+   * Several servers may each let one key more pass at the same moment, and none after they have seen it.
    */
-  limitOf(
+  limitsOf(
     object: OwnedAccessKey,
     old: OwnedAccessKey | undefined,
     refuse: (why: string) => ApiError,
-  ): WriteLimit | undefined;
+  ): readonly WriteLimit[];
+  /** How many keys count for a project. Stops counting at `upTo`. */
+  usedIn(project: string, upTo?: number): Promise<number>;
 };
 
+/** What counts for a project, of a key that is there or is about to be. */
+export type CountedKey = Pick<AccessKeyState, "owner" | "groups" | "restrictions">;
+
+/** Whether the owner of a key can use anything in the project that the scope of the key names. */
+export type ReachesProject = (key: CountedKey, project: string) => Promise<boolean>;
+
 export type KeyQuotaDeps = {
-  readonly keys: Pick<AccessKeyIndex, "ownedBy" | "whenRead" | "stateOf">;
+  readonly keys: Pick<AccessKeyIndex, "ownedBy" | "scopedTo" | "whenRead" | "stateOf">;
   /** 0: no limit. */
   readonly maxPerOwner: number;
+  readonly lookup: Pick<ObjectLookup, "project">;
+  readonly restrictionNames: RestrictionNames;
+  readonly reaches: ReachesProject;
 };
 
 const OVER: ReadonlySet<string> = new Set(["Expired", "Revoked"]);
 
-export const createKeyQuota = ({ keys, maxPerOwner }: KeyQuotaDeps): KeyQuota => ({
-  limitOf({ spec }, old, refuse) {
-    const owner = maxPerOwner === 0 ? undefined : ownerOf(spec ?? {});
-    if (owner === undefined || (old !== undefined && sameOwner(owner, ownerOf(old.spec ?? {})))) return undefined;
+export function createKeyQuota({ keys, maxPerOwner, lookup, restrictionNames, reaches }: KeyQuotaDeps): KeyQuota {
+  /** Keys that have ended for good and are only still shown do not count. */
+  const isOver = (key: AccessKeyState): boolean => OVER.has(keys.stateOf(key)?.reason ?? "");
+
+  function* limitsOf(
+    object: OwnedAccessKey,
+    old: OwnedAccessKey | undefined,
+    refuse: (why: string) => ApiError,
+  ): Generator<WriteLimit> {
+    const owner = ownerOf(object.spec ?? {});
+    if (owner === undefined) return;
+    const isSameOwner = old !== undefined && sameOwner(owner, ownerOf(old.spec ?? {}));
+    if (maxPerOwner > 0 && !isSameOwner) yield ownerLimit(owner, refuse);
+    const projectsOf = (key: OwnedAccessKey) => projectsNamed(restrictionsOf(specOf(key), restrictionNames));
+    const counted = isSameOwner ? projectsOf(old) : [];
+    for (const project of projectsOf(object)) {
+      if (!counted.includes(project)) yield* projectLimit(project, countedKey(object, owner, restrictionNames), refuse);
+    }
+  }
+
+  function ownerLimit(owner: AccessKeyOwner, refuse: (why: string) => ApiError): WriteLimit {
     const { kind, name } = owner;
     return {
       name: `access keys of ${JSON.stringify([kind, name])}`,
       async check() {
         await keys.whenRead();
-        // Keys that have ended for good and are only still shown do not count.
-        const count = keys.ownedBy(owner).filter((key) => !OVER.has(keys.stateOf(key)?.reason ?? "")).length;
+        const count = keys.ownedBy(owner).filter((key) => !isOver(key)).length;
         if (count < maxPerOwner) return;
         throw refuse(
           `the ${kind} ${JSON.stringify(name)} has ${count} access keys, and the limit is ${maxPerOwner}: delete keys that are not needed any more`,
         );
       },
     };
-  },
+  }
+
+  function* projectLimit(project: string, key: CountedKey, refuse: (why: string) => ApiError): Generator<WriteLimit> {
+    const allowedNow = (): number | undefined => {
+      const found = lookup.project(project);
+      return found && quotaOf(found, "ownedaccesskeys");
+    };
+    if (allowedNow() === undefined) return;
+    yield {
+      name: `access keys of project ${project}`,
+      async check() {
+        const allowed = allowedNow();
+        if (allowed === undefined || !(await reaches(key, project))) return;
+        const used = await usedIn(project, allowed);
+        if (used >= allowed)
+          throw refuse(`spec.scope: ${exceededQuota(project, "ownedaccesskeys", { used, allowed })}`);
+      },
+    };
+  }
+
+  /**
+   * Keys whose owner can use nothing in the project do not count. They open nothing, and otherwise anybody could use up the quota of a project by
+   * naming it in the scopes of their own keys.
+   */
+  async function usedIn(project: string, upTo = Number.POSITIVE_INFINITY): Promise<number> {
+    await keys.whenRead();
+    let used = 0;
+    const known = new Map<string, boolean>();
+    for (const key of keys.scopedTo(project)) {
+      if (used >= upTo) break;
+      if (isOver(key)) continue;
+      const holder = JSON.stringify([key.owner, key.groups, key.restrictions?.scope]);
+      const reached = known.get(holder) ?? (await reaches(key, project));
+      known.set(holder, reached);
+      if (reached) used++;
+    }
+    return used;
+  }
+
+  return { limitsOf: (...write) => [...limitsOf(...write)], usedIn };
+}
+
+const countedKey = (key: OwnedAccessKey, owner: AccessKeyOwner, names: RestrictionNames): CountedKey => ({
+  owner,
+  groups: key.spec?.groups ?? [],
+  restrictions: restrictionsOf(specOf(key), names),
 });

@@ -127,6 +127,10 @@ export class LoadedAccessKeys implements Disposable {
     return this.#readAll().childrenOf(uid);
   }
 
+  scopedTo(project: string): readonly AccessKeyRecord[] {
+    return this.#readAll().scopedTo(project);
+  }
+
   /** Safe while keys come and go. */
   all(): IterableIterator<AccessKeyRecord> {
     return this.#readAll().all();

@@ -93,6 +93,17 @@ export function restrictionsOf(spec: JsonObject, names: RestrictionNames): Acces
   return { scope: opensCli ? { ...entries, roles: [...entries.roles, PLATFORM_CLI] } : entries, ruleSets };
 }
 
+/**
+ * The projects that a scope opens by name, each once. A star opens what is not named. Roles do not count: each has what a program of the platform
+ * needs in a project, and keys of control planes have nothing else.
+ */
+export function projectsNamed(restrictions: AccessKeyRestrictions | undefined): readonly string[] {
+  const { projects = NONE, spaces = NONE, virtualClusters = NONE } = restrictions?.scope ?? {};
+  if (projects.length + spaces.length + virtualClusters.length === 0) return NONE;
+  const named = [...projects, ...spaces, ...virtualClusters].map(({ project }) => project);
+  return [...new Set(named)].filter((project) => project !== "" && project !== "*");
+}
+
 const PLATFORM_CLI: ScopeRole = { role: "platform-cli", projects: [], virtualClusters: [] };
 
 function readEntries(scope: JsonObject, names: RestrictionNames): AccessKeyScope {

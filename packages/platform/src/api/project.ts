@@ -2,6 +2,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError, keyPath } from "@postern/apimachinery/validation/field-error";
 import { EMBEDDED_CLUSTER } from "./cluster.ts";
 import { conditionsField } from "./conditions.ts";
 import { ignoredMetadata, ignoredNames, ignoredObject, ignoredString } from "./ignored-fields.ts";
@@ -53,7 +54,7 @@ export const projectFields = s
           .list(allowedClusterFields)
           .describe("Clusters that instances of the project can be placed in. Defaults to the built-in cluster only."),
         quotas: quotasFields.describe(
-          "Quotas. virtualclusterinstances and spaceinstances limit their number; virtualcluster.objects and virtualcluster.bytes limit each built-in virtual cluster. Others are stored, but not enforced.",
+          "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number; virtualcluster.objects and virtualcluster.bytes limit each built-in virtual cluster. Others are stored, but not enforced.",
         ),
         access: s
           .list(accessRuleFields)
@@ -87,7 +88,18 @@ export const projectFields = s
         phase: s.string().describe("Pending, Ready, Failed or Terminating. Set by the server."),
         message: s.string().describe("Human-readable message about why the project is not ready. Set by the server."),
         conditions: conditionsField,
-        quotas: ignoredObject("Usage of the quotas."),
+        quotas: s
+          .object({
+            project: s
+              .object({
+                limit: s.map(s.string()).describe("Enforced limits, by resource."),
+                used: s.map(s.string()).describe("How many there are, for resources that are counted."),
+                clusters: ignoredObject("Usage by connected cluster."),
+              })
+              .describe("Quota of the whole project."),
+            user: ignoredObject("Quota of each user of the project."),
+          })
+          .describe("Usage of the quotas. Updated at most once per second. Set by the server."),
       })
       .describe("Observed state of the project."),
   })
@@ -111,6 +123,13 @@ export function allowsCluster({ spec }: Project, cluster: string): boolean {
 
 // The amounts in `spec.quotas.project` that are enforced.
 
+/** Resources of which a project has a number, by the names that quotas have for them. */
+export const COUNTED_RESOURCES = ["virtualclusterinstances", "spaceinstances", "ownedaccesskeys"] as const;
+export type CountedResource = (typeof COUNTED_RESOURCES)[number];
+
+const PER_CLUSTER = ["virtualcluster.objects", "virtualcluster.bytes"] as const;
+const ENFORCED = [...COUNTED_RESOURCES, ...PER_CLUSTER] as const;
+
 const UNITS: { readonly [suffix: string]: number } = {
   "": 1,
   k: 1e3,
@@ -122,9 +141,40 @@ const UNITS: { readonly [suffix: string]: number } = {
 };
 
 /** Also as `count/<resource>`. Undefined where the project does not limit it, or not by a whole amount. */
-export function quotaOf({ spec }: Pick<Project, "spec">, resource: string): number | undefined {
-  const amounts = spec?.quotas?.project ?? {};
-  const text = amounts[resource] ?? amounts[`count/${resource}`];
-  const [, digits, unit = ""] = /^(\d{1,12})(k|M|G|Ki|Mi|Gi)?$/.exec(text ?? "") ?? [];
+export const quotaOf = (project: Pick<Project, "spec">, resource: string): number | undefined =>
+  wholeAmount(quotaText(project, resource) ?? "");
+
+const quotaText = ({ spec }: Pick<Project, "spec">, resource: string): string | undefined =>
+  spec?.quotas?.project?.[resource] ?? spec?.quotas?.project?.[`count/${resource}`];
+
+function wholeAmount(text: string): number | undefined {
+  const [, digits, unit = ""] = /^(\d{1,12})(k|M|G|Ki|Mi|Gi)?$/.exec(text) ?? [];
   return digits === undefined ? undefined : Number(digits) * (UNITS[unit] ?? 1);
 }
+
+/** The limits that are enforced, as they are written, by resource. */
+export const enforcedQuotas = (project: Pick<Project, "spec">): { readonly [resource: string]: string } =>
+  Object.fromEntries(
+    ENFORCED.flatMap((resource) => {
+      const text = quotaText(project, resource);
+      return text === undefined || wholeAmount(text) === undefined ? [] : [[resource, text]];
+    }),
+  );
+
+/** Amounts of enforced quotas that cannot be read: such a quota would limit nothing. Those that `old` has as well are left alone. */
+export function faultsOfQuotas({ spec }: Project, old?: Project): readonly FieldError[] {
+  const before = old?.spec?.quotas?.project ?? {};
+  return Object.entries(spec?.quotas?.project ?? {}).flatMap(([name, text]) => {
+    const isEnforced = ENFORCED.some((resource) => name === resource || name === `count/${resource}`);
+    if (!isEnforced || before[name] === text || wholeAmount(text) !== undefined) return [];
+    return [invalidError(keyPath("spec.quotas.project", name), text, "must be a whole amount, such as 50 or 64Mi")];
+  });
+}
+
+/** In the words of Kubernetes' quotas, with the field that says so. */
+export const exceededQuota = (
+  project: string,
+  resource: CountedResource,
+  { used, allowed }: { readonly used: number; readonly allowed: number },
+): string =>
+  `exceeded quota: project ${JSON.stringify(project)}, requested: ${resource}=1, used: ${resource}=${used}, limited: ${resource}=${allowed} (spec.quotas.project of the project)`;

@@ -21,7 +21,6 @@ import { type ComparisonLimits, createComparisonLimits } from "../access-keys/co
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
 import { isVoid, type KeyOrigin } from "../access-keys/key-origins.ts";
-import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";
 import { createRotationMarks } from "../access-keys/key-refusal.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
 import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
@@ -97,7 +96,6 @@ export type PlatformCore = Disposable & {
   readonly noticeRecords: ViewPrefix;
   /** Writes the sealed part of access keys. */
   readonly sealedRecords: SealedRecordWriter;
-  readonly keyQuota: KeyQuota;
   readonly grants: IssuedGrants;
   readonly trustRules: TrustRules;
   readonly issuerKeys: IssuerKeys;
@@ -266,10 +264,6 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
       clock,
     }),
     comparisons: createComparisonLimits(clock),
-    keyQuota: createKeyQuota({
-      keys,
-      maxPerOwner: configuration.accessKeys.maxPerOwner,
-    }),
     grants: createIssuedGrants(),
     trustRules,
     issuerKeys,

@@ -3,7 +3,7 @@
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
-import { quotaOf } from "../api/project.ts";
+import { exceededQuota, quotaOf } from "../api/project.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
@@ -12,26 +12,29 @@ export type ProjectLimitsDeps = {
   readonly lookup: Pick<ObjectLookup, "project" | "countIn">;
 };
 
-/** For the `limit` of a strategy. */
-export function instanceLimit(
+/** For the `limits` of a strategy. */
+export function instanceLimits(
   plural: "virtualclusterinstances" | "spaceinstances",
   { metadata }: KubeObject,
   { names, lookup }: ProjectLimitsDeps,
-): WriteLimit | undefined {
+): readonly WriteLimit[] {
   const { namespace = "", name = "" } = metadata;
-  const project = lookup.project(names.projectOf(namespace) ?? "");
-  const allowed = project === undefined ? undefined : quotaOf(project, plural);
-  if (allowed === undefined) return undefined;
-  return {
-    name: `${plural} of ${namespace}`,
-    check() {
-      const used = lookup.countIn(plural, namespace);
-      if (used < allowed) return;
-      throw forbiddenRequestError(
-        { group: names.managementGroup, resource: plural },
-        name,
-        `exceeded quota: project ${JSON.stringify(project?.metadata.name)}, requested: ${plural}=1, used: ${plural}=${used}, limited: ${plural}=${allowed}`,
-      );
+  const project = names.projectOf(namespace) ?? "";
+  const found = lookup.project(project);
+  const allowed = found === undefined ? undefined : quotaOf(found, plural);
+  if (allowed === undefined) return [];
+  return [
+    {
+      name: `${plural} of ${namespace}`,
+      check() {
+        const used = lookup.countIn(plural, namespace);
+        if (used < allowed) return;
+        throw forbiddenRequestError(
+          { group: names.managementGroup, resource: plural },
+          name,
+          exceededQuota(project, plural, { used, allowed }),
+        );
+      },
     },
-  };
+  ];
 }

@@ -19,7 +19,10 @@ import { namespaceLookup, requiredResource } from "@postern/apiserver/server/sta
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { RecordKeyEvent } from "../access-keys/key-events.ts";
+import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";
+import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
+import { createReachesProject } from "../authorization/reaches-project.ts";
 import { createReviewGuard } from "../authorization/review-guard.ts";
 import { filterByVisibility } from "../authorization/visibility.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
@@ -61,6 +64,7 @@ export type ManagementSurfaceDeps = {
 export type ManagementSurface = ApiSurface &
   ClusterBackends & {
     readonly lookup: ObjectLookup;
+    readonly keyQuota: KeyQuota;
     /** What proxied requests reach follows from it. */
     readonly destinations: Rights;
     readonly mint: KeyMint;
@@ -100,6 +104,13 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     names,
     (signal) => cache.refresh(signal),
   );
+  const keyQuota = createKeyQuota({
+    keys,
+    maxPerOwner: configuration.accessKeys.maxPerOwner,
+    lookup,
+    restrictionNames: restrictionNames(names.name),
+    reaches: createReachesProject({ ...core, names }),
+  });
   const mint = createKeyMint({
     names,
     keys,
@@ -166,6 +177,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       configuration,
       runtime,
       lookup,
+      keyQuota,
       ...clusters,
       endpoint,
       recordEvent: recordKeyEvent,
@@ -211,6 +223,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     ...surface,
     ...clusters,
     lookup,
+    keyQuota,
     destinations,
     mint,
     recordEvent,

@@ -18,6 +18,7 @@ import { createIdentityProviderController } from "../controllers/identity-provid
 import { createInsideBindingsController } from "../controllers/inside-bindings/inside-bindings-controller.ts";
 import { createLoginSessions } from "../controllers/login-sessions.ts";
 import { createProjectController } from "../controllers/projects/project-controller.ts";
+import { createProjectQuotas } from "../controllers/projects/project-quotas.ts";
 import { createSpaceController } from "../controllers/space-instances/space-controller.ts";
 import { createTrustRuleController } from "../controllers/trust-rules.ts";
 import { createValueClaimController } from "../controllers/value-claims.ts";
@@ -76,6 +77,14 @@ export function startControllers(
     }),
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
     createProjectController(port, { names, projects, namespaces }),
+    createProjectQuotas(port, {
+      names,
+      projects,
+      instances: [instances, own("SpaceInstance")],
+      accessKeys,
+      lookup: surface.lookup,
+      keyQuota: surface.keyQuota,
+    }),
     createClusterController(port, { clusters, localVersion: SERVED_VERSION.gitVersion, reached, recheckMs }),
     createVirtualClusterController(port, {
       names,

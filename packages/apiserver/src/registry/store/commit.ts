@@ -11,6 +11,7 @@ import {
   StorageFullError,
   ValueTooLargeError,
 } from "../../storage/storage-errors.ts";
+import type { WriteLimit } from "../strategy.ts";
 import { withRevision } from "./object-meta.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -54,28 +55,41 @@ export const writeDroppingManagedFields = (
     return write(withoutManagedFields(object));
   });
 
-/** Writes an object when what its strategy counts lets it. `old` is what an update starts from. */
-export async function writeWithinLimit(
+/** Writes an object when all that its strategy counts lets it. `old` is what an update starts from. */
+export async function writeWithinLimits(
   store: StoreContext,
   context: RequestContext,
   object: KubeObject,
   old: KubeObject | undefined,
   write: () => Promise<CachedObject>,
 ): Promise<CachedObject> {
-  const limit = store.strategy.limit?.(object, old, context);
-  if (limit === undefined) return await write();
-  await store.limitTurns.take(limit.name);
+  const limits = store.strategy.limits?.(object, old, context) ?? NO_LIMITS;
+  if (limits.length === 0) return await write();
+  // Two writes that wait for each other's turns would wait for ever: all take them in one order, and each name once.
+  const names = [...new Set(limits.map(({ name }) => name))].sort();
+  const taken: string[] = [];
   try {
-    await limit.check();
+    for (const name of names) {
+      await store.limitTurns.take(name);
+      taken.push(name);
+    }
+    await checkLimits(limits);
     return await write().catch(async (error: unknown) => {
       // It may have been stored before it failed, as when the client went away: the next one has to count it.
       if (!isNotWritten(error)) await store.cache.refresh().catch(() => {});
       throw error;
     });
   } finally {
-    store.limitTurns.end(limit.name);
+    for (const name of taken) store.limitTurns.end(name);
   }
 }
+
+/** Throws the ApiError of the first limit that has no share left. */
+export async function checkLimits(limits: readonly WriteLimit[] = NO_LIMITS): Promise<void> {
+  for (const limit of limits) await limit.check();
+}
+
+const NO_LIMITS: readonly WriteLimit[] = [];
 
 /** Writes an object with what its strategy reserves for it. */
 export async function writeReserved(

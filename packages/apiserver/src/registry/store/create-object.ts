@@ -11,7 +11,14 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
-import { committedObject, runHook, writeDroppingManagedFields, writeReserved, writeWithinLimit } from "./commit.ts";
+import {
+  checkLimits,
+  committedObject,
+  runHook,
+  writeDroppingManagedFields,
+  writeReserved,
+  writeWithinLimits,
+} from "./commit.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { withoutStatus } from "./merge-subresource.ts";
 import { metaForCreate, withMeta } from "./object-meta.ts";
@@ -131,10 +138,10 @@ async function insert(
   await context.pause();
   if (dryRun) {
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
-    await store.strategy.limit?.(prepared, undefined, context)?.check();
+    await checkLimits(store.strategy.limits?.(prepared, undefined, context));
     return CachedObject.fromObject(key, object);
   }
-  const stored = await writeWithinLimit(store, context, prepared, undefined, () =>
+  const stored = await writeWithinLimits(store, context, prepared, undefined, () =>
     writeReserved(store, context, prepared, () =>
       writeDroppingManagedFields(object, (next) => write(store, context, key, next, sealed)),
     ),

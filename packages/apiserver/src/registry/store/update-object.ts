@@ -13,12 +13,13 @@ import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import {
+  checkLimits,
   committedObject,
   decodeEntry,
   runHook,
   writeDroppingManagedFields,
   writeReserved,
-  writeWithinLimit,
+  writeWithinLimits,
 } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
@@ -159,12 +160,12 @@ async function replace(
     return { object: current, created: false };
   }
   if (options.dryRun) {
-    await store.strategy.limit?.(next, old, context)?.check();
+    await checkLimits(store.strategy.limits?.(next, old, context));
     return { object: CachedObject.fromObject(target.key, withRevision(object, current.revision)), created: false };
   }
   if (isReleased(store, object)) return await remove(store, context, target, current, object);
   const writeNext = (changed: KubeObject) => write(store, context, target, current, changed, sealed);
-  const stored = await writeWithinLimit(store, context, next, old, () =>
+  const stored = await writeWithinLimits(store, context, next, old, () =>
     writeReserved(store, context, next, () =>
       request.keepsManagedFields === true ? writeNext(object) : writeDroppingManagedFields(object, writeNext),
     ),

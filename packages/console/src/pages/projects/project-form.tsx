@@ -12,7 +12,13 @@ import { TextField } from "../../components/text-field.tsx";
 import { named, t } from "../../texts/text.tsx";
 
 /** Those that the server enforces. */
-const QUOTAS = ["virtualclusterinstances", "spaceinstances", "virtualcluster.objects", "virtualcluster.bytes"] as const;
+const QUOTAS = [
+  "virtualclusterinstances",
+  "spaceinstances",
+  "ownedaccesskeys",
+  "virtualcluster.objects",
+  "virtualcluster.bytes",
+] as const;
 
 type Draft = OwnedDraft & {
   readonly clusters: readonly string[];

@@ -184,7 +184,13 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       names,
       (signal) => cache.refresh(signal),
     ),
-    keyQuota: createKeyQuota({ keys, maxPerOwner: settings.accessKeys.maxPerOwner }),
+    keyQuota: createKeyQuota({
+      keys,
+      maxPerOwner: settings.accessKeys.maxPerOwner,
+      lookup: { project: () => undefined },
+      restrictionNames: restrictionNames(names.name),
+      reaches: async () => true,
+    }),
     // The registry serves every verb of it.
     ownKeys: () => ownedAccessKeyResource.servedStore as Required<ResourceStorage>,
     certificates,

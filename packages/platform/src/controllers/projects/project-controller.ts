@@ -39,22 +39,29 @@ export function createProjectController(
 
   async function keep(project: Project, signal: AbortSignal): Promise<void> {
     const state = projectNamespaces.find(project)?.state ?? (await projectNamespaces.create(project, signal));
-    await writeStatus(project, projectStatus(project, projectNamespaces.nameOf(project), state, clock.now()), signal);
+    const name = projectNamespaces.nameOf(project);
+    await writeStatus(project, (current) => projectStatus(current, name, state, clock.now()), signal);
   }
 
   async function remove(project: Project, signal: AbortSignal): Promise<void> {
     if (!hasFinalizer(project, finalizer)) return;
     const found = projectNamespaces.find(project);
     if (found !== undefined && found.state !== "taken") {
-      await writeStatus(project, { ...project.status, phase: "Terminating" }, signal);
+      await writeStatus(project, ({ status }) => ({ ...status, phase: "Terminating" }), signal);
       if (found.state === "ready") await deleteControlled(port, namespaces, found.object, signal);
       return;
     }
     await update(project, "", (current) => withoutFinalizer(current, finalizer), signal);
   }
 
-  const writeStatus = (project: Project, status: NonNullable<ProjectStatus>, signal: AbortSignal): Promise<void> =>
-    update(project, "status", (current) => ({ ...current, status }), signal);
+  /** Other parts of the status belong to other controllers. */
+  const writeStatus = (
+    project: Project,
+    statusOf: (current: Project) => NonNullable<ProjectStatus>,
+    signal: AbortSignal,
+  ): Promise<void> =>
+    // What is stored has gone through the schema of its kind.
+    update(project, "status", (current) => ({ ...current, status: statusOf(current as Project) }), signal);
 
   const update = (
     project: Project,

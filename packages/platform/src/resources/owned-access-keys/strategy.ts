@@ -152,7 +152,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     validateUpdate: (object, old, context) => validateAccessKey(object, old, validationIn(context)),
 
     // A caller that may not create the key, or sends an invalid one, neither waits for others nor learns how many there are.
-    limit: (object, old) => keyQuota.limitOf(object, old, (why) => keyRefusedError(object, options, why)),
+    limits: (object, old) => keyQuota.limitsOf(object, old, (why) => keyRefusedError(object, options, why)),
 
     async reserve(object, context) {
       const value = chosen.get(context)?.value;

@@ -17,7 +17,7 @@ import { callerAsOwner } from "../caller-as-owner.ts";
 import { extendedView } from "../extended-view.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
-import { instanceLimit, type ProjectLimitsDeps } from "../project-limits.ts";
+import { instanceLimits, type ProjectLimitsDeps } from "../project-limits.ts";
 import { stateColumns } from "../state-columns.ts";
 import {
   type NameDeps,
@@ -87,7 +87,7 @@ function* namedIn({ spec }: SpaceInstance, deps: NameDeps): Generator<NamedObjec
 }
 
 const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
-  limit: (instance, old) => (old === undefined ? instanceLimit("spaceinstances", instance, deps) : undefined),
+  limits: (instance, old) => (old === undefined ? instanceLimits("spaceinstances", instance, deps) : []),
   validateName: nameIsDNSLabel,
   allowUnconditionalUpdate: true,
 

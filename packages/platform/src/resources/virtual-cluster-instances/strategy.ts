@@ -29,7 +29,7 @@ import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
-import { instanceLimit, type ProjectLimitsDeps } from "../project-limits.ts";
+import { instanceLimits, type ProjectLimitsDeps } from "../project-limits.ts";
 import {
   type NameDeps,
   type NamedObject,
@@ -96,7 +96,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
     ...(await validatePlaced(instance, deps, signal)),
     ...validateTemplate(instance, undefined, deps),
   ],
-  limit: (instance, old) => (old === undefined ? instanceLimit("virtualclusterinstances", instance, deps) : undefined),
+  limits: (instance, old) => (old === undefined ? instanceLimits("virtualclusterinstances", instance, deps) : []),
   warningsOnCreate: (instance) => warningsOf(instance, deps),
   warningsOnUpdate: (instance) => warningsOf(instance, deps),
 

@@ -1,0 +1,46 @@
+// Whether the owner of an access key can use anything in a project that the scope of the key names.
+
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { accessKeyIdentity, type IdentityDeps } from "../access-keys/access-key-authenticator.ts";
+import type { ReachesProject } from "../access-keys/key-quota.ts";
+
+export type ReachesProjectDeps = IdentityDeps & { readonly authorizer: Authorizer };
+
+/** True if the owner, without the limits of a key, may get the project, or a virtual cluster or space in it that the scope names. */
+export const createReachesProject =
+  ({ authorizer, ...identity }: ReachesProjectDeps): ReachesProject =>
+  async ({ owner, groups, restrictions }, project) => {
+    const { names } = identity;
+    const user = accessKeyIdentity({ id: "", owner, groups }, identity);
+    const mayGet = async (resource: string, namespace: string, name: string): Promise<boolean> => {
+      const { verdict } = await authorizer.authorize({
+        user,
+        credential: undefined,
+        verb: name === "*" ? "list" : "get",
+        isResourceRequest: true,
+        apiGroup: names.managementGroup,
+        apiVersion: "v1",
+        resource,
+        subresource: "",
+        namespace,
+        name: name === "*" ? "" : name,
+        path: "",
+      });
+      return verdict === "allow";
+    };
+    if (await mayGet("projects", "", project)) return true;
+    const namespace = names.projectNamespace(project);
+    const { virtualClusters = [], spaces = [] } = restrictions?.scope ?? {};
+    const parts = [
+      ...virtualClusters.map((entry) => ({
+        ...entry,
+        resource: "virtualclusterinstances",
+        name: entry.virtualCluster,
+      })),
+      ...spaces.map((entry) => ({ ...entry, resource: "spaceinstances", name: entry.space })),
+    ];
+    for (const { project: of, resource, name } of parts) {
+      if (of === project && (await mayGet(resource, namespace, name))) return true;
+    }
+    return false;
+  };
