@@ -26,6 +26,12 @@ import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import type { CachedObject } from "../cache/cached-object.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import { createSystemContext } from "../context/system-context.ts";
+import {
+  type ApiAddress,
+  type ApiServiceDeps,
+  apiServiceObjects,
+  createApiServiceController,
+} from "../controllers/api-service/api-service-controller.ts";
 import { createControlled } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
@@ -98,6 +104,8 @@ export type ClusterOptions = {
   readonly webhooks: WebhookCaller;
   /** Where those calls are counted. Absent: nowhere. */
   readonly webhookMetrics?: WebhookMetrics | undefined;
+  /** Where its API is reached, as in `ApiServiceDeps`. Absent: that is not known. */
+  readonly apiAddress?: (() => ApiAddress | undefined) | undefined;
 };
 
 export type StandardSurface = ApiSurface &
@@ -349,6 +357,7 @@ function startControllers(
       ? []
       : [
           createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), { registry, services }),
+          createApiServiceController(port, apiServiceOf(registry, deps.cluster)),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
           createPolicyStatusController(
             port,
@@ -360,6 +369,16 @@ function startControllers(
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
   ];
 }
+
+const apiServiceOf = (
+  registry: ResourceRegistry,
+  { apiAddress = () => undefined }: ClusterOptions,
+): ApiServiceDeps => ({
+  services: requiredResource(registry, "", "Service"),
+  endpoints: requiredResource(registry, "", "Endpoints"),
+  endpointSlices: requiredResource(registry, "discovery.k8s.io", "EndpointSlice"),
+  address: apiAddress,
+});
 
 async function bootstrap(
   registry: ResourceRegistry,
@@ -379,6 +398,11 @@ async function bootstrap(
       await createWhenAbsent(resource, object, runtime.clock, signal);
     }),
   );
+  if (cluster === undefined) return;
+  // In a namespace, which has to be there.
+  for (const { resource, object } of apiServiceObjects(apiServiceOf(registry, cluster))) {
+    await createWhenAbsent(resource, object, runtime.clock, signal);
+  }
 }
 
 /** Creates an object on the server's own account; one that is there already is left as it is. */

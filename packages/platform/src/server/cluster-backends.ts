@@ -20,7 +20,7 @@ import { createEmbeddedClusters, type EmbeddedClusters } from "../clusters/embed
 import { createEmbeddedSpace } from "../clusters/embedded/embedded-space.ts";
 import { createInstanceSettings } from "../clusters/embedded/instance-settings.ts";
 import type { KubernetesBackends } from "../clusters/kubernetes-backend/kubernetes-backends.ts";
-import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
+import { apiAddressOf, type PlatformEndpoint } from "../clusters/platform-endpoint.ts";
 import { type ReachClustersDeps, reachClusters, tenantAddressRules } from "../clusters/reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "../clusters/space-registry.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -78,6 +78,7 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
     sealedValues,
     firstBindings: standardBindings(names),
     servingAuthority: endpoint.certificateAuthorityPem,
+    apiAddress: () => apiAddressOf(endpoint.url()),
     version: SERVED_VERSION,
     webhooks: { addresses: tenantAddressRules(configuration), userAgent: names.name },
     onError: deps.onError,

@@ -1,6 +1,7 @@
 // The addresses of Services of one cluster, and their ports on nodes: which are free, and which are taken.
 // Source: k8s.io/kubernetes/pkg/registry/core/service/{ipallocator,portallocator}
 
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ServiceTotals } from "./service-totals.ts";
 
 /** What kubeadm gives its clusters. Nothing is sent there: it only has to look as everywhere else. */
@@ -9,6 +10,7 @@ const FIRST = 0x0a_60_00_00;
 const SIZE = 2 ** 20;
 /** The first is that of the API itself. */
 const RESERVED = 1;
+export const API_SERVICE_ADDRESS = "10.96.0.1";
 export const NODE_PORTS = { first: 30_000, last: 32_767 } as const;
 
 const TRIES = 64;
@@ -21,7 +23,7 @@ export type ServiceAddresses = {
   /** A free address. Throws if there is none. */
   chooseAddress(): string;
   /** Undefined where a Service can have it that has not; otherwise why not. */
-  refuseAddress(address: string): string | undefined;
+  refuseAddress(address: string, of: Pick<KubeObject, "metadata">): string | undefined;
   choosePort(): number;
   refusePort(port: number): string | undefined;
 };
@@ -67,13 +69,14 @@ export function createServiceAddresses({ totals, elapsed, random }: ServiceAddre
   return {
     ready: () => totals.ready(),
     chooseAddress: () => choose(SIZE - 2 - RESERVED, (index) => formatAddress(FIRST + 1 + RESERVED + index)),
-    refuseAddress(address) {
+    refuseAddress(address, { metadata: { namespace, name } }) {
       const number = parseAddress(address);
       const offset = number === undefined ? -1 : number - FIRST;
       if (offset <= 0 || offset >= SIZE - 1) {
         return `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is ${SERVICE_NETWORK}`;
       }
-      return offset === RESERVED || totals.has(address)
+      const isApi = namespace === "default" && name === "kubernetes";
+      return (offset === RESERVED && !isApi) || totals.has(address)
         ? `failed to allocate IP ${address}: provided IP is already allocated`
         : undefined;
     },

@@ -60,7 +60,7 @@ function allocated(service: Service, old: Service | undefined, addresses: Servic
     address !== before &&
     isPlain(address)
   ) {
-    const why = before === "" ? addresses.refuseAddress(address) : undefined;
+    const why = before === "" ? addresses.refuseAddress(address, service) : undefined;
     if (why !== undefined) faults.push(invalidError("spec.clusterIPs", [address], why));
   }
   if (hasNodePorts(service) && !isHeadless(service)) {

@@ -24,6 +24,80 @@ const remove = async (url: string, body?: object) =>
   (await host.request("one", { method: "DELETE", url, ...(body === undefined ? {} : { body }) })).body;
 const isGone = (url: string) => expect(get(url)).rejects.toMatchObject({ code: 404 });
 
+const SERVICE = "/api/v1/namespaces/default/services/kubernetes";
+const ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes";
+const SLICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+
+describe("the Service of the API", () => {
+  it("is there from the start, as in a cluster of Kubernetes", async () => {
+    expect(await get(SERVICE)).toMatchObject({
+      metadata: { labels: { component: "apiserver", provider: "kubernetes" } },
+      spec: {
+        clusterIP: "10.96.0.1",
+        clusterIPs: ["10.96.0.1"],
+        internalTrafficPolicy: "Cluster",
+        ipFamilies: ["IPv4"],
+        ipFamilyPolicy: "SingleStack",
+        ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 8443 }],
+        sessionAffinity: "None",
+        type: "ClusterIP",
+      },
+      status: { loadBalancer: {} },
+    });
+    expect((await get(SERVICE)).spec.selector).toBeUndefined();
+    expect((await get(ENDPOINTS)).metadata.labels).toEqual({ "endpointslice.kubernetes.io/skip-mirror": "true" });
+    expect((await get(ENDPOINTS)).subsets).toEqual([
+      { addresses: [{ ip: "203.0.113.7" }], ports: [{ name: "https", port: 8443, protocol: "TCP" }] },
+    ]);
+    expect(await get(SLICE)).toMatchObject({
+      metadata: { labels: { "kubernetes.io/service-name": "kubernetes" } },
+      addressType: "IPv4",
+      endpoints: [{ addresses: ["203.0.113.7"], conditions: { ready: true } }],
+      ports: [{ name: "https", port: 8443, protocol: "TCP" }],
+    });
+  });
+
+  it("comes back when it is deleted, and its addresses when they are changed", async () => {
+    const { uid } = (await get(SERVICE)).metadata;
+    for (const url of [SERVICE, ENDPOINTS, SLICE]) await remove(url);
+    await host.settled("one");
+    expect((await get(SERVICE)).metadata.uid).not.toBe(uid);
+    expect((await get(SERVICE)).spec.clusterIP).toBe("10.96.0.1");
+    await put(ENDPOINTS, { metadata: { name: "kubernetes" }, subsets: [] });
+    await patch(SLICE, { endpoints: [{ addresses: ["192.0.2.1"] }] });
+    await patch(SERVICE, { metadata: { labels: { mine: "yes" } } });
+    await host.settled("one");
+    expect((await get(ENDPOINTS)).subsets[0].addresses).toEqual([{ ip: "203.0.113.7" }]);
+    expect((await get(SLICE)).endpoints[0].addresses).toEqual(["203.0.113.7"]);
+    // What else people write there stays.
+    expect((await get(SERVICE)).metadata.labels.mine).toBe("yes");
+  });
+
+  it("follows the address of the server, and has none where only a name is known", async () => {
+    host.reachedAt({ ip: "2001:db8::7", port: 443 });
+    await host.clusters.stop("one");
+    await host.settled("one");
+    expect(await get(SLICE)).toMatchObject({ addressType: "IPv6", endpoints: [{ addresses: ["2001:db8::7"] }] });
+    expect((await get(ENDPOINTS)).subsets[0].addresses).toEqual([{ ip: "2001:db8::7" }]);
+    host.reachedAt(undefined);
+    await host.clusters.stop("one");
+    await host.settled("one");
+    expect(await get(SLICE)).toMatchObject({ addressType: "IPv4", endpoints: [], ports: [] });
+    expect((await get(ENDPOINTS)).subsets).toBeUndefined();
+  });
+
+  it("has the first address to itself", async () => {
+    const url = "/api/v1/namespaces/default/services";
+    const spec = { clusterIP: "10.96.0.1", ports: [{ port: 80 }] };
+    await expect(post(url, { metadata: { name: "other" }, spec })).rejects.toMatchObject({
+      code: 422,
+      message: expect.stringContaining("provided IP is already allocated"),
+    });
+    const elsewhere = "/api/v1/namespaces/kube-public/services";
+    await expect(post(elsewhere, { metadata: { name: "kubernetes" }, spec })).rejects.toMatchObject({ code: 422 });
+  });
+});
+
 describe("what a client finds in an embedded cluster", () => {
   it("namespaces, which go with all that is in them, and not before their finalizers let them", async () => {
     await post("/api/v1/namespaces", { metadata: { name: "shop" } });
@@ -59,7 +133,8 @@ describe("what a client finds in an embedded cluster", () => {
   });
 
   it("quotas, which Services do not get round by a change of their type", async () => {
-    const hard = { services: "3", "services.loadbalancers": "1", "services.nodeports": "2" };
+    // The Service of the API counts, as everywhere.
+    const hard = { services: "4", "services.loadbalancers": "1", "services.nodeports": "2" };
     await post("/api/v1/namespaces/default/resourcequotas", { metadata: { name: "few" }, spec: { hard } });
     const url = "/api/v1/namespaces/default/services";
     const ports = [{ port: 80 }];
@@ -82,7 +157,7 @@ describe("what a client finds in an embedded cluster", () => {
     await expect(post(url, { metadata: { name: "d" } })).rejects.toMatchObject({ code: 422 });
     await host.settled("one");
     const used = (await get("/api/v1/namespaces/default/resourcequotas/few")).status.used;
-    expect(used).toEqual({ services: "2", "services.loadbalancers": "1", "services.nodeports": "1" });
+    expect(used).toEqual({ services: "3", "services.loadbalancers": "1", "services.nodeports": "1" });
   });
 
   it("events", async () => {

@@ -25,6 +25,7 @@ import {
   forbiddenErrorFor,
   type RequestContext,
 } from "@postern/apiserver/context/request-context";
+import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-service-controller";
 import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
@@ -75,6 +76,8 @@ export type EmbeddedClusterDeps = {
   readonly firstBindings: readonly KubeObject[];
   /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
   readonly servingAuthority?: string | undefined;
+  /** The address of that endpoint, where it is an IP that others can reach. Absent: it is not known. */
+  readonly apiAddress?: (() => ApiAddress | undefined) | undefined;
   readonly version: VersionInfo;
   /** What CustomResourceDefinitions compile to, shared with every other cluster. */
   readonly customResources: CompiledDefinitions;
@@ -135,6 +138,7 @@ export async function startEmbeddedCluster(
       completesJobs: () => options.settings?.().completesJobs === true,
       webhooks,
       webhookMetrics: options.webhookMetrics,
+      apiAddress: options.apiAddress,
     },
     tokens: { authenticateToken: () => undefined },
     audiences: [],

@@ -2,6 +2,7 @@
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-service-controller";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -24,6 +25,7 @@ export type EmbeddedHost = Awaited<ReturnType<typeof createEmbeddedHost>>;
 
 export async function createEmbeddedHost(storage = createMemoryStorage(), serverKey = 7) {
   let skipped = 0;
+  const address: { now: ApiAddress | undefined } = { now: { ip: "203.0.113.7", port: 8443 } };
   const clock = { now: () => Date.now() + skipped, elapsed: () => performance.now() + skipped };
   const planned = new Set<() => void>();
   const soon = new Set<Disposable>();
@@ -60,6 +62,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     runtime,
     firstBindings: standardBindings(names),
     servingAuthority: "the authority\n",
+    apiAddress: () => address.now,
     continueTokens: createContinueTokens(),
     sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32).fill(serverKey)), systemRuntime.random),
     version: TEST_VERSION,
@@ -154,6 +157,10 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     requestAs,
     watch: watchIn,
     settled,
+    /** Where clusters that start from now on are reached. */
+    reachedAt(next: ApiAddress | undefined) {
+      address.now = next;
+    },
     moveTime(ms: number) {
       skipped += ms;
     },
