@@ -1,6 +1,7 @@
 // Vectors: the bodies that kubectl v1.32.4 sends to create objects of the built-in kinds.
 
 import { describe, expect, it } from "vitest";
+import { clusterMessage } from "./cluster-messages.ts";
 import { decodeProtobufObject, isProtobufKind } from "./decode-protobuf-object.ts";
 import { base64, decodeMessage } from "./message-type.ts";
 import vectors from "./testdata/protobuf-builtin-kinds.json" with { type: "json" };
@@ -16,6 +17,53 @@ describe("the built-in kinds", () => {
   it("do not include others", () => {
     expect(isProtobufKind("v1", "Node")).toBe(false);
     expect(isProtobufKind("v1", "constructor")).toBe(false);
+  });
+});
+
+/** A field with a text or a message in it, as the wire has it. */
+const field = (number: number, content: string | Uint8Array): Uint8Array => {
+  const bytes = Buffer.from(content);
+  const tag = (number << 3) | 2;
+  return Uint8Array.from([...(tag < 128 ? [tag] : [(tag & 127) | 128, tag >> 7]), bytes.length, ...bytes]);
+};
+const within = (numbers: readonly number[], content: string | Uint8Array): Uint8Array =>
+  numbers.reduceRight<string | Uint8Array>((inner, number) => field(number, inner), content) as Uint8Array;
+
+describe("fields whose tags in Go do not say whether they are optional", () => {
+  it.each([
+    [
+      "networking.k8s.io/v1/NetworkPolicy",
+      // spec.ingress[].from[].ipBlock.cidr
+      within([2, 2, 2, 3, 1], "10.0.0.0/8"),
+      { spec: { ingress: [{ from: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }] } },
+    ],
+    [
+      "discovery.k8s.io/v1/EndpointSlice",
+      // endpoints[].conditions.ready, and ports[].name
+      Uint8Array.from([...within([2, 2], Uint8Array.from([0x08, 1])), ...within([3, 1], "https")]),
+      { endpoints: [{ conditions: { ready: true } }], ports: [{ name: "https" }] },
+    ],
+    [
+      "autoscaling/v2/HorizontalPodAutoscaler",
+      // spec.metrics[].type
+      within([2, 4, 1], "Resource"),
+      { spec: { metrics: [{ type: "Resource" }] } },
+    ],
+    [
+      "autoscaling/v2/HorizontalPodAutoscaler",
+      // spec.metrics[].resource.target.type
+      within([2, 4, 4, 2, 1], "Value"),
+      { spec: { metrics: [{ resource: { target: { type: "Value" } } }] } },
+    ],
+    [
+      "v1/Pod",
+      // spec.resourceClaims[].name
+      within([2, 39, 1], "gpu"),
+      { spec: { resourceClaims: [{ name: "gpu" }] } },
+    ],
+  ])("are read of %s", (kind, bytes, expected) => {
+    const type = clusterMessage(kind);
+    expect(type && decodeMessage(type, bytes)).toMatchObject(expected);
   });
 });
 

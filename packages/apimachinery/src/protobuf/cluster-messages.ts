@@ -48,6 +48,7 @@ const CLUSTER_KINDS: { readonly [apiVersionAndKind: string]: string } = {
   "scheduling.k8s.io/v1/PriorityClass": "PriorityClass",
   "storage.k8s.io/v1/StorageClass": "StorageClass",
   "discovery.k8s.io/v1/EndpointSlice": "EndpointSlice",
+  "autoscaling/v1/HorizontalPodAutoscaler": "HorizontalPodAutoscalerV1",
   "autoscaling/v2/HorizontalPodAutoscaler": "HorizontalPodAutoscaler",
   "coordination.k8s.io/v1/Lease": "Lease",
   "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy": "ValidatingAdmissionPolicy",

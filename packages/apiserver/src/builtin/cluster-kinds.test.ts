@@ -75,7 +75,8 @@ const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } =
 
 describe("the kinds of a cluster", () => {
   it("have a case each", () => {
-    expect(Object.keys(CASES).toSorted()).toEqual(definitions.map(({ plural }) => plural).toSorted());
+    // A kind of two versions has one.
+    expect(new Set(Object.keys(CASES))).toEqual(new Set(definitions.map(({ plural }) => plural)));
   });
 });
 

@@ -1,6 +1,7 @@
 // The kinds that a cluster has beside those of every API surface: what charts and controllers need in order to install (ADR 69).
 
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { horizontalPodAutoscalers, horizontalPodAutoscalersV1 } from "./autoscaling/horizontal-pod-autoscalers.ts";
 import { ingressClasses, ingresses } from "./networking/ingresses.ts";
 import { networkPolicies } from "./networking/network-policies.ts";
 import { podDisruptionBudgets } from "./policy/pod-disruption-budgets.ts";
@@ -14,11 +15,7 @@ import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
 import { controllerRevisions, daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
 import { cronJobs, jobs } from "./workloads/batch.ts";
 import { pods, podTemplates } from "./workloads/pods.ts";
-import {
-  horizontalPodAutoscalers,
-  persistentVolumeClaims,
-  persistentVolumes,
-} from "./workloads/volumes-and-scaling.ts";
+import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes.ts";
 
 /** What needs nodes to mean anything. */
 const WORKLOADS: readonly ResourceDefinition[] = [
@@ -34,6 +31,7 @@ const WORKLOADS: readonly ResourceDefinition[] = [
   jobs,
   cronJobs,
   horizontalPodAutoscalers,
+  horizontalPodAutoscalersV1,
 ];
 
 export const isWorkload = ({ group, plural }: Pick<ResourceDefinition, "group" | "plural">): boolean =>

@@ -1,11 +1,11 @@
-// PersistentVolumes and their claims, and HorizontalPodAutoscalers, as objects: nothing provides volumes, and nothing scales.
-// Source: k8s.io/kubernetes/pkg/registry/core/{persistentvolume,persistentvolumeclaim}, pkg/registry/autoscaling/horizontalpodautoscaler
+// PersistentVolumes and their claims, as objects: nothing provides volumes.
+// Source: k8s.io/kubernetes/pkg/registry/core/{persistentvolume,persistentvolumeclaim}
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
@@ -249,100 +249,4 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
       spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", ...(object as Volume).spec },
     }) as KubeObject,
   strategy: statusStrategy<Volume>(() => [], undefined, { phase: "Pending" }) as never,
-});
-
-const scalerFields = s
-  .object({
-    spec: s
-      .object({
-        scaleTargetRef: s
-          .object({
-            kind: s.string().required().describe("Kind of the referent."),
-            name: s.string().required().describe("Name of the referent."),
-            apiVersion: s.string().describe("API version of the referent."),
-          })
-          .required()
-          .describe(
-            "CrossVersionObjectReference contains enough information to let you identify the referred resource.",
-          ),
-        minReplicas: s
-          .int32()
-          .describe(
-            "minReplicas is the lower limit for the number of replicas to which the autoscaler can scale down. It defaults to 1 pod.",
-          ),
-        maxReplicas: s
-          .int32()
-          .required()
-          .describe("maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up."),
-        metrics: s
-          .list(s.anyObject())
-          .describe(
-            "metrics contains the specifications for which to use to calculate the desired replica count (the maximum replica count across all metrics will be used).",
-          ),
-        behavior: s
-          .anyObject()
-          .describe(
-            "HorizontalPodAutoscalerBehavior configures the scaling behavior of the target in both Up and Down directions (scaleUp and scaleDown fields respectively).",
-          ),
-      })
-      .required()
-      .describe("HorizontalPodAutoscalerSpec describes the desired functionality of the HorizontalPodAutoscaler."),
-    status: s
-      .anyObject()
-      .describe("HorizontalPodAutoscalerStatus describes the current status of a horizontal pod autoscaler."),
-  })
-  .describe(
-    "HorizontalPodAutoscaler is the configuration for a horizontal pod autoscaler, which automatically manages the replica count of any resource implementing the scale subresource based on the metrics specified.",
-  );
-
-type Scaler = KindOf<typeof scalerFields>;
-
-const validateScaler = ({ spec }: Scaler): readonly FieldError[] => {
-  const { minReplicas = 1, maxReplicas } = spec;
-  return maxReplicas < minReplicas
-    ? [invalidError("spec.maxReplicas", maxReplicas, "must be greater than or equal to `minReplicas`")]
-    : [];
-};
-
-export const horizontalPodAutoscalers: ResourceDefinition = defineBuiltin({
-  group: "autoscaling",
-  version: "v2",
-  kind: "HorizontalPodAutoscaler",
-  plural: "horizontalpodautoscalers",
-  singular: "horizontalpodautoscaler",
-  shortNames: ["hpa"],
-  categories: ["all"],
-  namespaced: true,
-  hasStatus: true,
-  schema: kindSchema(scalerFields.schema),
-  columns: [
-    {
-      name: "Reference",
-      type: "string",
-      description: "CrossVersionObjectReference contains enough information to let you identify the referred resource.",
-      value: (o) => `${(o as Scaler).spec.scaleTargetRef.kind}/${(o as Scaler).spec.scaleTargetRef.name}`,
-    },
-    { name: "Targets", type: "string", description: "Metric targets.", value: () => "<unknown>" },
-    {
-      name: "MinPods",
-      type: "string",
-      description: "At least so many.",
-      value: (o) => String((o as Scaler).spec.minReplicas ?? "<unset>"),
-    },
-    {
-      name: "MaxPods",
-      type: "integer",
-      description: "maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up.",
-      value: ".spec.maxReplicas",
-    },
-    {
-      name: "Replicas",
-      type: "integer",
-      description: "total number of pods counted by this disruption budget",
-      value: (o) => Number((o as Scaler).status?.["currentReplicas"] ?? 0),
-    },
-    ageColumn,
-  ],
-  setDefaults: (object) => ({ ...object, spec: { minReplicas: 1, ...(object as Scaler).spec } }) as KubeObject,
-  strategy: statusStrategy<Scaler>(validateScaler) as never,
 });
