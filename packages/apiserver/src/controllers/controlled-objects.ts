@@ -3,6 +3,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { DeleteOptions } from "../registry/resource-storage.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, contextOf } from "./controller-port.ts";
 
 type WritePort = { readonly runtime: Pick<ControllerPort["runtime"], "clock"> };
@@ -47,6 +48,22 @@ export async function createControlled(
   const { namespace = "", name = "" } = object.metadata;
   const context = contextOf(port, { verb: "create", resource, namespace, name }, signal);
   await resource.genericStore.create(context, namespace, object, CONTROLLER_WRITE);
+}
+
+/** Creates an object on the server's own account; one that is there already is left as it is. */
+export async function createWhenAbsent(
+  resource: ControlledResource,
+  object: KubeObject,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name = "", namespace = "" } = object.metadata;
+  if (resource.view.get(resource.keys.of(namespace, name)) !== undefined) return;
+  try {
+    await createControlled({ runtime: { clock } }, resource, object, signal);
+  } catch (error) {
+    if (!isApiError(error, "AlreadyExists")) throw error;
+  }
 }
 
 export async function updateControlled(

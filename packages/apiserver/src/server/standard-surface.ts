@@ -32,7 +32,7 @@ import {
   apiServiceObjects,
   createApiServiceController,
 } from "../controllers/api-service/api-service-controller.ts";
-import { createControlled } from "../controllers/controlled-objects.ts";
+import { createWhenAbsent } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
@@ -370,14 +370,9 @@ function startControllers(
   ];
 }
 
-const apiServiceOf = (
-  registry: ResourceRegistry,
-  { apiAddress = () => undefined }: ClusterOptions,
-): ApiServiceDeps => ({
-  services: requiredResource(registry, "", "Service"),
-  endpoints: requiredResource(registry, "", "Endpoints"),
-  endpointSlices: requiredResource(registry, "discovery.k8s.io", "EndpointSlice"),
-  address: apiAddress,
+const apiServiceOf = (registry: ResourceRegistry, { apiAddress: address }: ClusterOptions): ApiServiceDeps => ({
+  resource: (group, kind) => requiredResource(registry, group, kind),
+  address,
 });
 
 async function bootstrap(
@@ -398,25 +393,8 @@ async function bootstrap(
       await createWhenAbsent(resource, object, runtime.clock, signal);
     }),
   );
-  if (cluster === undefined) return;
   // In a namespace, which has to be there.
-  for (const { resource, object } of apiServiceObjects(apiServiceOf(registry, cluster))) {
+  for (const { resource, object } of cluster === undefined ? [] : apiServiceObjects(apiServiceOf(registry, cluster))) {
     await createWhenAbsent(resource, object, runtime.clock, signal);
-  }
-}
-
-/** Creates an object on the server's own account; one that is there already is left as it is. */
-export async function createWhenAbsent(
-  resource: InstalledResource,
-  object: KubeObject,
-  clock: ApiSurfaceDeps["runtime"]["clock"],
-  signal: AbortSignal,
-): Promise<void> {
-  const { name = "", namespace = "" } = object.metadata;
-  if (resource.view.get(resource.keys.of(namespace, name)) !== undefined) return;
-  try {
-    await createControlled({ runtime: { clock } }, resource, object, signal);
-  } catch (error) {
-    if (!isApiError(error, "AlreadyExists")) throw error;
   }
 }

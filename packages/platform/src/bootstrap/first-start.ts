@@ -3,10 +3,11 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { waitForObject } from "@postern/apiserver/registry/wait-for-object";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
+import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";

@@ -20,11 +20,10 @@ export type ApiAddress = {
 };
 
 export type ApiServiceDeps = {
-  readonly services: InstalledResource;
-  readonly endpoints: InstalledResource;
-  readonly endpointSlices: InstalledResource;
-  /** Undefined where it is reached by a name, or from its own machine alone. */
-  readonly address: () => ApiAddress | undefined;
+  /** Throws where the cluster does not serve the kind. */
+  readonly resource: (group: string, kind: string) => InstalledResource;
+  /** Undefined where it is reached by a name, or from its own machine alone. Absent: that is not known. */
+  readonly address?: (() => ApiAddress | undefined) | undefined;
 };
 
 const NAMESPACE = "default";
@@ -45,8 +44,6 @@ type KeptObject = {
 export function createApiServiceController(port: Omit<ControllerPort, "resources">, deps: ApiServiceDeps): Controller {
   const { scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "kubernetes_service", process, concurrency: 1 });
-  const resources = [deps.services, deps.endpoints, deps.endpointSlices];
-
   async function process(_key: string, signal: AbortSignal): Promise<void> {
     for (const each of apiServiceObjects(deps)) await ignoringConflicts(() => keep(each, signal));
   }
@@ -71,7 +68,7 @@ export function createApiServiceController(port: Omit<ControllerPort, "resources
     }
   }
 
-  const following = resources.map((resource) => {
+  const following = apiServiceObjects(deps).map(({ resource }) => {
     const key = resource.keys.of(NAMESPACE, NAME);
     return followKeys(resource, scheduler, (changed) => {
       if (changed === key) queue.add(NAME);
@@ -90,18 +87,13 @@ const membersOf = (object: KubeObject, members: readonly string[]): JsonObject =
   Object.fromEntries(members.flatMap((member) => (object[member] === undefined ? [] : [[member, object[member]]])));
 
 /** As a new cluster has them, in the order in which they are made. */
-export function apiServiceObjects({
-  services,
-  endpoints,
-  endpointSlices,
-  address,
-}: ApiServiceDeps): readonly KeptObject[] {
-  const found = address();
+export function apiServiceObjects({ resource, address }: ApiServiceDeps): readonly KeptObject[] {
+  const found = address?.();
   const ports = found === undefined ? [] : [{ name: "https", port: found.port, protocol: "TCP" }];
   const metadata = { name: NAME, namespace: NAMESPACE };
   return [
     {
-      resource: services,
+      resource: resource("", "Service"),
       kept: [],
       object: {
         apiVersion: "v1",
@@ -118,7 +110,7 @@ export function apiServiceObjects({
       },
     },
     {
-      resource: endpoints,
+      resource: resource("", "Endpoints"),
       kept: ["subsets"],
       object: {
         apiVersion: "v1",
@@ -128,7 +120,7 @@ export function apiServiceObjects({
       },
     },
     {
-      resource: endpointSlices,
+      resource: resource("discovery.k8s.io", "EndpointSlice"),
       kept: ["endpoints", "ports"],
       immutable: "addressType",
       object: {

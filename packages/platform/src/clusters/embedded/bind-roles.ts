@@ -4,9 +4,12 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
+import {
+  createWhenAbsent,
+  deleteControlled,
+  ignoringConflicts,
+} from "@postern/apiserver/controllers/controlled-objects";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
 import type { PlatformNames } from "../../platform-names.ts";
 import { STANDARD_ROLES } from "../inside-roles.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";

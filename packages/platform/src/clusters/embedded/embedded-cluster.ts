@@ -26,6 +26,7 @@ import {
   type RequestContext,
 } from "@postern/apiserver/context/request-context";
 import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-service-controller";
+import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
 import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
@@ -38,7 +39,6 @@ import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import {
   createStandardSurface,
-  createWhenAbsent,
   requiredResource,
   type StandardSurface,
 } from "@postern/apiserver/server/standard-surface";

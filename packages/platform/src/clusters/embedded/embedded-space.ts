@@ -2,8 +2,7 @@
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { updateControlled } from "@postern/apiserver/controllers/controlled-objects";
-import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
+import { createWhenAbsent, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import { isWithin } from "../kubernetes-backend/namespaced-target.ts";
 import type { SpaceBackend } from "../kubernetes-backend/space-backend.ts";
 import { carries, type SpaceMetadata } from "../space-metadata.ts";
