@@ -41,7 +41,7 @@ test("services get addresses, each its own, and keep them", async () => {
   expect(new Set(ports.spec.ports.map(({ nodePort }: any) => nodePort)).size).toBe(2);
   expect((await kubectl.json("get service far")).spec).not.toHaveProperty("clusterIP");
   expect(await kubectl.run("get services")).toMatch(
-    /^NAME +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE\nbare +ClusterIP +None +<none> +<none> +\S+\nfar +ExternalName +<none> +example.com +<none> +\S+\nports +NodePort +10\.\S+ +<none> +80:3\d{4}\/TCP,443:3\d{4}\/TCP +\S+\nweb +ClusterIP +10\.\S+ +<none> +80\/TCP +\S+\n$/,
+    /^NAME +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE\nbare +ClusterIP +None +<none> +<none> +\S+\nfar +ExternalName +<none> +example.com +<none> +\S+\nkubernetes +ClusterIP +10\.96\.0\.1 +<none> +443\/TCP +\S+\nports +NodePort +10\.\S+ +<none> +80:3\d{4}\/TCP,443:3\d{4}\/TCP +\S+\nweb +ClusterIP +10\.\S+ +<none> +80\/TCP +\S+\n$/,
   );
   expect(await kubectl.run("get svc -l app=web -o wide")).toMatch(/SELECTOR\nweb .* app=web\n$/);
 });
@@ -65,6 +65,66 @@ test("addresses that are taken, out of range or changed are refused in the words
   expect(nodePort).toBeGreaterThanOrEqual(30_000);
   await kubectl.run('patch service web -p {"spec":{"type":"ClusterIP"}}');
   expect((await kubectl.json("get service web")).spec).toMatchObject({ clusterIP: taken, type: "ClusterIP" });
+});
+
+test("a new cluster has the Service of its API, as kubectl shows it", async () => {
+  const { kubectl: fresh } = await clusters.create("fresh");
+  expect(await fresh.run("get services -A -o wide")).toMatch(
+    /^NAMESPACE +NAME +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE +SELECTOR\ndefault +kubernetes +ClusterIP +10\.96\.0\.1 +<none> +443\/TCP +\S+ +<none>\n$/,
+  );
+  // The server of the test is reached on its own machine only.
+  expect(await fresh.run("get endpointslices")).toMatch(/\nkubernetes +IPv4 +<unset> +<unset> +\S+\n$/);
+  expect(await fresh.run("get all -o name")).toBe("service/kubernetes\n");
+  expect(await fresh.run("describe service kubernetes")).toMatch(
+    /Labels: +component=apiserver\n +provider=kubernetes\n/,
+  );
+  await fresh.run("delete service kubernetes");
+  await expect.poll(async () => (await fresh(["get", "service", "kubernetes", "-o", "name"])).code).toBe(0);
+  expect(await fresh.run("get namespaces -o name")).toBe(
+    "namespace/default\nnamespace/kube-node-lease\nnamespace/kube-public\nnamespace/kube-system\n",
+  );
+  for (const namespace of ["default", "kube-node-lease", "kube-public", "kube-system"]) {
+    expect(await fresh.run(`get serviceaccount/default configmap/kube-root-ca.crt -n ${namespace} -o name`)).toBe(
+      "serviceaccount/default\nconfigmap/kube-root-ca.crt\n",
+    );
+  }
+});
+
+test("autoscalers are one object in both versions, as kubectl writes and explains them", async () => {
+  const { kubectl: scaled } = await clusters.create("scaled", { workloads: "stored" });
+  await scaled.run("create deployment web --image=nginx");
+  await scaled.run("autoscale deployment web --min=2 --max=5 --cpu-percent=70");
+  expect(await scaled.run("get hpa")).toMatch(
+    /^NAME +REFERENCE +TARGETS +MINPODS +MAXPODS +REPLICAS +AGE\nweb +Deployment\/web +cpu: <unknown>\/70% +2 +5 +0 +\S+\n$/,
+  );
+  expect((await scaled.json("get horizontalpodautoscalers.v1.autoscaling web")).spec).toEqual({
+    scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+    minReplicas: 2,
+    maxReplicas: 5,
+    targetCPUUtilizationPercentage: 70,
+  });
+  const older = (percent: number) =>
+    `apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: older}\nspec: {maxReplicas: 3, targetCPUUtilizationPercentage: ${percent}, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n`;
+  await scaled.run("apply -f -", older(50));
+  expect(await scaled.run("apply -f -", older(50))).toContain("unchanged");
+  expect(await scaled.run("diff -f -", older(50))).toBe("");
+  await scaled.run("apply -f -", older(60));
+  expect((await scaled.json("get hpa older")).spec.metrics).toEqual([
+    { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 60 } } },
+  ]);
+  await scaled.run("apply --server-side --field-manager=other --force-conflicts -f -", older(80));
+  expect(await scaled.run("get horizontalpodautoscalers.v1.autoscaling older")).toMatch(
+    /older +Deployment\/web +cpu: <unknown>\/80% +1 +3/,
+  );
+  expect(await scaled.run("explain hpa.spec.metrics.containerResource.target.averageUtilization")).toMatch(
+    /FIELD: averageUtilization <integer>[\s\S]*target value of the average of the\s+resource metric/,
+  );
+  expect(await scaled.run("explain hpa.spec --api-version=autoscaling/v1")).toContain("targetCPUUtilizationPercentage");
+  expect(await scaled.fails('patch hpa web --type=merge -p {"spec":{"maxReplicas":1}}')).toContain(
+    "spec.maxReplicas: Invalid value: 1: must be greater than or equal to `minReplicas`",
+  );
+  expect(await scaled.run("describe hpa web")).toContain("resource cpu on pods  (as a percentage of request)");
+  await scaled.run("delete hpa --all");
 });
 
 test("a quota of a namespace is enforced, and says what is used", async () => {
