@@ -267,6 +267,22 @@ describe("the two versions", () => {
     ]);
   });
 
+  it("take a status that comes without a spec", async () => {
+    await v2.send("POST", "", { ...scaler({}), metadata: { name: "observed" } });
+    for (const [client, apiVersion, desiredReplicas] of [
+      [v1, "autoscaling/v1", 2],
+      [v2, "autoscaling/v2", 3],
+    ] as const) {
+      const body = { ...scaler({}), apiVersion, metadata: { name: "observed" }, status: { desiredReplicas } };
+      const { spec: _, ...bare } = body;
+      expect((await client.send("PUT", "/observed/status", bare)).status).toBe(200);
+      expect((await v2.send("GET", "/observed")).json).toMatchObject({
+        spec: { maxReplicas: 3, metrics: [cpu({ type: "Utilization", averageUtilization: 80 })] },
+        status: { desiredReplicas },
+      });
+    }
+  });
+
   it("keep who owns the one field that has another name", async () => {
     const apply = { contentType: "application/apply-patch+yaml" };
     const path = "/owned?fieldManager=shop";

@@ -35,15 +35,19 @@ const SCALE_DOWN: ScalingRules = {
   policies: [{ type: "Percent", value: 100, periodSeconds: PERIOD_SECONDS }],
 };
 
+/** What is sent to `/status` may be without a spec. */
+type Submitted<T extends { readonly spec: unknown }> = KubeObject & { readonly spec?: T["spec"] };
+
 /** A behavior that is there is filled in on both sides. */
 function withDefaults(object: KubeObject): KubeObject {
-  const scaler = object as Scaler;
-  const { metrics = [], behavior } = scaler.spec;
+  const { spec, ...rest } = object as Submitted<Scaler>;
+  if (spec === undefined) return object;
+  const { metrics = [], behavior } = spec;
   return {
-    ...scaler,
+    ...rest,
     spec: {
-      ...scaler.spec,
-      minReplicas: scaler.spec.minReplicas ?? 1,
+      ...spec,
+      minReplicas: spec.minReplicas ?? 1,
       metrics: metrics.length === 0 ? [cpuMetric()] : metrics,
       ...(behavior === undefined
         ? {}
@@ -58,8 +62,8 @@ function withDefaults(object: KubeObject): KubeObject {
 }
 
 const withDefaultsV1 = (object: KubeObject): KubeObject => {
-  const { spec, ...rest } = object as ScalerV1;
-  return { ...rest, spec: { ...spec, minReplicas: spec.minReplicas ?? 1 } };
+  const { spec, ...rest } = object as Submitted<ScalerV1>;
+  return spec === undefined ? object : { ...rest, spec: { ...spec, minReplicas: spec.minReplicas ?? 1 } };
 };
 
 const strategy = statusStrategy<Scaler>(validateScaler, undefined, { desiredReplicas: 0 });
