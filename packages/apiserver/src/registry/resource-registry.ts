@@ -20,6 +20,7 @@ import { type ConvertedRecords, createConvertedRecords } from "./store/converted
 import { createConvertingStore } from "./store/converting-store.ts";
 import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
+import { ShownMemory } from "./store/shown-memory.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { createWriteTurns } from "./store/write-turns.ts";
 
@@ -84,6 +85,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
   const shared = { limitTurns: createWriteTurns(), parsed: new ParsedObjects() };
+  const shown = new ShownMemory();
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
   let groups: ReadonlySet<string> = new Set();
@@ -101,7 +103,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
       const id = resourceId(definition.group, definition.version, definition.plural);
       const before = retirements.get(id);
       const retirement = keepWatches && before !== undefined ? before : new Retirement();
-      const resource = new LazyResource(definition, deps, shared, { retirement, converter });
+      const resource = new LazyResource(definition, deps, shared, { retirement, converter, shown });
       installed.set(id, resource);
       retirements.set(id, retirement);
       refresh();
@@ -134,6 +136,11 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
 const resourceId = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
 
 type Shared = Pick<StoreContext, "limitTurns" | "parsed">;
+type LazyResourceOptions = {
+  readonly retirement: Retirement;
+  readonly converter: ObjectConverter | undefined;
+  readonly shown: ShownMemory;
+};
 
 /**
  * Most resources of most clusters are never asked for, and there may be a thousand clusters with a hundred resources each: what serves one is
@@ -156,7 +163,7 @@ class LazyResource implements InstalledResource {
     definition: ResourceDefinition,
     deps: ResourceRegistryDeps,
     shared: Shared,
-    { retirement, converter }: { readonly retirement: Retirement; readonly converter: ObjectConverter | undefined },
+    { retirement, converter, shown }: LazyResourceOptions,
   ) {
     const { group, plural } = definition.storedAs ?? definition;
     this.definition = definition;
@@ -165,13 +172,14 @@ class LazyResource implements InstalledResource {
     this.#shared = shared;
     this.#retirement = retirement;
     const records = deps.cache.view(this.keys.prefix);
-    this.#converted = converter && createConvertedRecords(definition, converter, records);
+    this.#converted = converter && createConvertedRecords(definition, converter, records, shown);
     this.conversion = converter && {
       shown: async (objects, caller) => (await this.#converted?.of(objects, caller)) ?? objects,
       convert: (...call) => converter.convert(...call),
     };
     this.#codec = this.#converted?.codec ?? codecOf(definition);
-    this.view = this.#codec.show === undefined ? records : new PresentedView(records, this.#codec.show);
+    const { show } = this.#codec;
+    this.view = show === undefined ? records : new PresentedView(records, (record) => show(record, shown));
   }
 
   get genericStore(): Required<ResourceStorage> {

@@ -2,8 +2,10 @@
 // first looked at, for all who read it.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter)
 
+import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { DefaultsRoom } from "@postern/apimachinery/schema/default";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
@@ -14,8 +16,10 @@ import {
   type CodecCaller,
   coerced,
   equalButForVersion,
+  isMuchLarger,
   type ObjectCodec,
 } from "./object-codec.ts";
+import type { ShownMemory } from "./shown-memory.ts";
 
 export type ConvertedRecords = {
   /** As the version of the definition shows it; undefined where it has not been converted yet. */
@@ -36,6 +40,7 @@ export function createConvertedRecords(
   definition: ResourceDefinition,
   converter: ObjectConverter,
   view: CacheView,
+  memory: ShownMemory,
 ): ConvertedRecords {
   const stored = definition.storedAs ?? definition;
   const [servedVersion, storedVersion] = [formatApiVersion(definition), formatApiVersion(stored)];
@@ -46,24 +51,27 @@ export function createConvertedRecords(
   /** An update compares what it would write before it writes it. */
   const encoded = new WeakMap<KubeObject, Promise<KubeObject>>();
 
-  function show(record: CachedObject, object: KubeObject, seen: KubeObject): CachedObject {
-    const result = seen === object ? record : record.withContent(seen);
+  function keep(record: CachedObject, result: CachedObject): boolean {
+    if (result !== record && !memory.keeps(result)) return false;
     shown.set(record, result);
-    return result;
+    return true;
   }
 
   function known(record: CachedObject): CachedObject | undefined {
     const found = shown.get(record);
     if (found !== undefined || record.read(readVersion)["apiVersion"] !== servedVersion) return found;
     const object = record.decode();
-    return show(record, object, bySchemaOfItsVersion(object, schemas));
+    const seen = bySchemaOfItsVersion(object, schemas);
+    const result = seen === object ? record : record.withContent(seen);
+    return keep(record, result) || !isMuchLarger(result, record) ? result : record;
   }
 
   async function convertBatch(records: readonly CachedObject[], caller: ConversionCaller): Promise<void> {
     const objects: KubeObject[] = [];
+    const room = new DefaultsRoom();
     for (const record of records) {
       await caller.pause();
-      objects.push(withoutRevision(bySchemaOfItsVersion(record.decode(), schemas)));
+      objects.push(withoutRevision(bySchemaOfItsVersion(record.decode(), schemas, room)));
     }
     // Those that have been written in one version are asked about together.
     for (const version of new Set(objects.map(({ apiVersion }) => apiVersion))) {
@@ -72,10 +80,9 @@ export function createConvertedRecords(
       const answers = await converter.convert(asked, definition, caller);
       for (const [place, index] of indices.entries()) {
         await caller.pause();
-        const [record, object, answer] = [records[index], objects[index], answers[place]];
-        if (record !== undefined && object !== undefined && answer !== undefined) {
-          show(record, object, coerced(answer, definition.schema));
-        }
+        const [record, answer] = [records[index], answers[place]];
+        if (record === undefined || answer === undefined) continue;
+        if (!keep(record, record.withContent(coerced(answer, definition.schema)))) throw fullError();
       }
     }
   }
@@ -145,6 +152,14 @@ export function createConvertedRecords(
   };
   return { known, of, codec };
 }
+
+const fullError = (): ApiError =>
+  new ApiError({
+    code: 507,
+    reason: "InsufficientStorage",
+    message:
+      "the objects of this API take too much memory in versions that they are not stored in: read fewer of them, or in the stored version",
+  });
 
 /** Its requester went away before it was begun. */
 class AbandonedError extends Error {

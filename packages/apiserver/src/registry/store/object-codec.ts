@@ -3,9 +3,10 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { applyDefaults, pruneNulls } from "@postern/apimachinery/schema/default";
+import { applyDefaults, DefaultsRoom, pruneNulls } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
@@ -14,6 +15,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import type { KindConversion, ResourceDefinition } from "../resource-definition.ts";
+import { ShownMemory } from "./shown-memory.ts";
 
 /** For whom something is read or written: conversions ask others, and take their time. */
 export type CodecCaller = Pick<RequestContext, "signal" | "outside" | "weigh" | "pause">;
@@ -26,8 +28,8 @@ export type ObjectCodec = {
   readonly isLossless: boolean;
   /** True where views have records as they are stored, and only `decode` tells what clients see of them. */
   readonly isAsked?: boolean;
-  /** Undefined where records are shown as they are. */
-  readonly show?: (record: CachedObject) => CachedObject;
+  /** Undefined where records are shown as they are. `memory` is that of the surface. */
+  readonly show?: (record: CachedObject, memory: ShownMemory) => CachedObject;
   /** Whether the store already contains `object`: `current` is the cached object and decodes to `old`. */
   isStored(object: KubeObject, old: KubeObject, current: CachedObject, caller: CodecCaller): Awaitable<boolean>;
 };
@@ -104,38 +106,67 @@ function convertingCodec(
   /** What has been read, by its record: lists and watches come to the same ones again and again. */
   const shown = new WeakMap<CachedObject, CachedObject>();
 
-  function toServed(record: KubeObject): KubeObject {
-    const read = bySchemaOfItsVersion(record, schemas);
-    return record.apiVersion === servedVersion ? read : coerced(asKind(read, served), served.schema);
-  }
+  const inVersion = (read: KubeObject): KubeObject =>
+    read.apiVersion === servedVersion ? read : coerced(asKind(read, served), served.schema);
   function toStored(object: KubeObject): KubeObject {
     if (servedVersion === storedVersion || storedSchema === undefined) return asKind(object, stored);
     return coerced(asKind(object, stored), storedSchema);
   }
-  function show(record: CachedObject): CachedObject {
+  function show(record: CachedObject, memory: ShownMemory): CachedObject {
     const known = shown.get(record);
     if (known !== undefined) return known;
     const object = record.decode();
-    const seen = toServed(object);
-    const result = seen === object ? record : record.withContent(seen);
-    shown.set(record, result);
+    const seen = inVersion(bySchemaOfItsVersion(object, schemas));
+    if (seen === object) {
+      shown.set(record, record);
+      return record;
+    }
+    const result = record.withContent(seen);
+    if (memory.keeps(result)) shown.set(record, result);
+    else if (isMuchLarger(result, record)) return withoutDefaults(record, object);
     return result;
   }
+  /** Without the defaults that have come since it was written. */
+  const withoutDefaults = (record: CachedObject, object: KubeObject): CachedObject =>
+    object.apiVersion === servedVersion ? record : record.withContent(inVersion(object));
 
   return {
     isLossless: false,
     encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
-    decode: (entries) => entries.map((entry) => show(CachedObject.fromEntry(entry))),
+    decode(entries) {
+      const memory = new ShownMemory(MAX_DECODED_BYTES);
+      return entries.map((entry) => show(CachedObject.fromEntry(entry), memory));
+    },
     show,
     // As upstream, which compares what would be written: a write that changes nothing else still brings the record up to its schema.
     isStored: (object, _, current) => equalButForVersion(toStored(object), current.record.decode()),
   };
 }
 
-/** As the version in which it was written has it now. */
-export function bySchemaOfItsVersion(record: KubeObject, schemas: ReadonlyMap<string, StructuralSchema>): KubeObject {
+/** Beyond what may be kept, defaults that have come since it was written may add this much to an object. */
+const MAX_GROWTH_BYTES = 4 * 1024;
+
+export const isMuchLarger = (shown: CachedObject, record: CachedObject): boolean =>
+  shown.byteLength > record.byteLength + MAX_GROWTH_BYTES;
+
+/** The same for what one answer reads from the history of the store. */
+const MAX_DECODED_BYTES = 64 * 1024 * 1024;
+
+/** As the version in which it was written has it now; without new defaults where those have no room. */
+export function bySchemaOfItsVersion(
+  record: KubeObject,
+  schemas: ReadonlyMap<string, StructuralSchema>,
+  room = new DefaultsRoom(),
+): KubeObject {
   const schema = schemas.get(record.apiVersion);
-  return schema === undefined ? record : asObject(applyDefaults(pruned(record, schema), schema));
+  if (schema === undefined) return record;
+  const known = pruned(record, schema);
+  try {
+    return asObject(applyDefaults(known, schema, room));
+  } catch (error) {
+    if (isApiError(error)) return asObject(pruneNulls(known, schema));
+    throw error;
+  }
 }
 
 export const coerced = (object: KubeObject, schema: StructuralSchema): KubeObject =>
