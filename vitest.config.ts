@@ -100,6 +100,7 @@ const LONG_PARALLEL = [
   "test/e2e/kubeconfig-command.test.ts",
   // Beside kubectl, kubectl-platform, kubectl-streams, kubectl-virtual-cluster, replayed-helm, replayed-terraform and test/conformance.
   "test/e2e/cluster-kinds.test.ts",
+  "test/e2e/conversion-webhooks.test.ts",
   "test/e2e/custom-resources.test.ts",
   "test/e2e/every-field.test.ts",
   "test/e2e/helm.test.ts",

@@ -6,10 +6,9 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { type ApiError, isApiError, timeoutError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { checkValues } from "../endpoints/decode/parse-body.ts";
 import type { ConversionCaller, ObjectConverter } from "../registry/object-converter.ts";
-import { resolveEndpoint, type ServiceViews, urlOf } from "../webhooks/resolve-endpoint.ts";
+import { callFailure, resolveEndpoint, type ServiceViews } from "../webhooks/resolve-endpoint.ts";
 import { REVIEW_VERSIONS } from "../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../webhooks/webhook-caller.ts";
 import { checkedObject, convertedObjects, ReviewError, type ReviewRequest, reviewText } from "./conversion-review.ts";
@@ -49,7 +48,7 @@ export function createConversionWebhook(
     } catch (error) {
       if (signal.aborted) throw timeoutError("request did not complete within requested timeout");
       if (!(error instanceof WebhookCallError)) throw error;
-      throw new ReviewError(`failed: Post ${quoteGo(urlOf(target))}: ${error.message}`, { cause: error });
+      throw new ReviewError(`failed: ${callFailure(target, error)}`, { cause: error });
     }
   }
 

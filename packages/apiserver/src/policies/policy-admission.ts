@@ -168,13 +168,28 @@ export function createPolicyAdmission({
       ref.name === undefined
         ? view.list(keys.inNamespace(where))
         : [view.get(keys.of(where, ref.name))].filter((object) => object !== undefined);
-    const shown = (await resource.conversion?.shown(candidates, context)) ?? candidates;
+    const shown = await shownParams(resource, candidates, context);
     const found = ref.name === undefined ? shown.filter(selects(ref.selector)) : shown;
     if (found.length > 0) return found;
     if (ref.parameterNotFoundAction === "Allow") return [];
     throw new CelEvaluationError(
       "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
     );
+  }
+}
+
+/** In the version of the policy. Upstream asks informers, which know nothing where a conversion fails: then the failure policy decides, too. */
+async function shownParams(
+  { conversion }: InstalledResource,
+  candidates: readonly CachedObject[],
+  context: RequestContext,
+): Promise<readonly CachedObject[]> {
+  if (conversion === undefined) return candidates;
+  try {
+    return await conversion.shown(candidates, context);
+  } catch (error) {
+    if (!isApiError(error) || context.signal.aborted) throw error;
+    throw new CelEvaluationError(`failed to configure binding: ${error.message}`);
   }
 }
 

@@ -1,21 +1,26 @@
 // The address of a webhook: its URL, or the endpoint of its Service.
 // Source: k8s.io/apiserver/pkg/util/proxy/proxy.go (ResolveEndpoint, ResolveCluster), pkg/util/webhook/client.go
 
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { Endpoints } from "../builtin/services/endpoints.ts";
 import type { Service } from "../builtin/services/service.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { WebhookTarget } from "./client-config.ts";
-import { WebhookCallError, type WebhookEndpoint } from "./webhook-caller.ts";
+import { WebhookCallError, type WebhookEndpoint, WebhookStatusError } from "./webhook-caller.ts";
 
 export type ServiceViews = { readonly services: InstalledResource; readonly endpoints: InstalledResource };
 
 /** As errors name it: with the name of the Service, not with what that leads to. */
-export function urlOf({ clientConfig: { url, service }, timeoutSeconds = 10 }: WebhookTarget): string {
+function urlOf({ clientConfig: { url, service }, timeoutSeconds = 10 }: WebhookTarget): string {
   const timeout = `?timeout=${timeoutSeconds}s`;
   if (url !== undefined) return `${url}${timeout}`;
   const { name = "", namespace = "", port = 443, path = "" } = service ?? {};
   return `https://${name}.${namespace}.svc:${port}${pathOf(path)}${timeout}`;
 }
+
+/** As client-go has it: a status stands alone, and a connection that fails is named by its URL. */
+export const callFailure = (target: WebhookTarget, error: WebhookCallError): string =>
+  error instanceof WebhookStatusError ? error.message : `Post ${quoteGo(urlOf(target))}: ${error.message}`;
 
 const pathOf = (path: string): string => (path.startsWith("/") ? path : `/${path}`);
 

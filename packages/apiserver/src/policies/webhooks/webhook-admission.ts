@@ -20,7 +20,7 @@ import type { WebhookCall, WebhookMetrics } from "../../metrics/webhook-metrics.
 import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
-import { resolveEndpoint, type ServiceViews, urlOf } from "../../webhooks/resolve-endpoint.ts";
+import { callFailure, resolveEndpoint, type ServiceViews } from "../../webhooks/resolve-endpoint.ts";
 import { REVIEW_VERSIONS } from "../../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../../webhooks/webhook-caller.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
@@ -222,9 +222,7 @@ function createQuestions({ caller, newUid, ...views }: WebhookAdmissionDeps): As
       return readAnswer(text, { version, uid, isMutating });
     } catch (error) {
       if (!(error instanceof WebhookCallError) || isComplete(error)) throw error;
-      throw new WebhookCallError(`failed to call webhook: Post ${quoteGo(urlOf(webhook))}: ${error.message}`, {
-        cause: error,
-      });
+      throw new WebhookCallError(`failed to call webhook: ${callFailure(webhook, error)}`, { cause: error });
     }
   };
 }

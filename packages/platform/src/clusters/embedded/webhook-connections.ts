@@ -9,6 +9,7 @@ import {
   WebhookCallError,
   type WebhookCaller,
   type WebhookEndpoint,
+  WebhookStatusError,
 } from "@postern/apiserver/webhooks/webhook-caller";
 import type { AddressRules } from "../../proxy/address-rules.ts";
 import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
@@ -90,10 +91,11 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
     const { statusCode = 0 } = answer.response;
     if (statusCode < 200 || statusCode > 299) {
       answer.response.destroy();
-      const isRedirect = statusCode >= 300 && statusCode < 400;
-      throw new WebhookCallError(
-        `the server responded with code ${statusCode}${isRedirect ? ", and redirects are not followed" : ""}`,
-      );
+      // Upstream follows them.
+      if (statusCode >= 300 && statusCode < 400) {
+        throw new WebhookCallError(`the server responded with code ${statusCode}, and redirects are not followed`);
+      }
+      throw new WebhookStatusError(statusCode);
     }
     return await readText(answer.response);
   }
