@@ -137,22 +137,10 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: { CONTAINER_BUILD: 1 },
   },
   {
-    name: "people sign in",
-    project: "system",
-    paths: ["test/e2e/sign-in.test.ts"],
-    environment: { SIGN_INS: "all" },
-  },
-  {
     name: "people sign in while clocks differ",
     project: "long",
     paths: ["test/e2e/sign-in-clock.test.ts"],
     environment: {},
-  },
-  {
-    name: "losing every right with everything open",
-    project: "system",
-    paths: ["test/attacks/open-streams.test.ts"],
-    environment: { ATTACK_STREAMS: "all" },
   },
   {
     name: "revocations by the thousand",
@@ -182,13 +170,7 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     name: "streams at flat memory",
     project: "measuring",
     paths: ["test/e2e/flat-memory.test.ts"],
-    environment: { FLAT_MEMORY: "all" },
-  },
-  {
-    name: "the longest turn of the event loop",
-    project: "system",
-    paths: ["test/attacks/longest-turn.test.ts"],
-    environment: { LONGEST_TURNS: "all" },
+    environment: {},
   },
   {
     name: "an etcd that is broken, as the store and doctor see it",
@@ -201,12 +183,6 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     project: "long",
     paths: ["test/e2e/console-directory.test.ts", "test/e2e/console-forms.test.ts", "test/e2e/console-figures.test.ts"],
     environment: {},
-  },
-  {
-    name: "every view of the console with axe-core",
-    project: "system",
-    paths: ["test/e2e/console-accessibility.test.ts"],
-    environment: { CONSOLE_VIEWS: "all" },
   },
   {
     name: "the single executable",

@@ -70,6 +70,7 @@ function commandOf({ name, project, paths, environment, node }: Run): Command {
     command: ["npx", "--no-install", ...args],
     variables: [
       TIMEOUT,
+      "EVERY_CASE=1",
       ...(node === undefined ? [] : [pathWith(node)]),
       ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
     ],

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import {
   kubectlWith,
   type PosternProcess,
@@ -58,7 +59,7 @@ describe("a key that is refused", () => {
     expect(await wait(name, "true")).toContain("condition met");
   });
 
-  it("shows that its owner is locked, and that what it was made with is compromised", async () => {
+  byNight("shows that its owner is locked, and that what it was made with is compromised", async () => {
     const [user, name, parent, child] = [attack.unique(), attack.unique(), attack.unique(), attack.unique()];
     await attack.http(users, { key: attack.admin, body: { metadata: { name: user }, spec: {} } });
     await attack.newKey(name, { user });

@@ -7,6 +7,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createAccessKeyFormat } from "@postern/platform/access-keys/access-key-format";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import {
   type Answered,
@@ -314,7 +315,7 @@ async function race(key: string, servers: readonly Pick<AttackedServer, "send">[
 }
 
 describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd", () => {
-  test("one of all who choose one value at once gets it, on both (security book 18, 24)", async () => {
+  byNight("one of all who choose one value at once gets it, on both (security book 18, 24)", async () => {
     await using directory = await temporaryDirectory();
     await using etcd = await startEtcd();
     const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`];

@@ -4,6 +4,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { kubectlWith, startPostern, succeed, temporaryDirectory } from "./testing/postern-process.ts";
 import {
   clusterPath,
@@ -277,7 +278,7 @@ describe("what others run", () => {
     expect(await succeed(kubectl(["get", "namespaces", "-o", "name"]))).toContain("namespace/default");
   });
 
-  it("is said to be down when it is, answers 503, keeps what waits for it, and is found again", async () => {
+  byNight("is said to be down when it is, answers 503, keeps what waits for it, and is found again", async () => {
     await near.create(SPACES, {
       kind: "SpaceInstance",
       metadata: { name: "lasting" },

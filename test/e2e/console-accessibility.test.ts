@@ -1,5 +1,5 @@
 // Views of the console, light and dark, wide, zoomed and narrow, as axe-core judges them: some by day, and each of them with
-// CONSOLE_VIEWS=all, as by night. With CONSOLE_SCREENSHOTS=docs/images/console it writes the pictures of the guide, and with
+// EVERY_CASE=1, as by night. With CONSOLE_SCREENSHOTS=docs/images/console it writes the pictures of the guide, and with
 // CONSOLE_LOOKS=<folder> those of dialogs, phones and zoomed windows, to be looked at.
 
 import { readFile, writeFile } from "node:fs/promises";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import axe from "axe-core";
 import type { CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { everyCase } from "../../tools/test-cost/by-night.ts";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
 
 /** An address for each route of the console. */
@@ -93,17 +94,8 @@ const STATES: {
 };
 
 /** The views and states that differ most from each other. */
-const BY_DAY = [
-  "/",
-  "/keys",
-  "/keys/ci",
-  "/new/key",
-  "/projects/shop",
-  "/trust/-/ci",
-  "get-kubeconfig",
-  "refused-form",
-];
-const isWanted = (name: string): boolean => process.env["CONSOLE_VIEWS"] === "all" || BY_DAY.includes(name);
+const BY_DAY = ["/keys", "/new/key", "get-kubeconfig"];
+const isWanted = (name: string): boolean => everyCase || BY_DAY.includes(name);
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
 

@@ -2,6 +2,7 @@
 
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { inBatches } from "./testing/batches.ts";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
 
@@ -60,7 +61,7 @@ test("a key is made with a scope that was picked, and its value is shown once", 
   expect(await page.content()).not.toContain(value);
 });
 
-test("what the manifest and the command beside the form say makes the same key", async () => {
+byNight("what the manifest and the command beside the form say makes the same key", async () => {
   await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Twin");
   await page.getByText("metrics-reader").click();
@@ -145,7 +146,7 @@ test("what was made with a key stands below it, and goes with a compromised valu
   expect([await isGood(token), await isGood(spec.key)]).toEqual([false, false]);
 });
 
-test("the tree of what was made with a key is shown page by page", async () => {
+byNight("the tree of what was made with a key is shown page by page", async () => {
   const { spec } = await create("many");
   const path = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
   await inBatches(60, async () => {
@@ -162,7 +163,7 @@ test("the tree of what was made with a key is shown page by page", async () => {
   await leaves.nth(59).waitFor();
 });
 
-test("a key shows what it was used for, and is limited to that with one press", async () => {
+byNight("a key shows what it was used for, and is limited to that with one press", async () => {
   const { spec } = await create("wide");
   await served.platform.send({ key: spec.key, path: "clusters/embedded" });
   const inside = "/kubernetes/project/default/virtualcluster/demo/apis/apps/v1/deployments";
@@ -183,7 +184,7 @@ test("a key shows what it was used for, and is limited to that with one press", 
   expect((await served.platform.send({ key: spec.key, path: "users/jane" })).status).toBe(403);
 });
 
-test("a key is given another scope and TTL in a form, and its value stays", async () => {
+byNight("a key is given another scope and TTL in a form, and its value stays", async () => {
   const rules = [{ resources: [{ group: "management.postern", resources: ["projects"] }], verbs: ["list"] }];
   const { spec } = await create("changed", { ttl: 5_400, scope: { projects: [{ project: "default" }], rules } });
   await openKey("changed");

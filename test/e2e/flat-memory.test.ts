@@ -1,5 +1,5 @@
 // Hundreds of megabytes on each way that streams can take through the server, at the memory that it has anyway. By day two of the ways;
-// FLAT_MEMORY=all takes them all.
+// EVERY_CASE=1 takes them all.
 
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -13,6 +13,7 @@ import {
 } from "@postern/apiserver/transport/testing/http2-web-socket";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { casesOf } from "../../tools/test-cost/by-night.ts";
 import { POD_PATH, type ProxiedPod, proxyPod } from "./testing/proxied-pod.ts";
 
 const TOTAL = 200_000_000;
@@ -130,7 +131,7 @@ async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
 }
 
 const BY_DAY = ["a response over HTTP/2", "a WebSocket over HTTP/1.1"];
-const tried = process.env["FLAT_MEMORY"] === "all" ? Object.keys(ways) : BY_DAY;
+const tried = casesOf(Object.keys(ways), (way) => BY_DAY.includes(way));
 
 it.each(tried)("take %s at flat memory", async (way) => {
   const bytes = await growthDuring(async () => {

@@ -3,6 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { byNight, casesOf } from "../../tools/test-cost/by-night.ts";
 import { kubectlSession, kubectlsOnStores } from "./testing/kubectl-clients.ts";
 import {
   type PosternProcess,
@@ -71,7 +72,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run("version -o json")).toContain('"gitVersion": "v1.32.13+postern');
   });
 
-  it("explains resources, wholly and field by field", async () => {
+  byNight("explains resources, wholly and field by field", async () => {
     const whole = await run("explain ownedaccesskeys --recursive");
     expect(whole).toMatch(/virtualClusters\t<\[\]Object>/);
     expect(await run("explain oak.spec.ttl")).toMatch(/<integer>[\s\S]*seconds/);
@@ -145,7 +146,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await displayName()).toBe("two");
   });
 
-  it("goes over from client-side to server-side apply", async () => {
+  byNight("goes over from client-side to server-side apply", async () => {
     expect(await run("apply --server-side -f -", manifest("two"))).toBe(`${KIND}/${name} serverside-applied\n`);
     expect(await managers()).toContain("kubectl Apply");
     if (minor >= 26) expect(await managers()).not.toContain("kubectl-client-side-apply Update");
@@ -163,7 +164,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await managers()).toContain("other Apply");
   });
 
-  it("patches by JSON and by merge, and is told that there is no strategic way for these resources", async () => {
+  byNight("patches by JSON and by merge, and is told that there is no strategic way for these resources", async () => {
     const patch = (type: string, body: string) => kubectl(["patch", "oak", name, `--type=${type}`, "-p", body]);
     await succeed(
       patch(
@@ -199,7 +200,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run(`delete namespace ${namespace}`)).toContain("deleted");
   });
 
-  it("labels and annotates", async () => {
+  byNight("labels and annotates", async () => {
     await run(`label oak ${name} stage=one`);
     expect(await fails(`label oak ${name} stage=two`)).toContain("--overwrite is false");
     await run(`label oak ${name} stage=two --overwrite`);
@@ -224,7 +225,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run("get oak -o name --chunk-size=1")).toContain(`${KIND}/admin`);
   });
 
-  it("edits", async () => {
+  byNight("edits", async () => {
     const editor = [
       "env",
       "KUBE_EDITOR=sed -i s/four/edited/",
@@ -239,7 +240,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await displayName()).toBe("edited");
   });
 
-  it("replaces, also by a manifest that leaves the owner out, and not over a newer version", async () => {
+  byNight("replaces, also by a manifest that leaves the owner out, and not over a newer version", async () => {
     const read = JSON.parse(await run(`get oak ${name} -o json`));
     await run("replace -f -", manifest("replaced"));
     const { spec } = JSON.parse(await run(`get oak ${name} -o json`));
@@ -297,7 +298,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run("auth whoami")).toMatch(/Username +admin\n[\s\S]*postern:admins/);
   });
 
-  it("posts to a path", async () => {
+  byNight("posts to a path", async () => {
     const request = join(directory.path, `request-${tag}.json`);
     await writeFile(request, '{"spec":{"certificateTTL":900}}');
     const { status } = JSON.parse(await run(`create --raw ${DEMO} -f ${request}`));
@@ -306,22 +307,28 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await fails("get --raw /apis/nothing/v1")).toContain("Error from server (NotFound)");
   });
 
-  it.each(["background", "foreground", "orphan"])("deletes with --cascade=%s", async (cascade) => {
-    const parent = `parent-${cascade}-${tag}`;
-    const key = (metadata: object) => JSON.stringify({ apiVersion: GROUP, kind: "OwnedAccessKey", metadata, spec: {} });
-    await run("create -f -", key({ name: parent }));
-    const uid = await run(`get oak ${parent} -o jsonpath={.metadata.uid}`);
-    const owner = { apiVersion: GROUP, kind: "OwnedAccessKey", name: parent, uid, blockOwnerDeletion: true };
-    await run("create -f -", key({ name: `${parent}-child`, ownerReferences: [owner] }));
-    expect(await run(`delete oak ${parent} --cascade=${cascade} --timeout=60s`)).toBe(`${KIND} "${parent}" deleted\n`);
-    const child = () => kubectl(["get", "oak", `${parent}-child`, "-o", "jsonpath={.metadata.ownerReferences}"]);
-    if (cascade === "orphan") {
-      await expect.poll(child).toMatchObject({ code: 0, stdout: "" });
-      await run(`delete oak ${parent}-child`);
-    } else {
-      await expect.poll(child).toMatchObject({ code: 1, stderr: expect.stringContaining("NotFound") });
-    }
-  });
+  it.each(casesOf(["background", "foreground", "orphan"], (each) => each === "foreground"))(
+    "deletes with --cascade=%s",
+    async (cascade) => {
+      const parent = `parent-${cascade}-${tag}`;
+      const key = (metadata: object) =>
+        JSON.stringify({ apiVersion: GROUP, kind: "OwnedAccessKey", metadata, spec: {} });
+      await run("create -f -", key({ name: parent }));
+      const uid = await run(`get oak ${parent} -o jsonpath={.metadata.uid}`);
+      const owner = { apiVersion: GROUP, kind: "OwnedAccessKey", name: parent, uid, blockOwnerDeletion: true };
+      await run("create -f -", key({ name: `${parent}-child`, ownerReferences: [owner] }));
+      expect(await run(`delete oak ${parent} --cascade=${cascade} --timeout=60s`)).toBe(
+        `${KIND} "${parent}" deleted\n`,
+      );
+      const child = () => kubectl(["get", "oak", `${parent}-child`, "-o", "jsonpath={.metadata.ownerReferences}"]);
+      if (cascade === "orphan") {
+        await expect.poll(child).toMatchObject({ code: 0, stdout: "" });
+        await run(`delete oak ${parent}-child`);
+      } else {
+        await expect.poll(child).toMatchObject({ code: 1, stderr: expect.stringContaining("NotFound") });
+      }
+    },
+  );
 
   it("manages people, projects and virtual clusters from one file to its end", async () => {
     const project = `shop-${tag}`;

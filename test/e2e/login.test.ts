@@ -3,6 +3,7 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { adminKey } from "./testing/http-client.ts";
 import {
   ENTRY,
@@ -62,7 +63,7 @@ test("a key that was signed in with is used by all commands, from a file for its
   expect(await succeed(kubectl(["get", "virtualclusterinstances", "-n", "p-default", "-o", "name"]))).toContain("demo");
 });
 
-test("several platforms are listed, chosen by name or address, and left", async () => {
+byNight("several platforms are listed, chosen by name or address, and left", async () => {
   const second = await makeKey("second");
   await succeed(login(key, "--name", "one"));
   await succeed(login(second, "--name", "two"));
@@ -90,7 +91,7 @@ test("several platforms are listed, chosen by name or address, and left", async 
   expect((await cli("status")).stderr).toContain("not signed in to any platform");
 });
 
-test("a credential that has ended is shown as such, and says what to do", async () => {
+byNight("a credential that has ended is shown as such, and says what to do", async () => {
   const short = await makeKey("short");
   await succeed(login(short, "--name", "one"));
   await succeed(postern("key", "revoke", "short", "--kubeconfig", server.adminKubeconfig));
@@ -118,7 +119,7 @@ test("CI sets three variables and signs in nowhere", async () => {
   expect((await cliWith([`POSTERN_URL=${server.url}`], ["whoami"])).stderr).toContain("without POSTERN_TOKEN");
 });
 
-test("a kubeconfig that is named outweighs the login, and the login outweighs KUBECONFIG", async () => {
+byNight("a kubeconfig that is named outweighs the login, and the login outweighs KUBECONFIG", async () => {
   await succeed(login(await makeKey("mine"), "--name", "one"));
   const other = join(directory.path, "other.yaml");
   await writeFile(other, await readFile(server.adminKubeconfig, "utf8"), { mode: 0o600 });

@@ -6,12 +6,10 @@ import { join } from "node:path";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { newPerson, signInAtProvider, startBrowser } from "./testing/browser.ts";
 import { type ServedProvider, serveProvider } from "./testing/identity-provider.ts";
 import { ENTRY, succeed, tool } from "./testing/postern-process.ts";
-
-/** A page of a browser takes as much of the processor as a server: what tests of single parts show as well, SIGN_INS=all tries in one, too. */
-const byNight = test.skipIf(process.env["SIGN_INS"] !== "all");
 
 let platform: RunningPlatform;
 let idp: ServedProvider;
@@ -183,7 +181,7 @@ byNight("a command line that is refused gets nothing", async () => {
   expect(await loginsOf(sub)).toEqual([]);
 });
 
-test("a command line signs in with a code on another device", async () => {
+byNight("a command line signs in with a code on another device", async () => {
   const sub = newcomer();
   const home = join(platform.directory, "home-device");
   const cli = startCli(home, "login", platform.server.url, "--ca", platform.server.caPath, "--device");
@@ -220,7 +218,7 @@ byNight("the original command line gets the key on its port", async () => {
   expect(self.body.status).toMatchObject({ accessKeyType: "Login", user: { name: sub } });
 });
 
-test("groups follow the provider, and a session ends when it refuses, with what hangs on it", async () => {
+byNight("groups follow the provider, and a session ends when it refuses, with what hangs on it", async () => {
   const [stays, leaves] = [newcomer({ groups: ["a"] }), newcomer()];
   await platform.send({
     method: "PATCH",

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { serverCertificate } from "@postern/apiserver/transport/testing/serve-handler";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from "./testing/trace-collector.ts";
@@ -184,7 +185,7 @@ describe("a collector that is away", () => {
     expect(await server.stop()).toBe(0);
   });
 
-  it("takes connections, and says nothing", async () => {
+  byNight("takes connections, and says nothing", async () => {
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => {
       sockets.add(socket.on("error", () => {}));

@@ -7,6 +7,7 @@ import * as models from "@kubernetes/client-node";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { kustomizeBase } from "../../tools/release/kustomize-base.ts";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { type KubernetesTools, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { REPOSITORY, startPostern, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
 
@@ -166,7 +167,7 @@ it("finds fields and types that the Kubernetes API does not have", () => {
   ]);
 });
 
-it("starts a server with the configuration of the chart", async () => {
+byNight("starts a server with the configuration of the chart", async () => {
   await using directory = await temporaryDirectory();
   const data = join(directory.path, "data");
   const file = join(directory.path, "postern.yaml");
@@ -214,7 +215,7 @@ it("links alerts to the page that the values name", async () => {
   );
 });
 
-it("starts a server with the identity that the guide has the operator make", async () => {
+byNight("starts a server with the identity that the guide has the operator make", async () => {
   await using directory = await temporaryDirectory();
   const guide = readFileSync(join(REPOSITORY, "docs/operations/installing.md"), "utf8");
   const commands = /```sh\n(openssl rand[\s\S]*?)kubectl/.exec(guide)?.[1] ?? "";

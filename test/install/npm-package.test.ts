@@ -1,5 +1,5 @@
-// The npm package, installed from its tarball alone into an empty directory, on the Node of this run and on the newest. By night all tests
-// run on the others, this one among them.
+// The npm package, installed from its tarball alone into an empty directory, on the Node of this run; by night on the
+// newest as well.
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeBinary } from "../../tools/release/node-binary.ts";
 import { packFolder, writeNpmPackage } from "../../tools/release/npm-package.ts";
+import { casesOf } from "../../tools/test-cost/by-night.ts";
 import { REPOSITORY, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
 import { startInstalled } from "./testing/installed-server.ts";
 import { startLocalRegistry } from "./testing/local-registry.ts";
@@ -78,7 +79,7 @@ it("names every package whose code is inside, with licence and hash", () => {
   for (const { hashes } of components) expect(hashes?.[0]?.content).toMatch(/^[0-9a-f]{128}$/);
 });
 
-describe.each(NODES)("on %s", (_, node) => {
+describe.each(casesOf(NODES, ([, node]) => node === process.execPath))("on %s", (_, node) => {
   it("serves the tour, and its first line says that it is ready", async () => {
     const reader = join(directory.path, `reader-${node.replaceAll("/", "-")}`);
     await mkdir(reader);

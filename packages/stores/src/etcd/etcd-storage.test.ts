@@ -6,18 +6,18 @@ import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts"
 const missing = whyNoEtcd();
 
 describe.skipIf(missing !== undefined)("on a real etcd", () => {
-  // Every case wants an empty store, and an etcd cannot be emptied: the next one starts while a case runs.
-  let spare: Promise<EtcdCluster>;
-  beforeAll(() => {
-    spare = startEtcd();
+  // One for all cases, each with a place of its own; the first of them finds it as it is made.
+  let etcd: EtcdCluster;
+  let cases = 0;
+  beforeAll(async () => {
+    etcd = await startEtcd();
   });
-  afterAll(async () => (await spare)[Symbol.asyncDispose]());
+  afterAll(() => etcd[Symbol.asyncDispose]());
 
   describeStorage("etcd storage", async () => {
-    const etcd = await spare;
-    spare = startEtcd();
-    const open = () => openEtcdStorage({ endpoints: etcd.endpoints });
-    return { storage: await open(), reopen: open, cleanUp: () => etcd[Symbol.asyncDispose]() };
+    const prefix = `/case-${cases++}`;
+    const open = () => openEtcdStorage({ endpoints: etcd.endpoints, prefix, compaction: "always" });
+    return { storage: await open(), reopen: open };
   });
 });
 

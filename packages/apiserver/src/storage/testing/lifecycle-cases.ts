@@ -45,12 +45,12 @@ export function describeLifecycle(context: SuiteContext): void {
       caseName("a watch on a closed store ends with StorageUnavailableError", skip.watchErrors),
       async () => {
         await context.storage[Symbol.asyncDispose]();
-        expect(await WatchRecorder.start(context.storage, ROOT, 1).ended()).toBeInstanceOf(StorageUnavailableError);
+        expect(await WatchRecorder.start(context.storage, ROOT, context.start).ended()).toBeInstanceOf(StorageUnavailableError);
       },
     );
 
     test("writes begun before closing either settle or reject, and what settled was told to the watches", async () => {
-      using watch = WatchRecorder.start(context.storage, ROOT, 1);
+      using watch = WatchRecorder.start(context.storage, ROOT, context.start);
       await watch.reached(await context.storage.create(key, value("one")));
       const writes = Array.from({ length: 20 }, (_, index) => context.storage.create(`${ROOT}${index}`, value("x")));
       const closing = context.storage[Symbol.asyncDispose]();

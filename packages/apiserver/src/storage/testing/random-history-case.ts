@@ -43,14 +43,14 @@ export function describeRandomHistory(context: SuiteContext): void {
           });
           if (next(6) !== 0) continue;
           const prefix = prefixes[next(prefixes.length)]!;
-          const from = 1 + next(await storage.currentRevision());
+          const from = context.start + next((await storage.currentRevision()) - context.start + 1);
           watches.push({ prefix, from, recorder: WatchRecorder.start(storage, prefix, from) });
         }
       };
       await Promise.all(Array.from({ length: WRITERS }, (_, id) => writer(id)));
 
       // All of it, so that a write that was not acknowledged has no effect.
-      watches.push({ prefix: ROOT, from: 1, recorder: WatchRecorder.start(storage, ROOT, 1) });
+      watches.push({ prefix: ROOT, from: context.start, recorder: WatchRecorder.start(storage, ROOT, context.start) });
       const last = await storage.currentRevision();
       acknowledged.sort((left, right) => left.revision - right.revision);
       expect(new Set(acknowledged.map((write) => write.revision)).size).toBe(acknowledged.length);
@@ -65,7 +65,7 @@ export function describeRandomHistory(context: SuiteContext): void {
         recorder[Symbol.dispose]();
       }
       for (let round = 0; round < 20; round++) {
-        const revision = 1 + next(last);
+        const revision = context.start + next(last - context.start + 1);
         const prefix = prefixes[next(prefixes.length)]!;
         const { entries } = await storage.list(prefix, { revision });
         const state = modelAt(acknowledged, revision).filter((write) => write.key.startsWith(prefix));

@@ -3,7 +3,7 @@
 // Source of the idea: k8s.io/apiserver/pkg/storage/testing/store_tests.go
 
 import { afterEach, beforeEach, describe } from "vitest";
-import type { Storage } from "../storage.ts";
+import type { Revision, Storage } from "../storage.ts";
 import { describeLifecycle } from "./lifecycle-cases.ts";
 import { describeLists } from "./list-cases.ts";
 import { describeRandomHistory } from "./random-history-case.ts";
@@ -32,6 +32,8 @@ export type StorageSuiteOptions = {
 /** What the cases work with; `storage` changes with every test. */
 export type SuiteContext = {
   readonly storage: Storage;
+  /** The revision at which the case found the store: only the first case of all has one that was never used. */
+  readonly start: Revision;
   readonly fixture: StorageFixture;
   readonly value: (text: string) => Uint8Array;
   readonly skip: NonNullable<StorageSuiteOptions["skip"]>;
@@ -47,9 +49,13 @@ export function describeStorage(
 ): void {
   describe(name, () => {
     let fixture: StorageFixture;
+    let start: Revision;
     const context: SuiteContext = {
       get storage() {
         return fixture.storage;
+      },
+      get start() {
+        return start;
       },
       get fixture() {
         return fixture;
@@ -59,6 +65,7 @@ export function describeStorage(
     };
     beforeEach(async () => {
       fixture = await open();
+      start = await fixture.storage.currentRevision();
     });
     afterEach(async () => {
       await fixture.storage[Symbol.asyncDispose]();

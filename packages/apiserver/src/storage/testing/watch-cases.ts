@@ -47,14 +47,14 @@ export function describeWatches(context: SuiteContext): void {
       await create("a");
       let returned = false;
       const told = new Promise<boolean>((resolve) => {
-        context.storage.watch(ROOT, 1, { events: () => resolve(returned), error: () => resolve(false) });
+        context.storage.watch(ROOT, context.start, { events: () => resolve(returned), error: () => resolve(false) });
         returned = true;
       });
       expect(await told).toBe(true);
     });
 
     test("events carry the entry and the one before", async () => {
-      using watch = WatchRecorder.start(context.storage, ROOT, 1);
+      using watch = WatchRecorder.start(context.storage, ROOT, context.start);
       const key = `${ROOT}a`;
       const created = await context.storage.create(key, value("one"));
       const updated = await context.storage.update(key, value("two"), created);
@@ -76,21 +76,21 @@ export function describeWatches(context: SuiteContext): void {
     });
 
     test("the replay of the past is the same as what was told live", async () => {
-      using live = WatchRecorder.start(context.storage, ROOT, 1);
+      using live = WatchRecorder.start(context.storage, ROOT, context.start);
       const key = `${ROOT}a`;
       for (let round = 0; round < 3; round++) {
         const created = await context.storage.create(key, value(`created ${round}`));
         await context.storage.delete(key, await context.storage.update(key, value(`updated ${round}`), created));
       }
       await live.reached(await context.storage.currentRevision());
-      using replayed = WatchRecorder.start(context.storage, ROOT, 1);
+      using replayed = WatchRecorder.start(context.storage, ROOT, context.start);
       await replayed.reached(await context.storage.currentRevision());
       expect(live.events).toHaveLength(9);
       expect(replayed.events.map(plain)).toEqual(live.events.map(plain));
     });
 
     test("a watch tells only what lies under its prefix", async () => {
-      using watch = WatchRecorder.start(context.storage, `${ROOT}a/`, 1);
+      using watch = WatchRecorder.start(context.storage, `${ROOT}a/`, context.start);
       await create("ab/1");
       const inside = await create("a/1");
       await create("a");
@@ -115,7 +115,7 @@ export function describeWatches(context: SuiteContext): void {
     });
 
     test("every one of many watches gets every event, in order", async () => {
-      const watches = Array.from({ length: 50 }, () => WatchRecorder.start(context.storage, ROOT, 1));
+      const watches = Array.from({ length: 50 }, () => WatchRecorder.start(context.storage, ROOT, context.start));
       const revisions = await Promise.all(Array.from({ length: 40 }, (_, index) => create(`${index}`)));
       for (const watch of watches) {
         await watch.reached(Math.max(...revisions));
@@ -126,12 +126,12 @@ export function describeWatches(context: SuiteContext): void {
     });
 
     test("a disposed watch is told nothing any more", async () => {
-      const watch = WatchRecorder.start(context.storage, ROOT, 1);
+      const watch = WatchRecorder.start(context.storage, ROOT, context.start);
       const first = await create("a");
       await watch.reached(first);
       watch[Symbol.dispose]();
       watch[Symbol.dispose]();
-      using other = WatchRecorder.start(context.storage, ROOT, 1);
+      using other = WatchRecorder.start(context.storage, ROOT, context.start);
       await other.reached(await create("b"));
       expect(watch.log).toEqual([`put ${ROOT}a@${first}`]);
       expect(watch.error).toBeUndefined();
@@ -139,22 +139,22 @@ export function describeWatches(context: SuiteContext): void {
 
     test("a watch disposed before its first call is never called", async () => {
       await create("a");
-      const watch = WatchRecorder.start(context.storage, ROOT, 1);
+      const watch = WatchRecorder.start(context.storage, ROOT, context.start);
       watch[Symbol.dispose]();
-      using other = WatchRecorder.start(context.storage, ROOT, 1);
+      using other = WatchRecorder.start(context.storage, ROOT, context.start);
       await other.reached(await context.storage.currentRevision());
       expect(watch.log).toEqual([]);
     });
 
     test("an observer may write and watch: everybody still gets one order", async () => {
       let echo: Promise<Revision> | undefined;
-      const first = context.storage.watch(ROOT, 1, {
+      const first = context.storage.watch(ROOT, context.start, {
         events: (events) => {
           if (events.length > 0) echo ??= create("echo");
         },
         error: () => {},
       });
-      using second = WatchRecorder.start(context.storage, ROOT, 1);
+      using second = WatchRecorder.start(context.storage, ROOT, context.start);
       const a = await create("a");
       await second.until(() => second.events.length === 2);
       expect(second.log).toEqual([`put ${ROOT}a@${a}`, `put ${ROOT}echo@${await echo}`]);
@@ -186,7 +186,7 @@ export function describeWatches(context: SuiteContext): void {
     });
 
     test("a compaction does not disturb a watch that has seen what is dropped", async () => {
-      using watch = WatchRecorder.start(context.storage, ROOT, 1);
+      using watch = WatchRecorder.start(context.storage, ROOT, context.start);
       const first = await create("a");
       await watch.reached(first);
       await context.storage.compact(first);

@@ -47,7 +47,7 @@ export function describeWrites(context: SuiteContext): void {
 
     test("update and delete of an absent key reject with RevisionConflictError without a current entry", async () => {
       const { storage } = context;
-      for (const attempt of [() => storage.update(key, value("one"), 1), () => storage.delete(key, 1)]) {
+      for (const attempt of [() => storage.update(key, value("one"), context.start), () => storage.delete(key, context.start)]) {
         const error = await attempt().catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(RevisionConflictError);
         expect((error as RevisionConflictError).current).toBeUndefined();
@@ -186,7 +186,7 @@ export function describeWrites(context: SuiteContext): void {
 
     test("refuses a value that is too large with ValueTooLargeError, and writes nothing", async () => {
       await expect(context.storage.create(key, new Uint8Array(16 << 20))).rejects.toBeInstanceOf(ValueTooLargeError);
-      expect(await context.storage.currentRevision()).toBe(1);
+      expect(await context.storage.currentRevision()).toBe(context.start);
     });
   });
 }
