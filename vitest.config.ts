@@ -92,6 +92,12 @@ const LONG_PARALLEL = [
   // Beside console, console-session, console-keys, and some of console-accessibility.
   "test/e2e/console-clusters.test.ts",
   "test/e2e/console-journeys.test.ts",
+  // Beside startup, tour, kill-nine of a server, and the attacks on other things that two servers share.
+  "test/attacks/sign-in-replicas.test.ts",
+  "test/attacks/trust-replicas.test.ts",
+  "test/crash/kill-nine.test.ts",
+  "test/e2e/doctor.test.ts",
+  "test/e2e/long-commands.test.ts",
   // Beside metrics and the unit tests of both.
   "test/e2e/bootstrap.test.ts",
   "test/e2e/notices.test.ts",
@@ -170,7 +176,13 @@ export default defineConfig({
       { ...shared, test: { ...system, name: "system on etcd", include: ON_ETCD, env: { STORES: "etcd" } } },
       {
         ...shared,
-        test: { ...system, name: "measuring", include: MEASURING, fileParallelism: false, env: { STORES: "sqlite" } },
+        test: {
+          ...system,
+          name: "long-measuring",
+          include: MEASURING,
+          fileParallelism: false,
+          env: { STORES: "sqlite" },
+        },
       },
       { ...shared, test: { ...system, ...longPatience, name: "long", include: LONG, fileParallelism: false } },
     ],

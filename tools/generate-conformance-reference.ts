@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), "postern-conformance-"));
 const resultFile = join(folder, "result.json");
 const files = [...new Set(findCases().map(({ file }) => file))];
 // Other projects run the same files again, on other stores.
-const projects = ["unit", "etcd", "system", "long-parallel", "measuring"].flatMap((name) => ["--project", name]);
+const projects = ["unit", "etcd", "system", "long-parallel", "long-measuring"].flatMap((name) => ["--project", name]);
 const run = ["vitest", "run", ...projects, ...files, "--reporter=json", `--outputFile=${resultFile}`];
 spawnSync("npx", run, { stdio: ["ignore", "ignore", "inherit"] });
 const result: SuiteResult = JSON.parse(readFileSync(resultFile, "utf8"));

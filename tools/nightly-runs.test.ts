@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import config from "../vitest.config.ts";
 import { NIGHTLY_RUNS } from "./nightly-runs.ts";
 
-it.each(["long", "long-parallel"])("has a run for every file of the project %s", (name) => {
+it.each(["long", "long-parallel", "long-measuring"])("has a run for every file of the project %s", (name) => {
   const projects = (config.test?.projects ?? []) as readonly { readonly test: { name: string; include: string[] } }[];
   const files = projects.find(({ test }) => test.name === name)?.test.include ?? [];
   expect(files.length).toBeGreaterThan(0);

@@ -3,7 +3,7 @@
 export type Run = {
   readonly name: string;
   /** Files that belong to `system` may be in `long-parallel` instead: a run of `system` has them, too. */
-  readonly project: "system" | "long-parallel" | "measuring" | "long" | "unit";
+  readonly project: "system" | "long-parallel" | "long-measuring" | "long" | "unit";
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
   /** The version of Node of the tests and of all servers that they start; that of the run when absent. */
@@ -168,7 +168,7 @@ export const NIGHTLY_RUNS: readonly Run[] = [
   },
   {
     name: "streams at flat memory",
-    project: "measuring",
+    project: "long-measuring",
     paths: ["test/e2e/flat-memory.test.ts"],
     environment: {},
   },

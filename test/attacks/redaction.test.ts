@@ -6,13 +6,14 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { everyCase } from "../../tools/test-cost/by-night.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { startTraceCollector, type TraceCollector } from "../e2e/testing/trace-collector.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
 const MANAGEMENT = "/apis/management.postern/v1";
 /** Of 2,300 cases, drawn at random. */
-const RUNS = 500;
+const RUNS = everyCase ? 2_000 : 250;
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

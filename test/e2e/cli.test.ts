@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { type HttpClient, httpClient } from "./testing/http-client.ts";
 import {
   kubectlWith,
@@ -153,7 +154,7 @@ describe("postern key", () => {
 });
 
 describe("postern credentials", () => {
-  it("lists one's own with what they were made with, those of an object, and ends them", async () => {
+  byNight("lists one's own with what they were made with, those of an object, and ends them", async () => {
     const key = await succeed(cli("key", "create", "parent"));
     // A kubeconfig of the new key, to make children with it.
     const mine = join(directory.path, "mine.yaml");
@@ -198,7 +199,7 @@ describe("postern credentials", () => {
     expect(await cliJson("credentials", "list", "--key", "parent")).toMatchObject([{ id: parent.id }]);
   });
 
-  it("says what is wrong with whose credentials are asked for", async () => {
+  byNight("says what is wrong with whose credentials are asked for", async () => {
     for (const [flag, name] of [["--user"], ["--team"], ["--key"], ["--virtual-cluster", "default/nobody"]]) {
       expect(await cli("credentials", "list", flag ?? "", name ?? "nobody")).toMatchObject(NOT_FOUND);
     }

@@ -146,7 +146,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await displayName()).toBe("two");
   });
 
-  byNight("goes over from client-side to server-side apply", async () => {
+  it("goes over from client-side to server-side apply", async () => {
     expect(await run("apply --server-side -f -", manifest("two"))).toBe(`${KIND}/${name} serverside-applied\n`);
     expect(await managers()).toContain("kubectl Apply");
     if (minor >= 26) expect(await managers()).not.toContain("kubectl-client-side-apply Update");
@@ -164,7 +164,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await managers()).toContain("other Apply");
   });
 
-  byNight("patches by JSON and by merge, and is told that there is no strategic way for these resources", async () => {
+  it("patches by JSON and by merge, and is told that there is no strategic way for these resources", async () => {
     const patch = (type: string, body: string) => kubectl(["patch", "oak", name, `--type=${type}`, "-p", body]);
     await succeed(
       patch(
@@ -200,7 +200,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run(`delete namespace ${namespace}`)).toContain("deleted");
   });
 
-  byNight("labels and annotates", async () => {
+  it("labels and annotates", async () => {
     await run(`label oak ${name} stage=one`);
     expect(await fails(`label oak ${name} stage=two`)).toContain("--overwrite is false");
     await run(`label oak ${name} stage=two --overwrite`);
@@ -225,7 +225,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run("get oak -o name --chunk-size=1")).toContain(`${KIND}/admin`);
   });
 
-  byNight("edits", async () => {
+  it("edits", async () => {
     const editor = [
       "env",
       "KUBE_EDITOR=sed -i s/four/edited/",
@@ -240,7 +240,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await displayName()).toBe("edited");
   });
 
-  byNight("replaces, also by a manifest that leaves the owner out, and not over a newer version", async () => {
+  it("replaces, also by a manifest that leaves the owner out, and not over a newer version", async () => {
     const read = JSON.parse(await run(`get oak ${name} -o json`));
     await run("replace -f -", manifest("replaced"));
     const { spec } = JSON.parse(await run(`get oak ${name} -o json`));

@@ -7,6 +7,7 @@ import { request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { casesOf } from "../../tools/test-cost/by-night.ts";
 import { adminKey } from "./testing/http-client.ts";
 import {
   kubectlWith,
@@ -139,7 +140,7 @@ const LOSS_OF_SERVER_KEY: Damage = [
 ];
 
 describe("a data directory", () => {
-  it.each<Damage>([
+  const damages: readonly Damage[] = [
     [
       "a server key that is none",
       (path) => writeFile(join(path, "server.key"), "garbage\n"),
@@ -159,13 +160,18 @@ describe("a data directory", () => {
     ],
     ...(isDurable ? [LOSS_OF_SERVER_KEY] : []),
     ...(storeName === "sqlite" ? DAMAGES_OF_DATABASE : []),
-  ])("with %s is refused and left as it is", async (_, damage, line) => {
-    const copy = await copyOfUsed();
-    await damage(copy);
-    const before = await contentOf(copy);
-    await refuses(serve(copy, ...storeOfUsed()), line);
-    expect(await contentOf(copy)).toEqual(before);
-  });
+  ];
+  // One of the files, and one of the database where there is one.
+  it.each(casesOf(damages, (_, index) => index === 0 || index === damages.length - 1))(
+    "with %s is refused and left as it is",
+    async (_, damage, line) => {
+      const copy = await copyOfUsed();
+      await damage(copy);
+      const before = await contentOf(copy);
+      await refuses(serve(copy, ...storeOfUsed()), line);
+      expect(await contentOf(copy)).toEqual(before);
+    },
+  );
 
   it("that is a file is refused", async () => {
     const file = join(directory.path, "file");

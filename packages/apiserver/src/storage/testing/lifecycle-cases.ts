@@ -45,7 +45,9 @@ export function describeLifecycle(context: SuiteContext): void {
       caseName("a watch on a closed store ends with StorageUnavailableError", skip.watchErrors),
       async () => {
         await context.storage[Symbol.asyncDispose]();
-        expect(await WatchRecorder.start(context.storage, ROOT, context.start).ended()).toBeInstanceOf(StorageUnavailableError);
+        expect(await WatchRecorder.start(context.storage, ROOT, context.start).ended()).toBeInstanceOf(
+          StorageUnavailableError,
+        );
       },
     );
 

@@ -47,7 +47,10 @@ export function describeWrites(context: SuiteContext): void {
 
     test("update and delete of an absent key reject with RevisionConflictError without a current entry", async () => {
       const { storage } = context;
-      for (const attempt of [() => storage.update(key, value("one"), context.start), () => storage.delete(key, context.start)]) {
+      for (const attempt of [
+        () => storage.update(key, value("one"), context.start),
+        () => storage.delete(key, context.start),
+      ]) {
         const error = await attempt().catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(RevisionConflictError);
         expect((error as RevisionConflictError).current).toBeUndefined();
