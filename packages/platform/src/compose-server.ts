@@ -110,8 +110,10 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
   teardown.use(core.rotations);
   domainMetrics.followCensus(createKeyCounts({ ...core, clock: runtime.clock }));
-  // The port is known once the server listens, and only then is anything written that names it.
-  const listening = { url: "" };
+  // A port that is chosen is known once the server listens, and only then is anything written that names it.
+  const listening = {
+    url: configuration.securePort === 0 ? "" : publicUrl(configuration, configuration.securePort),
+  };
   const surface = teardown.use(
     createManagementSurface({
       core,

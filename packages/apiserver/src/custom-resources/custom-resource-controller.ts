@@ -41,13 +41,15 @@ export type CustomResourceControllerDeps = {
   readonly compiled: CompiledDefinitions;
   /** Asks conversion webhooks, in a cluster that has Services. Absent: nobody is asked. */
   readonly caller: WebhookCaller | undefined;
+  /** Changes what is served of a definition. Default: nothing. */
+  readonly adapt?: ((definition: ResourceDefinition) => ResourceDefinition) | undefined;
 };
 
 /** What is established is served when this returns; `registry` must have all built-in resources. */
 export function createCustomResourceController(
   port: ControllerPort,
   definitions: InstalledResource,
-  { registry, compiled, caller }: CustomResourceControllerDeps,
+  { registry, compiled, caller, adapt = (definition) => definition }: CustomResourceControllerDeps,
 ): Controller {
   const { view, keys } = definitions;
   const { clock, scheduler } = port.runtime;
@@ -116,7 +118,8 @@ export function createCustomResourceController(
       taken[Symbol.dispose]();
       return;
     }
-    const installed = isTerminating ? taken.definitions.map(withoutCreation) : taken.definitions;
+    const adapted = taken.definitions.map(adapt);
+    const installed = isTerminating ? adapted.map(withoutCreation) : adapted;
     // Whoever watches hears of the objects that are removed with their definition.
     const keepWatches = before?.compiled.text === taken.text;
     const converter = converterFor(definition);

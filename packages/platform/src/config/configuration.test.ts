@@ -43,6 +43,7 @@ describe("the configuration", () => {
       serverKeyFile: "/srv/postern/data/server.key",
       platform: { domain: "postern", name: "postern", projectNamespacePrefix: "p-" },
       accessKeys: { maxTTLSeconds: 0 },
+      customResources: { enabled: false },
       kubeConfig: { proxyFallback: false },
       audit: { logPath: "/srv/postern/data/audit.log" },
       store: { kind: "sqlite", path: "/srv/postern/data/postern.db" },

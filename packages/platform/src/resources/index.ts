@@ -20,6 +20,7 @@ import { newEvents } from "@postern/apiserver/builtin/events/new-events";
 import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
 import { clusterRoleBindings, roleBindings } from "@postern/apiserver/builtin/rbac/role-bindings";
 import { clusterRoles, roles } from "@postern/apiserver/builtin/rbac/roles";
+import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
@@ -43,6 +44,7 @@ import { accessKeys } from "./access-keys/index.ts";
 import { clusterTrustRules } from "./cluster-trust-rules/index.ts";
 import { clusters } from "./clusters/index.ts";
 import { type CredentialsDeps, credentialsOfInstance, credentialsSubresource } from "./credentials-subresource.ts";
+import { managementDefinitions } from "./custom-resource-definitions.ts";
 import { identityProviders } from "./identity-providers/index.ts";
 import { type OwnedAccessKeysDeps, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import { projectSecrets } from "./project-secrets/index.ts";
@@ -94,6 +96,8 @@ export type PlatformResourceDeps = PlatformContext & {
   readonly usage: OwnedAccessKeysDeps["usage"];
   readonly activity: LastActivity;
   readonly visibilityOf: (resource: FilteredResource) => ObjectVisibility;
+  /** Where CustomResourceDefinitions are accepted: what they compile to, and how many there are. */
+  readonly customResources?: { readonly compiled: CompiledDefinitions; readonly count: () => number } | undefined;
 };
 
 export function platformResources(deps: PlatformResourceDeps): readonly ResourceDefinition[] {
@@ -143,8 +147,6 @@ export function platformResources(deps: PlatformResourceDeps): readonly Resource
     roleBindings(escalation),
     clusterRoles(escalation),
     clusterRoleBindings(escalation),
-    customResourceDefinitions,
-
     tokenReviews({ tokens: authenticator, audiences: [], accepts: acceptsReview, limited }),
     selfSubjectReviews,
     subjectAccessReviews({ authorizer }),
@@ -154,7 +156,20 @@ export function platformResources(deps: PlatformResourceDeps): readonly Resource
   ];
   // What upstream has no limit for has none here.
   const ours = [deps.names.managementGroup, deps.names.storageGroup];
-  return definitions.map((definition) => (ours.includes(definition.group) ? withTextLimits(definition) : definition));
+  const resources = definitions.map((definition) =>
+    ours.includes(definition.group) ? withTextLimits(definition) : definition,
+  );
+  return [...resources, definitionsOfOthers(deps, definitions)];
+}
+
+/** CustomResourceDefinitions, or the empty list that clients read where there are none. */
+function definitionsOfOthers(
+  { customResources }: PlatformResourceDeps,
+  own: readonly ResourceDefinition[],
+): ResourceDefinition {
+  if (customResources === undefined) return customResourceDefinitions;
+  const groups = new Set([...own.map(({ group }) => group), customResourceDefinitions.group]);
+  return managementDefinitions(customResources.compiled, groups, customResources.count);
 }
 
 const ownSelfSubjectAccessReviews = (dependencies: {

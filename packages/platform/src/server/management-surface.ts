@@ -6,6 +6,9 @@ import type { Rights } from "@postern/apiserver/authorization/rights";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
+import { createCustomResourceController } from "@postern/apiserver/custom-resources/custom-resource-controller";
+import { APIEXTENSIONS_GROUP } from "@postern/apiserver/custom-resources/custom-resource-definition";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -31,6 +34,7 @@ import { createProjectNamespace } from "../controllers/projects/project-namespac
 import { MANAGEMENT, type PlatformCore } from "../core/platform-core.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import { createObjectLookup, type ObjectLookup } from "../lookup/object-lookup.ts";
+import { withShare } from "../resources/custom-resource-definitions.ts";
 import { disableKey } from "../resources/disable-key.ts";
 import { platformResources } from "../resources/index.ts";
 import { createKeyMint, type KeyMint } from "../resources/mint-keys.ts";
@@ -165,6 +169,8 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     runtime.scheduler,
   );
 
+  const compiled = configuration.customResources.enabled ? createCompiledDefinitions() : undefined;
+  const definitions = () => installed(APIEXTENSIONS_GROUP, "CustomResourceDefinition");
   const surface = createApiSurface({
     composition: MANAGEMENT,
     storage,
@@ -199,6 +205,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       secretResource: () => installed("", "Secret"),
       namespaceResource: () => installed("", "Namespace"),
       createNamespace: createProjectNamespace({ runtime }, names, () => installed("", "Namespace")),
+      customResources: compiled && { compiled, count: () => definitions().view.count(definitions().keys.prefix) },
       visibilityOf: (resource) => filterByVisibility(visibility, resource),
       insideIdentity: (user, place) => insideIdentity(user, place, sources),
     }),
@@ -219,6 +226,25 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     onHookError: (error) => onError(error, "hook"),
   });
 
+  // On every server, as in embedded clusters: each serves all that is defined.
+  const customResources =
+    compiled &&
+    createCustomResourceController(
+      {
+        resources: () => surface.registry.resources,
+        runtime,
+        onError,
+        queueMetrics: metrics.workQueues,
+      },
+      definitions(),
+      {
+        registry: surface.registry,
+        compiled,
+        caller: undefined,
+        adapt: (definition) => withShare(definition, surface.registry),
+      },
+    );
+
   return {
     ...surface,
     ...clusters,
@@ -237,6 +263,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     onError,
     queueMetrics: metrics.workQueues,
     [Symbol.dispose]() {
+      customResources?.[Symbol.dispose]();
       destinations[Symbol.dispose]();
       clusters[Symbol.dispose]();
     },

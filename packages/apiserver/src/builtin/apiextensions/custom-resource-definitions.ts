@@ -1,4 +1,4 @@
-// CustomResourceDefinitions: a list without items. Clients look in it before they send what discovery and OpenAPI do not settle: kubectl creates
+// CustomResourceDefinitions: a list that nobody can write, without items unless some were stored when they were accepted. Clients look in it before they send what discovery and OpenAPI do not settle: kubectl creates
 // reviews, and whatever else can only be created, after it has read this list.
 // Source: k8s.io/cli-runtime/pkg/resource/crd_finder.go
 

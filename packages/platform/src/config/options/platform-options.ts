@@ -116,6 +116,14 @@ export const platformOptions = {
       description: "Interval of health checks for connected clusters, spaces and external virtual clusters",
     }),
   },
+  customResources: {
+    enabled: switchOption({
+      flag: "custom-resources",
+      default: false,
+      description:
+        "Accept CustomResourceDefinitions in the management API. Embedded virtual clusters accept them in any case",
+    }),
+  },
   kubeConfig: {
     proxyFallback: switchOption({
       flag: "kube-config-proxy-fallback",
