@@ -16,6 +16,8 @@ export type InformerOptions<T extends KubeObject> = {
   readonly resource: ResourceClient<T>;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** Objects of each page that is listed. Default: 500. */
+  readonly pageSize?: number;
   /** What is kept of each object, such as one without its managed fields. Default: all of it. Source: client-go's SetTransform. */
   readonly transform?: (object: T) => T;
   /** Called for every change, in order, after the copy has it. Must not throw. */
@@ -78,11 +80,12 @@ export class Informer<T extends KubeObject> {
   }
 
   async #relist(signal: AbortSignal): Promise<void> {
-    const { resource } = this.#options;
+    const { resource, pageSize } = this.#options;
+    const listed = { ...this.#selectors(), signal, ...(pageSize === undefined ? {} : { pageSize }) };
     const gone = new Set(this.#objects.keys());
     let resourceVersion: string | undefined;
     // Page by page: a thread that also paints is not held by all objects at once.
-    for await (const { metadata, items } of listPages(resource, { ...this.#selectors(), signal })) {
+    for await (const { metadata, items } of listPages(resource, listed)) {
       // That of the first page holds for all of them.
       resourceVersion ??= metadata.resourceVersion;
       for (const object of items) {

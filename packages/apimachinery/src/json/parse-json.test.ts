@@ -93,6 +93,9 @@ describe("nesting", () => {
 
   it("counts arrays and objects, not brackets in strings", () => {
     expect(parseJson(`["${"[".repeat(50)}\\"[[["]`, { maxDepth: 2 })).toHaveLength(1);
+    // The quote behind two backslashes ends the string, the one behind three does not.
+    expect(() => parseJson(String.raw`["\\\\",[[[]]]]`, { maxDepth: 2 })).toThrow("exceeded max depth");
+    expect(parseJson(String.raw`["\\\"[[[",[]]`, { maxDepth: 2 })).toHaveLength(2);
     expect(() => parseJson('[{"a":[]}]', { maxDepth: 2 })).toThrow("exceeded max depth");
     expect(parseJson('[{"a":[]}]', { maxDepth: 3 })).toEqual([{ a: [] }]);
   });

@@ -17,6 +17,8 @@ import {
 } from "./json-cursor.ts";
 import { type JsonValue, type MutableJsonObject, setMember } from "./json-value.ts";
 
+const BACKSLASH = 0x5c;
+
 /**
  * How deep arrays and objects may nest. kube-apiserver's limit is 10,000, but from about 4,000 on JSON.stringify and
  * any recursive walk overflow the stack; no real object comes near either.
@@ -55,18 +57,27 @@ export function parseJson(input: string | Uint8Array, options: { readonly maxDep
 function textNestsDeeper(text: string, maxDepth: number): boolean {
   if (!hasMoreBrackets(text, maxDepth)) return false;
   let depth = 0;
-  let inString = false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 0x5c) i++;
-      else if (code === QUOTE) inString = false;
-    } else if (code === QUOTE) inString = true;
+    if (code === QUOTE) i = endOfString(text, i + 1);
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (++depth > maxDepth) return true;
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
   }
   return false;
+}
+
+/** Where the quote of a string's end is, or the end of the text. Most of a text is in strings, and is skipped. */
+function endOfString(text: string, from: number): number {
+  let end = text.indexOf('"', from);
+  while (end !== -1 && isEscaped(text, end, from)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number, from: number): boolean {
+  let first = at;
+  while (first > from && text.charCodeAt(first - 1) === BACKSLASH) first--;
+  return (at - first) % 2 === 1;
 }
 
 /** Most texts have fewer than may nest, and are not walked through a character at a time. */

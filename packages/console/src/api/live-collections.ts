@@ -12,8 +12,8 @@ export const LIVE = "live";
 /** Changes that come together are shown together. */
 const GATHER_MS = 60;
 
-/** A list that is loading is counted in steps of so many objects. */
-const COUNTED = 250;
+/** Objects that are taken in one task: the page is free for input between two of them. */
+const PAGE_SIZE = 250;
 
 export type LiveCollections = {
   /** Resolves with the first list; what comes after it goes to the cache of `queryClient`. Throws what refuses the list. */
@@ -78,12 +78,13 @@ export function createLiveCollections(queryClient: QueryClient, delay: Delay): L
         const informer = new Informer({
           resource,
           delay,
+          pageSize: PAGE_SIZE,
           transform: withoutManagedFields,
           ...(fieldSelector === undefined ? {} : { fieldSelector }),
           onEvent: () => {
             if (!isSynced) {
               objects++;
-              if (objects % COUNTED === 0) count(hash, objects);
+              if (objects % PAGE_SIZE === 0) count(hash, objects);
               return;
             }
             if (isGathering) return;

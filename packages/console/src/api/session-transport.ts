@@ -14,6 +14,8 @@ export type SessionTransportOptions = {
 
 export function createSessionTransport(options: SessionTransportOptions): Transport {
   const { inner, csrfToken, connection, onDoubt } = options;
+  // Views begin a dozen requests together, and to begin one takes a browser some milliseconds: each gets a task of its own.
+  let turn = Promise.resolve();
 
   async function* followed(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) {
     try {
@@ -30,6 +32,9 @@ export function createSessionTransport(options: SessionTransportOptions): Transp
     async send(request) {
       const { method, path, headers, signal } = request;
       const sent = method === "GET" ? request : { ...request, headers: { ...headers, [CSRF_HEADER]: csrfToken } };
+      turn = turn.then(messageTask);
+      await turn;
+      signal?.throwIfAborted();
       const response = await inner.send(sent).catch((error: unknown) => {
         if (signal?.aborted !== true) connection.lost();
         throw error;
@@ -42,3 +47,14 @@ export function createSessionTransport(options: SessionTransportOptions): Transp
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   };
 }
+
+/** Timers would wait for some milliseconds. */
+const messageTask = (): Promise<void> =>
+  new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
+  });

@@ -31,6 +31,8 @@ export type DataTableProps<T> = {
 };
 
 const ROW_HEIGHT = 44;
+/** Rows above and below those in sight. */
+const OVERSCAN = 6;
 /** Up to so many rows the table is as high as they are. */
 const MAX_HEIGHT_ROWS = 14;
 
@@ -42,7 +44,8 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
     count: sorted.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
-    overscan: 8,
+    overscan: OVERSCAN,
+    observeElementRect: observeHeight,
     initialRect: { width: 1024, height: ROW_HEIGHT * MAX_HEIGHT_ROWS },
   });
   if (rows.length === 0) return empty;
@@ -79,6 +82,21 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
       </table>
     </section>
   );
+}
+
+/** Told by the browser after its own layout: to ask for the size would lay out the page once more, in the task that made the rows. */
+function observeHeight<T extends Element>(
+  { scrollElement }: { readonly scrollElement: T | null },
+  onSize: (size: { readonly width: number; readonly height: number }) => void,
+): (() => void) | undefined {
+  if (scrollElement === null) return undefined;
+  const observer = new ResizeObserver(([entry]) => {
+    const { width = 0, height = 0 } = entry?.contentRect ?? {};
+    // Not in the frame that is being painted.
+    setTimeout(() => onSize({ width: Math.round(width), height: Math.round(height) }));
+  });
+  observer.observe(scrollElement);
+  return () => observer.disconnect();
 }
 
 /** Rendered again only for another object: scrolling and measuring leave the rows in sight as they are. */

@@ -6,18 +6,28 @@ import { counted } from "../texts/text.tsx";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
 import { ErrorNotice, Loading } from "./ui.tsx";
 
-/** `rows` are those of `list` that are shown; `filters` stand above the table where there is anything to be filtered. */
+/** `rows` are those of `list` that are shown, `count` says how many; `filters` stand above the table where there is anything to be filtered. */
 export function LiveTable<T>(
-  props: DataTableProps<T> & { readonly list: LiveList<unknown>; readonly filters?: ReactNode },
+  props: DataTableProps<T> & {
+    readonly list: LiveList<unknown>;
+    readonly filters?: ReactNode;
+    readonly count?: string;
+  },
 ) {
-  const { list, filters, ...table } = props;
+  const { list, filters, count, ...table } = props;
   const { items, isLoading, error, retry } = list;
-  if (isLoading) return <LoadingList list={list} />;
   if (error !== null) return <ErrorNotice error={error} onRetry={retry} />;
   return (
     <>
-      {filters !== undefined && items.length > 0 && <search className="toolbar">{filters}</search>}
-      <DataTable {...table} />
+      {filters !== undefined && (isLoading || items.length > 0) && (
+        <search className="toolbar">
+          {filters}
+          <span className="count" aria-live="polite">
+            {!isLoading && count}
+          </span>
+        </search>
+      )}
+      {isLoading ? <LoadingList list={list} /> : <DataTable {...table} />}
     </>
   );
 }

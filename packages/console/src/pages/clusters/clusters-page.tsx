@@ -60,17 +60,13 @@ export function ClustersPage() {
         rowKey={(cluster) => cluster.metadata.uid ?? nameOf(cluster)}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
+        count={counted("clusters.count", shown.length)}
         filters={
-          <>
-            <SearchField
-              label={t("clusters.search")}
-              value={q}
-              onChange={(text) => void navigate({ replace: true, search: text === "" ? {} : { q: text } })}
-            />
-            <span className="count" aria-live="polite">
-              {counted("clusters.count", shown.length)}
-            </span>
-          </>
+          <SearchField
+            label={t("clusters.search")}
+            value={q}
+            onChange={(text) => void navigate({ replace: true, search: text === "" ? {} : { q: text } })}
+          />
         }
       />
       {chosen !== undefined && <KubeconfigDialog cluster={chosen} onClose={() => setChosen(undefined)} />}

@@ -141,6 +141,7 @@ export function KeysPage() {
             </EmptyState>
           )
         }
+        count={counted("keys.count", shown.length)}
         filters={
           <>
             <SearchField label={t("keys.search")} value={q} onChange={(value) => choose("q", value)} />
@@ -165,9 +166,6 @@ export function KeysPage() {
                 {t("keys.filter.sessions")}
               </Checkbox>
             )}
-            <span className="count" aria-live="polite">
-              {counted("keys.count", shown.length)}
-            </span>
           </>
         }
       />

@@ -90,14 +90,8 @@ export function UsersPage() {
         rowKey={(user) => user.metadata.uid ?? nameOf(user)}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
-        filters={
-          <>
-            <SearchField label={t("users.search")} value={text} onChange={setText} />
-            <span className="count" aria-live="polite">
-              {counted("users.count", shown.length)}
-            </span>
-          </>
-        }
+        count={counted("users.count", shown.length)}
+        filters={<SearchField label={t("users.search")} value={text} onChange={setText} />}
       />
     </>
   );

@@ -110,14 +110,8 @@ export function ProjectsPage() {
         rowKey={({ project }) => project.metadata.uid ?? nameOf(project)}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>}
-        filters={
-          <>
-            <SearchField label={t("projects.search")} value={text} onChange={setText} />
-            <span className="count" aria-live="polite">
-              {counted("projects.count", rows.length)}
-            </span>
-          </>
-        }
+        count={counted("projects.count", rows.length)}
+        filters={<SearchField label={t("projects.search")} value={text} onChange={setText} />}
       />
     </>
   );

@@ -71,15 +71,13 @@ export function RolesPage() {
         rowKey={nameOf}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("roles.empty.title")}>{t("roles.empty.text")}</EmptyState>}
+        count={counted("roles.count", shown.length)}
         filters={
           <>
             <SearchField label={t("roles.search")} value={text} onChange={setText} />
             <Checkbox isSelected={hasSystem} onChange={setSystem}>
               {t("roles.system")}
             </Checkbox>
-            <span className="count" aria-live="polite">
-              {counted("roles.count", shown.length)}
-            </span>
           </>
         }
       />
