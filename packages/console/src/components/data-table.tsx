@@ -32,7 +32,7 @@ export type DataTableProps<T> = {
 
 const ROW_HEIGHT = 44;
 /** Rows above and below those in sight. */
-const OVERSCAN = 6;
+const OVERSCAN = 4;
 /** Up to so many rows the table is as high as they are. */
 const MAX_HEIGHT_ROWS = 14;
 
@@ -46,6 +46,8 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
     estimateSize: () => ROW_HEIGHT,
     overscan: OVERSCAN,
     observeElementRect: observeHeight,
+    // Rows are rendered in a task of their own, and not in the one that scrolls and paints.
+    useFlushSync: false,
     initialRect: { width: 1024, height: ROW_HEIGHT * MAX_HEIGHT_ROWS },
   });
   if (rows.length === 0) return empty;

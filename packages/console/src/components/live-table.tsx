@@ -1,6 +1,6 @@
 // A collection as a table: while it is loaded, where the server refuses it, and with what filters it.
 
-import type { ReactNode } from "react";
+import { type ReactNode, useDeferredValue } from "react";
 import { type LiveList, useLoaded } from "../api/use-live.ts";
 import { counted } from "../texts/text.tsx";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
@@ -16,10 +16,12 @@ export function LiveTable<T>(
 ) {
   const { list, filters, count, ...table } = props;
   const { items, isLoading, error, retry } = list;
+  // Fields are much work to make: they come after the view, in slices.
+  const hasFilters = useDeferredValue(filters !== undefined && (isLoading || items.length > 0), false);
   if (error !== null) return <ErrorNotice error={error} onRetry={retry} />;
   return (
     <>
-      {filters !== undefined && (isLoading || items.length > 0) && (
+      {hasFilters && (
         <search className="toolbar">
           {filters}
           <span className="count" aria-live="polite">
