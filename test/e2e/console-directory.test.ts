@@ -92,6 +92,22 @@ test("a user is locked and unlocked, and their keys follow", async () => {
   await page.getByText("Valid", { exact: true }).waitFor();
 });
 
+test("an administrator ends the session of a user, who is signed out at once", async () => {
+  const { spec } = await served.platform.create("ownedaccesskeys", {
+    metadata: { name: "own" },
+    spec: { user: "jane" },
+  });
+  const other = await served.openAs(spec.key, "/");
+  await go("Users");
+  await page.getByRole("link", { name: "Jane" }).click();
+  await page.getByRole("button", { name: /^End the session / }).click();
+  await inDialog().getByText("That browser or command line is signed out at once.").waitFor();
+  await inDialog().getByRole("button", { name: "End", exact: true }).click();
+  await other.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
+  await page.getByText("No sessions.").waitFor();
+  await other.context().close();
+});
+
 test("a team gains and loses a member", async () => {
   await go("Teams");
   await page.getByRole("link", { name: "Shop" }).click();
@@ -101,6 +117,8 @@ test("a team gains and loses a member", async () => {
   await page.getByRole("button", { name: "Remove ben" }).click();
   await inDialog().getByRole("button", { name: "Remove" }).click();
   await page.getByRole("button", { name: "Remove ben" }).waitFor({ state: "detached" });
+  await served.platform.create("ownedaccesskeys", { metadata: { name: "of-team" }, spec: { team: "shop-team" } });
+  await page.getByRole("link", { name: "of-team" }).waitFor();
   expect((await served.platform.send({ path: "teams/shop-team" })).body.spec.users).toEqual(["jane"]);
 });
 
