@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Scheduler } from "../runtime/clock.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import {
@@ -144,14 +145,26 @@ it("parts of long answers take turns of ten milliseconds, however many go on at 
   await answers;
 });
 
-describe("who has worked long", () => {
-  /** One user has a request that takes 20 ms; requests that wait to be begun come as `waits` says. */
+describe("users that owe time", () => {
+  /** One user has a request that takes 20 ms; `waits` says whether other requests wait that have not started. */
   async function afterDearRequest(waits: () => boolean) {
     let now = 0;
+    let asked = 0;
+    const timers = new Set<{ readonly at: number; readonly task: () => void }>();
     const clock = { elapsed: () => now };
+    const scheduler: Scheduler = {
+      schedule(delayMs, task) {
+        const timer = { at: now + delayMs, task };
+        timers.add(timer);
+        return { [Symbol.dispose]: () => void timers.delete(timer) };
+      },
+    };
     const turn = createTurn(clock);
-    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler, turn });
-    turn.follow(waits);
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, turn });
+    const startLast = turn.follow(() => {
+      asked++;
+      return waits();
+    });
     (await shares.take("readOnly", of("dear"), never))[Symbol.dispose]();
     now += 20;
     turn.rest();
@@ -164,24 +177,52 @@ describe("who has worked long", () => {
       });
     const pass = (ms: number): void => {
       now += ms;
+      for (const timer of [...timers].filter(({ at }) => at <= now)) {
+        timers.delete(timer);
+        timer.task();
+      }
     };
-    return { given, ask, pass };
+    return { given, ask, pass, startLast, asked: () => asked };
   }
   const turns = async (count: number): Promise<void> => {
     for (let each = 0; each < count; each++) await turn();
   };
 
-  it("waits while requests wait that may be cheap, and for three times as long at most (security book 50)", async () => {
+  it("wait while requests wait that may be cheap, and for three times as long at most (security book 50)", async () => {
     const { given, ask, pass } = await afterDearRequest(() => true);
     for (const user of ["dear", "cheap"]) ask(user);
     await turns(5);
     expect(given).toEqual(["cheap"]);
-    pass(61);
+    pass(59);
+    await turns(3);
+    expect(given).toEqual(["cheap"]);
+    pass(1);
     await turns(3);
     expect(given).toEqual(["cheap", "dear"]);
   });
 
-  it("waits for nothing where nobody else does", async () => {
+  it("cost nothing while they wait", async () => {
+    const { ask, asked } = await afterDearRequest(() => true);
+    ask("dear");
+    await turns(2);
+    const before = asked();
+    await turns(100);
+    expect(asked()).toBe(before);
+  });
+
+  it("are served when the last of the others has started", async () => {
+    let isAnyWaiting = true;
+    const { given, ask, startLast } = await afterDearRequest(() => isAnyWaiting);
+    ask("dear");
+    await turns(2);
+    expect(given).toEqual([]);
+    isAnyWaiting = false;
+    startLast();
+    await turns(1);
+    expect(given).toEqual(["dear"]);
+  });
+
+  it("wait for nothing where nobody else does", async () => {
     const { given, ask } = await afterDearRequest(() => false);
     ask("dear");
     await turns(1);

@@ -118,18 +118,30 @@ export function createFairShares(
     }
     return false;
   };
-  const owesNothing = (user: string): boolean => !turn.owes(user);
+  /** Until the first of the users that wait has paid. */
+  let payment: Disposable | undefined;
+  let soonestMs = Number.POSITIVE_INFINITY;
+  const owesNothing = (user: string): boolean => {
+    const owedMs = turn.owedMs(user);
+    if (owedMs > 0) soonestMs = Math.min(soonestMs, owedMs);
+    return owedMs === 0;
+  };
   const step = (): void => {
     turn.rest();
+    payment?.[Symbol.dispose]();
+    payment = undefined;
     if (turn.isOver()) {
       setImmediate(stepAnew);
       return;
     }
+    soonestMs = Number.POSITIVE_INFINITY;
     // The request that got the place runs first, so that its time is known.
-    if (grantNext(owesNothing)) queueMicrotask(() => process.nextTick(step));
-    else if (turn.isAnyWaiting() && LANES.some((lane) => lanes[lane].waiting > 0)) setImmediate(stepAnew);
-    else if (grantNext(anybody)) queueMicrotask(() => process.nextTick(step));
-    else isStepping = false;
+    if (grantNext(owesNothing) || (!turn.isAnyWaiting() && grantNext(anybody))) {
+      queueMicrotask(() => process.nextTick(step));
+      return;
+    }
+    isStepping = false;
+    if (turn.isAnyWaiting() && Number.isFinite(soonestMs)) payment = scheduler.schedule(Math.ceil(soonestMs), stepSoon);
   };
   // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
   const stepAnew = (): void => {
@@ -141,6 +153,9 @@ export function createFairShares(
     isStepping = true;
     process.nextTick(step);
   };
+  turn.whenNoneWaits(() => {
+    if (payment !== undefined) stepSoon();
+  });
   const placeIn = (state: LaneState, claimant: Claimant): Place => new HeldPlace(state, claimant, stepSoon);
   const wait = (state: LaneState, claimant: Claimant, signal: AbortSignal, maxMs: number | undefined): Promise<Place> =>
     new Promise((resolve, reject) => {
@@ -173,7 +188,7 @@ export function createFairShares(
   return {
     take(lane, claimant, request) {
       const state = lanes[lane];
-      const hasPaid = lane === "urgent" || !turn.isAnyWaiting() || !turn.owes(claimant.user);
+      const hasPaid = lane === "urgent" || !turn.isAnyWaiting() || turn.owedMs(claimant.user) === 0;
       if (hasPaid && state.isFree(claimant) && !turn.isOver()) {
         turn.work(claimant.user);
         return placeIn(state, claimant);

@@ -15,13 +15,15 @@ export type Turn = {
   /** What follows is nobody's work. */
   rest(): void;
   /**
-   * Whether the user has worked long on requests. Where requests of others wait that may be cheap, those of this user wait until it has paid
-   * with time: three times what it took.
+   * Milliseconds for which the user, after long work on its requests, still owes time: three times what it took. Where requests of others wait that
+   * may be cheap, those of this user wait until it has paid.
    */
-  owes(user: string): boolean;
-  /** Sets what reports whether requests wait that have not started. Their cost is unknown. */
-  follow(isAnyWaiting: () => boolean): void;
+  owedMs(user: string): number;
+  /** Sets what reports whether requests wait that have not started. Their cost is unknown. Returns what to call when the last of them has started. */
+  follow(isAnyWaiting: () => boolean): () => void;
   isAnyWaiting(): boolean;
+  /** Calls `resume` each time that the last of these has started. */
+  whenNoneWaits(resume: () => void): void;
 };
 
 const TURN_MS = 10;
@@ -35,6 +37,7 @@ const MAX_OWED_MS = 500;
 export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
   const debts = createDebts(clock);
   let waits = (): boolean => false;
+  const resumes: (() => void)[] = [];
   let startedAt: number | undefined;
   let isEnding = false;
   const end = (): void => {
@@ -57,12 +60,18 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
     ...debts,
     follow(isAnyWaiting) {
       waits = isAnyWaiting;
+      return () => {
+        for (const resume of resumes) resume();
+      };
     },
     isAnyWaiting: () => waits(),
+    whenNoneWaits(resume) {
+      resumes.push(resume);
+    },
   };
 }
 
-function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" | "owes"> {
+function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" | "owedMs"> {
   /** When each user has paid; the user with the most recent debt is last. Users who never come back are dropped with the next debt. */
   const paidAt = new Map<string, number>();
   let worker: string | undefined;
@@ -89,9 +98,9 @@ function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" 
       since = clock.elapsed();
     },
     rest: settle,
-    owes(user) {
+    owedMs(user) {
       const until = paidAt.get(user);
-      return until !== undefined && until > clock.elapsed();
+      return until === undefined ? 0 : Math.max(0, until - clock.elapsed());
     },
   };
 }
@@ -122,8 +131,12 @@ export function createArrivals(turn: Turn): Arrivals {
   const strangers: Crowd = new Map();
   let isStrangersTurn = false;
   const isEmpty = (): boolean => known.size === 0 && strangers.size === 0;
-  turn.follow(() => !isEmpty());
+  const onNoneWaits = turn.follow(() => !isEmpty());
 
+  const finish = (): void => {
+    turn.rest();
+    if (isEmpty()) onNoneWaits();
+  };
   const step = (): void => {
     turn.rest();
     if (isEmpty()) return;
@@ -135,7 +148,7 @@ export function createArrivals(turn: Turn): Arrivals {
     isStrangersTurn = crowd === known;
     const begin = takeFirst(crowd);
     // The request runs until it first waits before the next one starts, so that its time is known.
-    const goOn = isEmpty() ? turn.rest : step;
+    const goOn = isEmpty() ? finish : step;
     queueMicrotask(() => process.nextTick(goOn));
     begin?.();
   };
