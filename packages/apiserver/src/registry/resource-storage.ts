@@ -46,10 +46,21 @@ export type WatchQuery = Selection & {
 
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED";
 
+/**
+ * The next objects, as they are now: about as many bytes as are asked for, and none where many were looked at in vain. After the last of them it calls
+ * `initialEventsEnd` and returns undefined. All events that it was told before the observer has sent.
+ */
+export type ReadInitialState = (bytes: number) => readonly CachedObject[] | undefined;
+
 export type WatchEventObserver = {
+  /**
+   * Called first, if at all: the state that the watch begins with is read as the client takes it, since a copy for each client that does not read would
+   * take any amount of memory. Objects that have not been read change without an event.
+   */
+  initialState(read: ReadInitialState): void;
   /** Must not block; a watcher that cannot keep up disposes its watch. */
   event(type: WatchEventType, object: CachedObject): void;
-  /** Everything that the watch began with has been sent; `revision` is that of the initial state. */
+  /** Everything that the watch began with has been read; `resourceVersion` is that of the state in the end. */
   initialEventsEnd(resourceVersion: string): void;
   /** The newest revision known to hold nothing unsent. */
   progress(resourceVersion: string): void;

@@ -136,6 +136,10 @@ async function platform() {
         sendInitialEvents: undefined,
       };
       const watch = await instances.servedStore.watch?.(context(user, key), query, {
+        initialState: (read) => {
+          for (let page = read(1 << 20); page !== undefined; page = read(1 << 20))
+            for (const object of page) tell(`ADDED ${object.key.split("/").slice(-2).join("/")}`);
+        },
         event: (type, object) => tell(`${type} ${object.key.split("/").slice(-2).join("/")}`),
         initialEventsEnd: () => tell("SYNCED"),
         progress: () => {},

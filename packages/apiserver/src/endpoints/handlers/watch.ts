@@ -7,7 +7,12 @@ import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
-import type { WatchEventObserver, WatchEventType, WatchQuery } from "../../registry/resource-storage.ts";
+import type {
+  ReadInitialState,
+  WatchEventObserver,
+  WatchEventType,
+  WatchQuery,
+} from "../../registry/resource-storage.ts";
 import type { Revision } from "../../storage/storage.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
 import {
@@ -29,6 +34,7 @@ const MIN_TIMEOUT_SECONDS = 1_800;
 
 /** Events joined into one write. So much of each watch lies where HTTP/2 counts it against its connection. */
 const CHUNK_BYTES = 64 * 1024;
+const NOTHING_YET = new Uint8Array(0);
 /** How long a client may take to read the last event of a watch that the server ends. */
 const FAREWELL_MS = 10_000;
 
@@ -93,7 +99,9 @@ class WatchStream implements WatchEventObserver {
   readonly #open: LongRunningRequest | undefined;
   readonly #takeTurn: RequestContext["takeTurn"];
   #subscription: Disposable | undefined;
-  /** What came before the response began: the state, or what has happened since the client saw it. The cache holds that anyway. */
+  /** The state that the watch begins with, until all of it is read. */
+  #readInitial: ReadInitialState | undefined;
+  /** What has happened before the response began, since the client saw the state. The cache holds that anyway. */
   #past: Entry[] = [];
   #pastTaken = 0;
   readonly #queue: BacklogQueue<Entry>;
@@ -134,13 +142,12 @@ class WatchStream implements WatchEventObserver {
     if (this.#isOver || this.#isEnding) subscription[Symbol.dispose]();
   }
 
+  initialState(read: ReadInitialState): void {
+    this.#readInitial = read;
+  }
+
   event(type: WatchEventType, object: CachedObject): void {
-    if (this.#isEnding || this.#isOver) return;
-    // What has changed since the right to see it was lost is not sent, however much else waits to be decided again.
-    if (this.#open?.isAllowed() === false) {
-      this.#end();
-      return;
-    }
+    if (this.#isEnding || this.#isOver || !this.#isAllowed()) return;
     this.#progress = object.revision;
     if (this.#sink === undefined) this.#past.push({ type, object });
     else if (this.#isWriting) this.#queue.push({ type, object }, object, object.byteLength);
@@ -182,6 +189,13 @@ class WatchStream implements WatchEventObserver {
     if (this.#isCut) throw new Error("the client of the watch stopped reading");
   }
 
+  /** What has changed since the right to see it was lost is not sent, however much else waits to be decided again. */
+  #isAllowed(): boolean {
+    const isAllowed = this.#open?.isAllowed() !== false;
+    if (!isAllowed) this.#end();
+    return isAllowed;
+  }
+
   #lineOf(type: WatchEventType, object: CachedObject): Uint8Array {
     const line = this.#encoder.event(type, object);
     this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
@@ -215,11 +229,12 @@ class WatchStream implements WatchEventObserver {
   async #write(sink: ByteSink): Promise<void> {
     this.#isWriting = true;
     for (;;) {
-      const place = this.#past.length === 0 ? undefined : await this.#takeTurn?.().catch(() => this.#end());
+      const isBeginning = this.#past.length > 0 || this.#readInitial !== undefined;
+      const place = isBeginning ? await this.#takeTurn?.().catch(() => this.#end()) : undefined;
       const chunk = this.#isOver ? undefined : this.#nextChunk();
-      const taken = chunk === undefined ? undefined : sink.write(chunk);
+      const taken = chunk === undefined || chunk.length === 0 || sink.write(chunk);
       if (place !== undefined) place[Symbol.dispose]();
-      if (taken === undefined) break;
+      if (chunk === undefined) break;
       if (!(await taken)) this.#end();
     }
     if (this.#isOver) return;
@@ -227,15 +242,30 @@ class WatchStream implements WatchEventObserver {
     if (this.#isEnding) this.#end();
   }
 
-  /** Lines that wait, joined; undefined when none do. */
+  /** Lines that wait, joined; undefined when none do, and empty where more of the state has to be looked at. */
   #nextChunk(): Uint8Array | undefined {
     const lines: Uint8Array[] = [];
-    for (let size = 0; size < CHUNK_BYTES; ) {
-      const entry = this.#nextEntry();
-      if (entry === undefined) break;
-      const line = entry.type === "line" ? entry.line : this.#lineOf(entry.type, entry.object);
+    let size = 0;
+    const add = (line: Uint8Array): void => {
       lines.push(line);
       size += line.length;
+    };
+    while (size < CHUNK_BYTES) {
+      const entry = this.#nextEntry();
+      if (entry !== undefined) {
+        add(entry.type === "line" ? entry.line : this.#lineOf(entry.type, entry.object));
+        continue;
+      }
+      // Only now: what has changed of the objects that were read before has been sent.
+      if (this.#readInitial === undefined) break;
+      if (!this.#isAllowed()) return undefined;
+      const objects = this.#readInitial(CHUNK_BYTES - size);
+      if (objects === undefined) {
+        this.#readInitial = undefined;
+        continue;
+      }
+      for (const object of objects) add(this.#lineOf("ADDED", object));
+      if (objects.length === 0) return lines.length > 0 ? Buffer.concat(lines) : NOTHING_YET;
     }
     return lines.length > 1 ? Buffer.concat(lines) : lines[0];
   }
@@ -262,6 +292,7 @@ class WatchStream implements WatchEventObserver {
 
   #endWith(error: ApiError): void {
     if (this.#isEnding) return;
+    this.#readInitial = undefined;
     this.#send(this.#encoder.error(error));
     this.#endAfterwards();
   }
@@ -295,7 +326,8 @@ class WatchStream implements WatchEventObserver {
       next = untilLast <= 0 ? undefined : scheduler.schedule(Math.min(BOOKMARK_INTERVAL_MS, untilLast), send);
     };
     const send = (): void => {
-      const progress = String(this.#progress);
+      // Nobody may go on from a state of which it has a part.
+      const progress = this.#readInitial === undefined ? String(this.#progress) : "";
       if (progress !== "" && progress !== sent) this.#send(this.#encoder.bookmark(progress, false));
       sent = progress;
       scheduleNext();
@@ -307,6 +339,7 @@ class WatchStream implements WatchEventObserver {
   #end(): void {
     this.#isOver = true;
     this.#subscription?.[Symbol.dispose]();
+    this.#readInitial = undefined;
     this.#forgetPast();
     this.#queue.clear();
     this.#finish();

@@ -6,7 +6,7 @@ import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "../
 import type { RequestContext } from "../../context/request-context.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision } from "../../storage/storage.ts";
-import type { ResourceStorage } from "../resource-storage.ts";
+import type { ResourceStorage, WatchEventObserver } from "../resource-storage.ts";
 import type { ConvertedRecords } from "./converted-records.ts";
 import { createObject } from "./create-object.ts";
 import { deleteCollection, deleteObject } from "./delete-object.ts";
@@ -18,6 +18,8 @@ import { watchObjects } from "./watch-objects.ts";
 
 /** Events of one watch that wait for their conversion. Beyond that it ends, as that of a client that does not read. */
 const MAX_WAITING = 5_000;
+
+const PAGE_BYTES = 1 << 20;
 
 /** The view of `store` has records as they are stored. */
 export function createConvertingStore(store: StoreContext, converted: ConvertedRecords): Required<ResourceStorage> {
@@ -40,13 +42,39 @@ export function createConvertingStore(store: StoreContext, converted: ConvertedR
   return {
     get: (context, ...request) => withConverted(context, (own) => getObject(own, context, ...request)),
     list: (context, query) => withConverted(context, (own) => listObjects(own, context, query)),
-    watch: (context, ...request) => withConverted(context, (own) => watchObjects(own, context, ...request)),
+    watch: (context, query, observer) =>
+      withConverted(context, (own) => watchObjects(own, context, query, readingAtOnce(observer))),
     // Of what is there already it asks whether it is there.
     create: (...request) => createObject(store, ...request),
     update: (context, ...request) => withConverted(context, (own) => updateObject(own, context, ...request)),
     delete: (context, ...request) => withConverted(context, (own) => deleteObject(own, context, ...request)),
     deleteCollection: (context, ...request) =>
       withConverted(context, (own) => deleteCollection(own, context, ...request)),
+  };
+}
+
+/** Conversions are waited for before the watch begins: all of the state that it begins with is read then. */
+function readingAtOnce(observer: WatchEventObserver): WatchEventObserver {
+  let endsAt = "";
+  return {
+    initialState(read) {
+      const objects: CachedObject[] = [];
+      for (let page = read(PAGE_BYTES); page !== undefined; page = read(PAGE_BYTES)) objects.push(...page);
+      let taken = 0;
+      observer.initialState((bytes) => {
+        const from = taken;
+        for (let size = 0; taken < objects.length && size < bytes; taken++) size += objects[taken]?.byteLength ?? 0;
+        if (taken > from) return objects.slice(from, taken);
+        observer.initialEventsEnd(endsAt);
+        return undefined;
+      });
+    },
+    initialEventsEnd(resourceVersion) {
+      endsAt = resourceVersion;
+    },
+    event: (type, object) => observer.event(type, object),
+    progress: (resourceVersion) => observer.progress(resourceVersion),
+    error: (error) => observer.error(error),
   };
 }
 

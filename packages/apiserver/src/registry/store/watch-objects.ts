@@ -3,8 +3,9 @@
 
 import { type ApiError, expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { CacheEvent } from "../../cache/watch-cache.ts";
+import type { CacheEvent, CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { compareKeys } from "../../storage/key-order.ts";
 import type { Revision } from "../../storage/storage.ts";
 import { RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
@@ -30,14 +31,16 @@ export async function watchObjects(
     await awaitFreshness(store.cache, query.resourceVersion === "" ? "" : bound, context.signal);
   }
   const from = sendsInitialState || bound === 0 ? store.view.revision : bound;
-  if (sendsInitialState) {
-    for (const object of store.view.list(prefix)) {
-      if (matches === undefined || matches(object)) observer.event("ADDED", object);
-    }
-    observer.initialEventsEnd(String(from));
+  const state = sendsInitialState ? new InitialState(store.view, prefix, matches) : undefined;
+  if (state !== undefined) {
+    observer.initialState((bytes) => {
+      const objects = state.read(bytes);
+      if (objects === undefined) observer.initialEventsEnd(String(store.view.revision));
+      return objects;
+    });
   }
   return store.view.subscribe(prefix, from, {
-    events: (events) => deliver(events, matches, observer),
+    events: (events) => deliver(events, matches, state, observer),
     // Where the watch begins its client knows.
     progress: (revision: Revision) => revision > from && observer.progress(String(revision)),
     error: (error) => observer.error(error instanceof RevisionCompactedError ? tooOldError(from, error) : error),
@@ -48,12 +51,59 @@ export async function watchObjects(
 const tooOldError = (from: Revision, { oldest }: RevisionCompactedError): ApiError =>
   expiredError(`too old resource version: ${from} (${oldest})`);
 
+/** So many objects are read at a time, and looked at in a turn at most. */
+const PAGE = 128;
+const LOOKED_AT = 1_024;
+
+/** The state that a watch begins with, read in the order of the keys. */
+class InitialState {
+  readonly #view: CacheView;
+  readonly #prefix: string;
+  readonly #matches: ObjectPredicate | undefined;
+  /** The last key that was read. */
+  #readTo = "";
+  #isRead = false;
+
+  constructor(view: CacheView, prefix: string, matches: ObjectPredicate | undefined) {
+    this.#view = view;
+    this.#prefix = prefix;
+    this.#matches = matches;
+  }
+
+  read(bytes: number): readonly CachedObject[] | undefined {
+    if (this.#isRead) return undefined;
+    const found: CachedObject[] = [];
+    let size = 0;
+    for (let looked = 0; looked < LOOKED_AT; looked += PAGE) {
+      const page = this.#view.list(this.#prefix, { startAfter: this.#readTo, limit: PAGE });
+      for (const object of page) {
+        if (size >= bytes) return found;
+        this.#readTo = object.key;
+        if (!selects(this.#matches, object)) continue;
+        found.push(object);
+        size += object.byteLength;
+      }
+      if (page.length === PAGE) continue;
+      this.#isRead = true;
+      return found.length > 0 ? found : undefined;
+    }
+    return found;
+  }
+
+  /** Whether the client has been sent the object, if it is one for it: of others it gets to know when they are read. */
+  hasRead({ key }: CachedObject): boolean {
+    return this.#isRead || compareKeys(key, this.#readTo) <= 0;
+  }
+}
+
 function deliver(
   events: readonly CacheEvent[],
   matches: ObjectPredicate | undefined,
+  state: InitialState | undefined,
   observer: WatchEventObserver,
 ): void {
   for (const event of events) {
+    if (state?.hasRead(event.object) === false) continue;
     const was = event.previous !== undefined && selects(matches, event.previous);
     const is = event.type === "put" && selects(matches, event.object);
     if (is) observer.event(was ? "MODIFIED" : "ADDED", event.object);
@@ -102,6 +152,12 @@ export async function watchVisible(
   const seen = visible === "all" ? "all" : (object: CachedObject) => goesOn() && visible(object);
   try {
     inner = await watch(context, narrowed(query, seen), {
+      initialState: (read) =>
+        observer.initialState((bytes) => {
+          const objects = read(bytes);
+          if (objects === undefined || present === undefined) return objects;
+          return goesOn() ? objects.map(present) : [];
+        }),
       event: (type, object) => void (goesOn() && observer.event(type, present?.(object) ?? object)),
       initialEventsEnd: (resourceVersion) => void (goesOn() && observer.initialEventsEnd(resourceVersion)),
       progress: (resourceVersion) => void (goesOn() && observer.progress(resourceVersion)),

@@ -5,7 +5,13 @@ import { createResourceKeys } from "../resource-keys.ts";
 import type { StoreContext } from "./store-context.ts";
 import { watchObjects } from "./watch-objects.ts";
 
-const OBSERVER = { event: () => {}, initialEventsEnd: () => {}, progress: () => {}, error: () => {} };
+const OBSERVER = {
+  initialState: () => {},
+  event: () => {},
+  initialEventsEnd: () => {},
+  progress: () => {},
+  error: () => {},
+};
 
 /** Where a watch asks the cache for events. */
 async function followed(namespaced: boolean, namespace: string, selector: string): Promise<string[]> {

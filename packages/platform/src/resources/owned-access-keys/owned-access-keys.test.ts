@@ -261,6 +261,10 @@ describe("whose keys a caller sees", () => {
     const query = { namespace: "", resourceVersion: "0", allowWatchBookmarks: false, sendInitialEvents: undefined };
     const ended = new Promise<Error>((resolve) => {
       void server.ownedAccessKeyResource.servedStore.watch?.(context, query, {
+        initialState: (read) => {
+          for (let page = read(1 << 20); page !== undefined; page = read(1 << 20))
+            seen.push(...page.map((object) => `ADDED ${object.decode().metadata.name}`));
+        },
         event: (type, object) => seen.push(`${type} ${object.decode().metadata.name}`),
         initialEventsEnd: () => {},
         progress: () => {},

@@ -1,0 +1,128 @@
+// What a watch begins with, for clients that take their time: it is read as they take it, while objects are written.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { start, VIEW, value } from "../../cache/testing/watch-cache-fixture.ts";
+import type { RequestContext } from "../../context/request-context.ts";
+import type { ReadInitialState, WatchEventType } from "../resource-storage.ts";
+import type { StoreContext } from "./store-context.ts";
+import { watchObjects } from "./watch-objects.ts";
+
+const SEED = Number(process.env["TEST_SEED"]);
+
+async function watched(count: number) {
+  const { storage, cache, view } = await start();
+  const revisions = new Map<string, number>();
+  const write = async (name: string): Promise<void> => {
+    const key = `${VIEW}${name}`;
+    const revision = revisions.get(name);
+    revisions.set(
+      name,
+      await (revision === undefined ? storage.create(key, value(name)) : storage.update(key, value(name), revision)),
+    );
+  };
+  const remove = async (name: string): Promise<void> => {
+    const revision = revisions.get(name);
+    if (revision === undefined) return;
+    await storage.delete(`${VIEW}${name}`, revision);
+    revisions.delete(name);
+  };
+  const nameOf = (at: number): string => `g${String(at).padStart(4, "0")}`;
+  for (let at = 0; at < count; at++) await write(nameOf(at));
+  await cache.waitFor?.(await storage.currentRevision());
+
+  const keys = { inNamespace: () => VIEW };
+  const definition = { namespaced: false };
+  const store = { definition, keys, view, cache } as unknown as StoreContext;
+  /** What the client has: names, each with the revision of its last event. */
+  const seen = new Map<string, number>();
+  const log: string[] = [];
+  let read: ReadInitialState = () => undefined;
+  let endedAt: string | undefined;
+  const tell = (type: WatchEventType, { key, revision }: CachedObject): void => {
+    const name = key.slice(VIEW.length);
+    log.push(`${type} ${name}`);
+    expect(seen.has(name)).toBe(type !== "ADDED");
+    if (type === "DELETED") seen.delete(name);
+    else seen.set(name, revision);
+  };
+  const query = { namespace: "", resourceVersion: "0", allowWatchBookmarks: true, sendInitialEvents: undefined };
+  const watch = await watchObjects(store, {} as RequestContext, query as never, {
+    initialState: (reads) => {
+      read = reads;
+    },
+    event: tell,
+    initialEventsEnd: (resourceVersion) => {
+      endedAt = resourceVersion;
+    },
+    progress: () => {},
+    error: (error) => expect(error).toBeUndefined(),
+  });
+  return {
+    ...{ view, write, remove, nameOf, seen, log },
+    endedAt: () => endedAt,
+    /** Whether there is more to read. */
+    take(bytes: number): boolean {
+      const objects = read(bytes);
+      for (const object of objects ?? []) tell("ADDED", object);
+      return objects !== undefined;
+    },
+    current: () => new Map(view.list(VIEW).map(({ key, revision }) => [key.slice(VIEW.length), revision])),
+    async [Symbol.asyncDispose]() {
+      watch[Symbol.dispose]();
+      await cache[Symbol.asyncDispose]();
+    },
+  };
+}
+
+it("holds nothing of the state before the client takes it (security book 48)", async () => {
+  await using client = await watched(1_000);
+  const lists: (number | undefined)[] = [];
+  const { list } = client.view;
+  client.view.list = (prefix, options) => {
+    lists.push(options?.limit);
+    return list.call(client.view, prefix, options);
+  };
+  expect(client.log).toEqual([]);
+  client.take(1);
+  expect(client.log).toEqual(["ADDED g0000"]);
+  expect(lists.every((limit) => limit !== undefined && limit < 1_000)).toBe(true);
+});
+
+it("tells of objects that have not been read when they are, and only then", async () => {
+  await using client = await watched(3);
+  client.take(1);
+  await client.write("g0002");
+  await client.remove("g0001");
+  await client.write("g0009");
+  await client.write("g0000x");
+  await client.write("g0000");
+  expect(client.log).toEqual(["ADDED g0000", "MODIFIED g0000"]);
+  while (client.take(1)) expect(client.endedAt()).toBeUndefined();
+  expect(client.log.slice(2)).toEqual(["ADDED g0000x", "ADDED g0002", "ADDED g0009"]);
+  expect(client.endedAt()).toBe(String(client.view.revision));
+  await client.remove("g0002");
+  expect(client.log.at(-1)).toBe("DELETED g0002");
+});
+
+it(`gives every client the state in the end, whatever is written while it reads (seed ${SEED})`, async () => {
+  const step = fc.oneof(
+    fc.record({ take: fc.constantFrom(1, 500, 20_000) }),
+    fc.record({ write: fc.nat(400) }),
+    fc.record({ remove: fc.nat(400) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.nat(300), fc.array(step, { maxLength: 60 }), async (count, steps) => {
+      await using client = await watched(count);
+      for (const each of steps) {
+        if ("take" in each) client.take(each.take);
+        else if ("write" in each) await client.write(client.nameOf(each.write));
+        else await client.remove(client.nameOf(each.remove));
+      }
+      while (client.take(20_000));
+      expect(client.seen).toEqual(client.current());
+    }),
+    { numRuns: 60 },
+  );
+});
