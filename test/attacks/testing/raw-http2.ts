@@ -80,6 +80,7 @@ export async function connectRawHttp2(
       rest = rest.subarray(end);
       received.push(frame);
       if (frame.type === FRAME.settings && (frame.flags & FLAG.ack) === 0) send(FRAME.settings, FLAG.ack, 0);
+      if (frame.type === FRAME.ping && (frame.flags & FLAG.ack) === 0) send(FRAME.ping, FLAG.ack, 0, frame.payload);
     }
     wakeAll();
   });

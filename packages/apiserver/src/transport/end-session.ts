@@ -1,4 +1,4 @@
-// Closes an HTTP/2 session gracefully: the client learns the reason, and which requests were not processed.
+// Ends HTTP/2 sessions: gracefully, so that the client learns the reason and which requests were not processed, and those that are dead.
 
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
@@ -19,5 +19,38 @@ export function endSession(session: ServerHttp2Session, socket: TLSSocket, reaso
     session.destroy();
     socket.destroy();
   });
+  socket.once("close", () => timer[Symbol.dispose]());
+}
+
+/** PINGs in a row. One may seem to be unanswered after the server itself stood still. */
+const MAX_UNANSWERED = 2;
+
+/**
+ * Ends the session when its client has gone without a word, or has sent a frame that ends it: then nghttp2 reads no further, so that nobody would notice
+ * the end of the connection, and Node says nothing.
+ * Source: nghttp2/lib/nghttp2_session.c (nghttp2_session_want_read); node/src/node_http2.cc (MaybeStopReading)
+ */
+export function endDeadSession(
+  session: ServerHttp2Session,
+  socket: TLSSocket,
+  scheduler: Scheduler,
+  pingMs: number,
+): void {
+  let unanswered = 0;
+  let timer: Disposable;
+  const check = (): void => {
+    if (session.destroyed) return;
+    if (unanswered === MAX_UNANSWERED) {
+      session.destroy();
+      socket.destroy();
+      return;
+    }
+    unanswered += 1;
+    session.ping((error) => {
+      if (error === null) unanswered = 0;
+    });
+    timer = scheduler.schedule(pingMs, check);
+  };
+  timer = scheduler.schedule(pingMs, check);
   socket.once("close", () => timer[Symbol.dispose]());
 }

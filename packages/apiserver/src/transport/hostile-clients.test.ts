@@ -210,6 +210,37 @@ describe("bad input", () => {
     expect(await sentBack(port, windows)).toContain("too many concurrent requests");
   });
 
+  it.each([
+    ["goes on after a frame that ends its session", true],
+    ["answers nothing, as one that has lost its network", false],
+  ])("ends the connection of a known client that %s, and of no other (security book 48)", async (_, isBroken) => {
+    const { port, transport } = await serveHandler(
+      (request) => {
+        request.know?.("good");
+        return jsonResponse(200, "");
+      },
+      { pingMs: 20 },
+    );
+    const other = openHttp2(port);
+    onTestFinished(() => other.destroy());
+    expect((await http2(other, { ":path": "/" })).status).toBe(200);
+    const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+    onTestFinished(() => void socket.destroy());
+    await once(socket, "secureConnect");
+    const closed = once(socket.resume(), "close");
+    socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    socket.write(frame(4, 0, 0, []));
+    // GET /, and SETTINGS on a stream, where they are an error.
+    socket.write(frame(1, 5, 1, [0x82, 0x84, 0x87, 0x41, 1, 0x61]));
+    if (isBroken) {
+      await once(socket, "data");
+      socket.write(frame(4, 0, 3, []));
+    }
+    await closed;
+    expect((await http2(other, { ":path": "/" })).status).toBe(200);
+    await transport.close({ drainMs: 0 });
+  });
+
   it("lets a known client wait for one stranger, not for one from each of many addresses (security book 50)", async () => {
     const begun: string[] = [];
     const { port } = await serveHandler((request) => {

@@ -21,7 +21,7 @@ import type { Exchange } from "./api-request.ts";
 import { createBodyTurns } from "./body-turns.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
-import { endSession } from "./end-session.ts";
+import { endDeadSession, endSession } from "./end-session.ts";
 import { type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
@@ -262,6 +262,7 @@ export class HttpTransport {
     this.#sessions.set(session, state);
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
     session.once("close", () => this.#sessions.delete(session));
+    endDeadSession(session, state.socket, this.#options.scheduler, this.#limits.pingMs);
     session.on("remoteSettings", () => {
       if (state.reading?.set() === SETTINGS_IN_A_TURN + 1) state.end("flood");
     });

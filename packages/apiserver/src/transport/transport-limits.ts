@@ -21,6 +21,8 @@ export type TransportLimits = {
   readonly bodyStallTimeoutMs: number;
   /** How long an idle HTTP/1.1 connection is kept. */
   readonly keepAliveTimeoutMs: number;
+  /** How often a client of HTTP/2 is asked whether it is there. Three times as long after it has gone its connection ends. */
+  readonly pingMs: number;
   /** Per HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
   /** Per HTTP/2 connection, in MiB. */
@@ -43,6 +45,8 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   bodyStallTimeoutMs: 30_000,
   // Longer than Go's client keeps an idle connection, so that the server is never the one that closes it.
   keepAliveTimeoutMs: 120_000,
+  // As often as client-go asks.
+  pingMs: 30_000,
   maxConcurrentStreams: 250,
   maxSessionMemory: 32,
   watchBacklog: { perWatch: 8 << 20, perConnection: 16 << 20, total: 128 << 20 },
