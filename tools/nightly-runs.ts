@@ -6,6 +6,8 @@ export type Run = {
   readonly project: "system" | "long-parallel" | "long-measuring" | "long" | "unit";
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
+  /** Added to the seed of the night: parts of one run draw different cases. 0 when absent. */
+  readonly seedOffset?: number;
   /** The version of Node of the tests and of all servers that they start; that of the run when absent. */
   readonly node?: 24 | 26;
 };
@@ -25,6 +27,9 @@ const onNode = (node: 24 | 26, project: "unit" | "system"): Run => ({
   environment: {},
   node,
 });
+
+/** Each part takes some minutes. Of some edges there are ten inputs for each case, with the seeds that follow. */
+const FUZZ = { parts: 10, cases: 2_000, seedsOfCase: 10 } as const;
 
 export const NIGHTLY_RUNS: readonly Run[] = [
   { name: "expensive files", project: "long-parallel", paths: [], environment: {} },
@@ -232,12 +237,13 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     paths: ["test/conformance/recorded-functions.test.ts"],
     environment: { RECORDED_REQUESTS: 10_000 },
   },
-  {
-    name: "fuzz of every edge",
-    project: "system",
+  ...Array.from({ length: FUZZ.parts }, (_, part) => ({
+    name: `fuzz of every edge, part ${part + 1} of ${FUZZ.parts}`,
+    project: "system" as const,
     paths: ["test/attacks/fuzz.test.ts"],
-    environment: { FUZZ_CASES: 20_000 },
-  },
+    environment: { FUZZ_CASES: FUZZ.cases },
+    seedOffset: part * FUZZ.cases * FUZZ.seedsOfCase,
+  })),
   {
     name: "attacks on every field of every kind",
     project: "long",

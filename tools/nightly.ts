@@ -62,7 +62,7 @@ for (const { name, command, variables = [] } of wanted) {
 if (wanted.length === 0) console.log(`no run has ${words.join(" or ")} in its name`);
 process.exitCode = failed.length === 0 && wanted.length > 0 ? 0 : 1;
 
-function commandOf({ name, project, paths, environment, node }: Run): Command {
+function commandOf({ name, project, paths, environment, seedOffset, node }: Run): Command {
   const projects = project === "system" ? ["system", "long-parallel"] : [project];
   const args = ["vitest", "run", ...projects.flatMap((each) => ["--project", each]), ...paths];
   return {
@@ -71,6 +71,7 @@ function commandOf({ name, project, paths, environment, node }: Run): Command {
     variables: [
       TIMEOUT,
       "EVERY_CASE=1",
+      ...(seedOffset === undefined ? [] : [`TEST_SEED=${seed + seedOffset}`]),
       ...(node === undefined ? [] : [pathWith(node)]),
       ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
     ],
