@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type PosternProcess, postern, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { type Attack, type Loot, prepareAttack } from "./testing/thief.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -129,6 +129,41 @@ describe("a stolen value", () => {
       for (const one of [value, again, chosen]) if (one !== undefined) expect(await isGood(one)).toBe(false);
     },
   );
+});
+
+describe("postern key compromised, as its owner runs it", () => {
+  const run = async (...flags: readonly string[]) => {
+    const args = ["key", "compromised", name, "--kubeconfig", server.adminKubeconfig, ...flags];
+    const { code, stdout, stderr } = await postern(...args);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`access key ${name} has a new value`)]);
+    return { key: stdout.trim(), stderr };
+  };
+
+  it("leaves the thief nothing, although nobody has reported the value, and the owner the new one (security book 13)", async () => {
+    const loot = await attack.steal(stolen);
+    const { key, stderr } = await run();
+    expect(stderr).toContain(`${loot.length} access keys and certificates`);
+    expect(await attack.working(loot)).toEqual([]);
+    // The thief goes on trying, and locks nobody out by it.
+    for (let at = 0; at < 3; at++) expect(await isGood(stolen)).toBe(false);
+    expect(await isGood(key)).toBe(true);
+  });
+
+  it("makes a key work again that a report has disabled, unless it is to stay disabled", async () => {
+    for (const flags of [["--keep-disabled"], []]) {
+      await attack.report(stolen);
+      await disabledByReport();
+      const { key } = await run(...flags);
+      expect([await isGood(stolen), await isGood(key)]).toEqual([false, flags.length === 0]);
+      stolen = key;
+    }
+  });
+
+  it("enables no key that its owner has disabled", async () => {
+    await attack.patch(name, { spec: { disabled: true } });
+    const { key, stderr } = await run();
+    expect([await isGood(key), stderr]).toEqual([false, expect.stringContaining("is disabled: postern key enable")]);
+  });
 });
 
 describe("values from before a rotation", () => {

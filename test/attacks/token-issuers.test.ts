@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { githubClaims } from "@postern/platform/trust/testing/ci-claims";
 import {
   type IssuerSigningKey,
@@ -22,19 +23,19 @@ afterAll(() => server?.[Symbol.asyncDispose]());
 const exchange: Exchanging["exchange"] = (...call) => server.exchange(...call);
 const rule: Exchanging["rule"] = (...call) => server.rule(...call);
 
-describe("an issuer that leads elsewhere (security book 20)", () => {
-  const reachable = async (name: string, path = "clustertrustrules"): Promise<any> => {
-    let found: any;
-    await expect
-      .poll(async () => {
-        const { status } = await server.must({ path: `${path}/${name}` });
-        found = (status?.conditions ?? []).find(({ type }: any) => type === "IssuerReachable");
-        return found?.reason;
-      })
-      .toMatch(/^(FetchFailed|KeysFetched)$/);
-    return found;
-  };
+const reachable = async (name: string, path = "clustertrustrules"): Promise<any> => {
+  let found: any;
+  await expect
+    .poll(async () => {
+      const { status } = await server.must({ path: `${path}/${name}` });
+      found = (status?.conditions ?? []).find(({ type }: any) => type === "IssuerReachable");
+      return found?.reason;
+    })
+    .toMatch(/^(FetchFailed|KeysFetched)$/);
+  return found;
+};
 
+describe("an issuer that leads elsewhere (security book 20)", () => {
   const cases: readonly (readonly [what: string, document: (issuer: ServedIssuer) => object, why: string])[] = [
     [
       "names another issuer",
@@ -95,6 +96,48 @@ describe("an issuer that leads elsewhere (security book 20)", () => {
       const condition = await reachable("door", path);
       expect([condition.status, condition.message]).toEqual(["False", expect.stringContaining("address")]);
     }
+    expect(connections).toBe(0);
+    await new Promise((resolve) => door.close(resolve));
+  });
+});
+
+/** Rules of administrators may name issuers in private networks: nothing but what is tested here keeps the server from these addresses. */
+describe("an issuer that an administrator is talked into (security book 20, 31)", () => {
+  const conditionAt = async (host: string): Promise<any> => {
+    const name = `talked-${++count}`;
+    await rule(name, { issuer: { url: `https://${host}` } });
+    const condition = await reachable(name);
+    await server.must({ method: "DELETE", path: `clustertrustrules/${name}` });
+    return condition;
+  };
+  const refused = {
+    status: "False",
+    message: expect.stringContaining("its address is one that the platform does not connect to"),
+  };
+
+  test.each([
+    ["an IPv4-compatible address", "[::169.254.169.254]"],
+    ["6to4", "[2002:a9fe:a9fe::1]"],
+    ["Teredo", "[2001:0:a9fe:a9fe::1]"],
+    ["a translator", "[64:ff9b:1::169.254.169.254]"],
+    ["a translator with a prefix of 48 bits", "[64:ff9b:1:a9fe:a9:fe00::]"],
+    ["6to4 to this machine", "[2002:7f00:1::1]"],
+  ])("where the metadata of the cloud or this machine is behind %s", async (_, host) => {
+    expect(await conditionAt(host)).toMatchObject(refused);
+  });
+
+  const own = Object.values(networkInterfaces()).flatMap((found = []) =>
+    found.filter(({ internal, family }) => !internal && family === "IPv4").map(({ address }) => address),
+  );
+  test.skipIf(own.length === 0)("where it is this machine, by an address that others reach it at", async () => {
+    let connections = 0;
+    const door = createServer((socket) => {
+      connections++;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => door.listen(0, "0.0.0.0", resolve));
+    const { port } = door.address() as { port: number };
+    for (const address of own) expect(await conditionAt(`${address}:${port}`)).toMatchObject(refused);
     expect(connections).toBe(0);
     await new Promise((resolve) => door.close(resolve));
   });
