@@ -3,7 +3,8 @@
 
 import { Readable } from "node:stream";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
-import { type Claimant, type FairShares, type Lane, NoPlaceError, type Place } from "../limits/fair-shares.ts";
+import { type Claimant, NoPlaceError } from "../limits/body-memory.ts";
+import type { FairShares, Lane, Place } from "../limits/fair-shares.ts";
 import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";

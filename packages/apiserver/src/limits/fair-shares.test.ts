@@ -2,14 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Scheduler } from "../runtime/clock.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
-import {
-  type Claimant,
-  createFairShares,
-  DEFAULT_FAIR_SHARES,
-  type FairShareLimits,
-  type Lane,
-  NoPlaceError,
-} from "./fair-shares.ts";
+import { type Claimant, NoPlaceError } from "./body-memory.ts";
+import { createFairShares, DEFAULT_FAIR_SHARES, type FairShareLimits, type Lane } from "./fair-shares.ts";
 import { createTurn } from "./turn.ts";
 
 const never = createSharedAbortController();

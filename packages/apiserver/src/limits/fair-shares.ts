@@ -2,6 +2,7 @@
 // have reserved places.
 
 import type { Clock, Scheduler } from "../runtime/clock.ts";
+import { type BodyAccount, type Claimant, createBodyMemory, NoPlaceError } from "./body-memory.ts";
 import { createTurn, type Turn } from "./turn.ts";
 
 /**
@@ -10,15 +11,6 @@ import { createTurn, type Turn } from "./turn.ts";
  */
 export type Lane = "readOnly" | "mutating" | "urgent";
 export const LANES: readonly Lane[] = ["readOnly", "mutating", "urgent"];
-
-/** Whose place it is. */
-export type Claimant = {
-  /** The authenticated user, and not the impersonated one; for requests without a credential their source address. */
-  readonly user: string;
-  readonly key: string;
-  /** Without a credential. Strangers have every second place that becomes free between them, from however many addresses they come. */
-  readonly isStranger?: boolean;
-};
 
 export type FairShareLimits = {
   /** Places of each lane; 0 means no bound. */
@@ -41,19 +33,6 @@ export const DEFAULT_FAIR_SHARES: FairShareLimits = {
   bodyBytes: 256 << 20,
 };
 
-/** Why a request was refused: too many of the same user or key wait, it waited too long, or bodies take too much memory. */
-export type RefusalReason = "queue-full" | "time-out" | "body-bytes";
-
-/** Answered 429. */
-export class NoPlaceError extends Error {
-  override readonly name = "NoPlaceError";
-  readonly reason: RefusalReason;
-  constructor(reason: RefusalReason) {
-    super(`no place for the request: ${reason}`);
-    this.reason = reason;
-  }
-}
-
 /** What waits: its signal is asked for when it has to. */
 export type Waitable = { readonly signal: AbortSignal };
 
@@ -72,11 +51,6 @@ export type FairShares = {
   /** How many bodies are being received, or worked on. */
   readonly bodies: number;
   readonly state: Readonly<Record<Lane, { readonly taken: number; readonly waiting: number }>>;
-};
-
-export type BodyAccount = Disposable & {
-  /** Throws NoPlaceError when the body may not go on. */
-  add(bytes: number): void;
 };
 
 /** How many requests may wait for each place that a user or key may hold. */
@@ -355,56 +329,3 @@ class LaneState {
 const anybody = (): boolean => true;
 
 const shareOf = (whole: number, share: number): number => Math.max(1, Math.ceil(whole * share));
-
-type Body = { readonly claimant: Claimant; bytes: number; readonly giveUp: (error: NoPlaceError) => void };
-
-/** A user or key beyond its share is refused; if all bodies together are too large, the largest request of the largest user is refused. */
-function createBodyMemory({ bodyBytes, userShare, keyShare }: FairShareLimits) {
-  const bodies = new Set<Body>();
-  const users = new Map<string, number>();
-  const keys = new Map<string, number>();
-  let total = 0;
-
-  const count = (counts: Map<string, number>, name: string, bytes: number): number => {
-    const sum = (counts.get(name) ?? 0) + bytes;
-    if (sum > 0) counts.set(name, sum);
-    else counts.delete(name);
-    return sum;
-  };
-  const close = (body: Body): void => {
-    if (!bodies.delete(body)) return;
-    total -= body.bytes;
-    count(users, body.claimant.user, -body.bytes);
-    count(keys, body.claimant.key, -body.bytes);
-  };
-  const largestOfGreediest = (): Body | undefined => {
-    const [[greediest = ""] = []] = [...users].sort(([, a], [, b]) => b - a);
-    return [...bodies].filter(({ claimant }) => claimant.user === greediest).sort((a, b) => b.bytes - a.bytes)[0];
-  };
-  const open: FairShares["body"] = (claimant, giveUp) => {
-    const body: Body = { claimant, bytes: 0, giveUp };
-    bodies.add(body);
-    return {
-      add(bytes) {
-        if (!bodies.has(body)) throw new NoPlaceError("body-bytes");
-        body.bytes += bytes;
-        total += bytes;
-        const ofUser = count(users, claimant.user, bytes);
-        const ofKey = count(keys, claimant.key, bytes);
-        if (ofUser > bodyBytes * userShare || ofKey > bodyBytes * keyShare) {
-          close(body);
-          throw new NoPlaceError("body-bytes");
-        }
-        while (total > bodyBytes) {
-          const victim = largestOfGreediest();
-          if (victim === undefined) return;
-          close(victim);
-          if (victim === body) throw new NoPlaceError("body-bytes");
-          victim.giveUp(new NoPlaceError("body-bytes"));
-        }
-      },
-      [Symbol.dispose]: () => close(body),
-    };
-  };
-  return { open, count: () => bodies.size };
-}

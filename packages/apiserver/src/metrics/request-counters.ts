@@ -1,7 +1,7 @@
 // Request counters. Finished requests are looked up by one string key, because this runs for every request.
 
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { RefusalReason } from "../limits/fair-shares.ts";
+import type { RefusalReason } from "../limits/body-memory.ts";
 import { queryBoolean } from "../request/query-options.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
