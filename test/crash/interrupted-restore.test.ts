@@ -95,7 +95,7 @@ it("is refused by servers and other restores, and goes on after a kill", async (
   child.kill("SIGSTOP");
   expect(await readdir(dataDir)).not.toContain("postern.db");
 
-  await refuses(postern(...restoreInto(dataDir)), /another restore or copy into .*postern\.db is under way/);
+  await refuses(postern(...restoreInto(dataDir)), /another restore or copy into .*postern\.db is in progress/);
   await refuses(serve(dataDir), /postern\.db does not exist yet: .*run the same postern restore/);
   child.kill("SIGKILL");
   expect(await exited).toEqual([null, "SIGKILL"]);

@@ -211,9 +211,9 @@ it("a backup from before the server key was replaced comes back, without what wa
     await using server = await startPostern(here("data"), [...SQLITE, ...previous]);
     const [http, admin] = [await httpClient(server), await adminKey(server)];
     const before = await postern("keys", "status", "--kubeconfig", server.adminKubeconfig);
-    expect(before.stderr).toMatch(/opens with 2 server keys.*postern encryption-key rotate/);
+    expect(before.stderr).toMatch(/encrypted with 2 server keys.*postern encryption-key rotate/);
     const rotated = await postern("keys", "rotate", "--kubeconfig", server.adminKubeconfig);
-    expect(rotated.stderr).toMatch(/opens with server key [0-9a-f]{8} alone/);
+    expect(rotated.stderr).toMatch(/encrypted with server key [0-9a-f]{8} only/);
     await http(`${KEYS}/revoked`, { key: admin, method: "DELETE" });
     await succeed(postern("backup", "--kubeconfig", server.adminKubeconfig, "--revocations-out", here("in-force")));
     await server.stop();
@@ -225,7 +225,7 @@ it("a backup from before the server key was replaced comes back, without what wa
   await refuses(postern(...restore, ...list), /another server key than the given one.*--previous-server-key-file/);
   const said = await succeed(postern(...restore, ...list, ...previous));
   expect(said).toMatch(/access keys: 2 kept, 0 disabled, 1 left out/);
-  expect(said).toMatch(/opens with the previous server key: serve it with --previous-server-key-file/);
+  expect(said).toMatch(/encrypted with the previous server key: serve it with --previous-server-key-file/);
   await refuses(
     postern("serve", "--data-dir", here("new"), "--secure-port", "0", ...SQLITE),
     /encrypted with server key [0-9a-f]{8}, not with the given one/,

@@ -1,4 +1,4 @@
-// Which of its names a CustomResourceDefinition gets: each belongs to one resource of a group.
+// The accepted names of a CustomResourceDefinition: each name belongs to one resource of a group.
 // Source: k8s.io/apiextensions-apiserver/pkg/controller/status/naming_controller.go
 
 import type { CustomResourceNames } from "./custom-resource-definition.ts";
@@ -7,7 +7,7 @@ export type NameConflict = { readonly reason: string; readonly message: string }
 
 export type NameDecision = {
   readonly accepted: CustomResourceNames;
-  /** The last of them; undefined when all names are free. */
+  /** The last conflict; undefined if all names are free. */
   readonly conflict: NameConflict | undefined;
 };
 

@@ -1,4 +1,4 @@
-// Groups of the Kubernetes community need an approval before anybody defines a resource in them.
+// Definitions in groups of the Kubernetes community need an approval annotation.
 // Source: k8s.io/apiextensions-apiserver/pkg/apihelpers/helpers.go
 
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";

@@ -1,4 +1,4 @@
-// Compiles the rules (x-kubernetes-validations) of a schema, and tells what is wrong with them.
+// Compiles the rules (x-kubernetes-validations) of a schema, and reports their errors.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/{compilation,validation}.go, pkg/apis/apiextensions/validation
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -26,7 +26,7 @@ import { FieldPathError, readRuleFieldPath } from "./rule-field-path.ts";
 
 export type Rule = {
   readonly expression: CelExpression;
-  /** Compares with what was there before. */
+  /** Uses oldSelf. */
   readonly usesOldSelf: boolean;
   /** `oldSelf` may be missing, and the rule is checked on create as well. */
   readonly isOldSelfOptional: boolean;
@@ -56,9 +56,9 @@ type Place = {
   readonly path: string;
   /** The path of the list above whose items cannot be distinguished over time. */
   readonly uncorrelatable: string | undefined;
-  /** How many values there can be in one object; undefined where the schema does not say. */
+  /** Maximum number of values in one object; undefined if the schema does not limit it. */
   readonly cardinality: number | undefined;
-  /** Absent where nobody estimates: below allOf, as upstream. */
+  /** Absent if costs are not estimated: below allOf, as upstream. */
   readonly costs: RuleCosts | undefined;
 };
 
@@ -182,7 +182,7 @@ function* compileOwnRules(
   return rules;
 }
 
-/** Is told of every expression that compiles. Messages are made once: only values that are refused have one. */
+/** Called with every expression that compiles. Messages are evaluated once: only refused values have one. */
 type Estimate = (member: keyof typeof RESULTS, expression: CelExpression, checked: CheckedCel) => void;
 
 const textOf = (source: JsonObject, member: string): string => {
@@ -190,7 +190,7 @@ const textOf = (source: JsonObject, member: string): string => {
   return typeof value === "string" ? value : "";
 };
 
-/** Undefined for a rule that cannot be used; `errors` tells why. */
+/** Undefined for an invalid rule; `errors` has the reason. */
 function compileRule(
   source: JsonObject,
   schema: StructuralSchema,

@@ -1,4 +1,4 @@
-// What definitions compile to, shared by all API surfaces that serve a definition of the same text.
+// Compiled definitions, shared by all API surfaces with a definition of the same text.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
@@ -16,18 +16,18 @@ export type CompiledDefinition = Disposable & {
 };
 
 export type CompiledDefinitions = {
-  /** Schemas that are not structural, rules that do not compile, and defaults that their schema refuses, in all versions. */
+  /** Errors in all versions: schemas that are not structural, rules that do not compile, and invalid defaults. */
   faultsOf(definition: CustomResourceDefinition): Steps<readonly FieldError[]>;
-  /** Kept until all who took it have disposed of it. Throws ApiError 422 where there are faults. */
+  /** Kept until all users have disposed it. Throws ApiError 422 if there are errors. */
   take(definition: CustomResourceDefinition): CompiledDefinition;
-  /** How many different ones are taken. */
+  /** Number of different definitions in use. */
   readonly size: number;
 };
 
-/** A definition is compiled when it is checked, and taken a moment later: so many are kept in between. */
+/** A definition is compiled when it is validated, and used a moment later: this many are kept in between. */
 const MAX_RECENT = 8;
 
-/** The text is that of the first one: a thousand clusters hold one of it. */
+/** The text is that of the first one, so that a thousand clusters share it. */
 type Taken = Pick<CompiledDefinition, "text" | "definitions"> & { users: number };
 
 export function createCompiledDefinitions(): CompiledDefinitions {
@@ -49,7 +49,7 @@ export function createCompiledDefinitions(): CompiledDefinitions {
     *faultsOf(definition) {
       const { faults, schemas } = yield* compile(definition, stringifyJson(definition.spec));
       const ofDefaults: FieldError[] = [];
-      // Not asked of what is taken: definitions in the store are served as they are.
+      // Not for definitions in use: stored definitions are served as they are.
       for (const { schema, path } of schemas) ofDefaults.push(...(yield* validateDefaults(schema, path)));
       return [...faults, ...ofDefaults];
     },

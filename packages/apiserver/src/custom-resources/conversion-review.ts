@@ -1,4 +1,4 @@
-// What a conversion webhook is asked, and what it answers.
+// Requests to conversion webhooks, and their responses.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (ConversionReview), pkg/apiserver/conversion/webhook_converter.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -26,12 +26,12 @@ export const reviewText = ({ version, uid, desiredAPIVersion, objects }: ReviewR
     request: { uid, desiredAPIVersion, objects: objects as unknown as readonly JsonObject[] },
   });
 
-/** The answer is of no use; its text is what upstream says behind `conversion webhook for <kind> `. */
+/** The response is invalid; the message is upstream's text after `conversion webhook for <kind> `. */
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
 }
 
-/** The objects that a webhook has made of those of the request, unchecked. Throws ReviewError. */
+/** The converted objects in a response, not validated. Throws ReviewError. */
 export function convertedObjects(review: JsonObject, { version, uid }: ReviewRequest): readonly JsonValue[] {
   const failed = (why: string): ReviewError => new ReviewError(`failed: ${why}`);
   const { response } = review;
@@ -58,7 +58,7 @@ export function convertedObjects(review: JsonObject, { version, uid }: ReviewReq
   return isJsonArray(response["convertedObjects"]) ? response["convertedObjects"] : [];
 }
 
-/** The text of a webhook is passed on so far. */
+/** Maximum length of a webhook's message in errors. */
 const MAX_MESSAGE = 4_096;
 
 /**
@@ -132,7 +132,7 @@ function mapOf(
     }
     map[key] = text;
   }
-  // What was taken before stays. Upstream calls the field of annotations `annotation`.
+  // Invalid old values are kept. Upstream calls the field of annotations `annotation`.
   const faults = equalJson(map, original.metadata[member]) ? [] : validate(map, `metadata.${FIELDS[member]}`);
   const texts = faults.map(({ field, message }) => `${field}: ${message}`);
   if (texts.length > 0) throw fault(texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`);

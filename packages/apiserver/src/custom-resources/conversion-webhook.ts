@@ -1,4 +1,4 @@
-// Converts custom resources by asking the webhook that their definition names.
+// Converts custom resources with the webhook in their definition.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -22,7 +22,7 @@ export type ConversionWebhookDeps = ServiceViews & {
 /** As upstream's. */
 const TIMEOUT_SECONDS = 30;
 
-/** Undefined where the definition has no webhook. */
+/** Undefined if the definition has no webhook. */
 export function createConversionWebhook(
   { spec: { conversion } }: CustomResourceDefinition,
   { caller: webhooks, newUid, ...views }: ConversionWebhookDeps,

@@ -1,4 +1,4 @@
-// Serves the resources that CustomResourceDefinitions define, says so in their conditions, and removes all objects before one of them goes.
+// Serves the resources of CustomResourceDefinitions, sets their conditions, and deletes all objects before a definition is deleted.
 // Source: k8s.io/apiextensions-apiserver/pkg/controller/{status,establish,finalizer,apiapproval}, pkg/apiserver/customresource_handler.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -39,13 +39,13 @@ type Named = { readonly group: string; readonly names: CustomResourceNames };
 export type CustomResourceControllerDeps = {
   readonly registry: ResourceRegistry;
   readonly compiled: CompiledDefinitions;
-  /** Asks conversion webhooks, in a cluster that has Services. Absent: nobody is asked. */
+  /** Calls conversion webhooks, in a cluster with Services. Absent: conversion webhooks are not supported. */
   readonly caller: WebhookCaller | undefined;
   /** Changes what is served of a definition. Default: nothing. */
   readonly adapt?: ((definition: ResourceDefinition) => ResourceDefinition) | undefined;
 };
 
-/** What is established is served when this returns; `registry` must have all built-in resources. */
+/** Established definitions are served when this returns; `registry` must have all built-in resources. */
 export function createCustomResourceController(
   port: ControllerPort,
   definitions: InstalledResource,
@@ -57,7 +57,7 @@ export function createCustomResourceController(
   const accepted = new Map<string, Named>();
   const served = new Map<string, Served>();
   const waits = new Map<string, Disposable>();
-  // Two definitions that want one name are decided one after the other.
+  // Definitions with the same name are decided one after the other.
   const queue = new WorkQueue(port, { name: "custom_resource_definition", process, concurrency: 1 });
 
   for (const object of view.list(keys.prefix)) {
@@ -81,7 +81,7 @@ export function createCustomResourceController(
     });
   }
 
-  /** The definition as its conditions should be. */
+  /** The definition with its new conditions. */
   function decide(key: string, definition: CustomResourceDefinition): CustomResourceDefinition {
     const { group, names } = definition.spec;
     const others = [...accepted].flatMap(([other, named]) => (other === key ? [] : [named]));
@@ -120,7 +120,7 @@ export function createCustomResourceController(
     }
     const adapted = taken.definitions.map(adapt);
     const installed = isTerminating ? adapted.map(withoutCreation) : adapted;
-    // Whoever watches hears of the objects that are removed with their definition.
+    // Watches receive the deletions of objects that are deleted with their definition.
     const keepWatches = before?.compiled.text === taken.text;
     const converter = converterFor(definition);
     for (const each of installed) registry.install(each, { keepWatches, converter });
@@ -165,7 +165,7 @@ export function createCustomResourceController(
     await updateControlled(port, definitions, before, { subresource: "status", transform }, signal);
   }
 
-  /** Asks for the deletion of all objects, and lets the definition go when there are none. */
+  /** Deletes all objects, and removes the finalizer when there are none. */
   async function removeObjects(key: string, definition: CustomResourceDefinition, signal: AbortSignal): Promise<void> {
     if (!(definition.metadata.finalizers ?? []).includes(CLEANUP_FINALIZER)) return;
     const resource = installedOf(key);
@@ -238,7 +238,7 @@ const namesOf = (definition: ResourceDefinition): Named => {
   return { group, names: { plural, singular, shortNames, kind, listKind: listKindOf(definition) } };
 };
 
-/** What is established stays so, whatever becomes of its names. */
+/** An established definition stays established, even if its names conflict later. */
 function withEstablished(
   definition: CustomResourceDefinition,
   isAccepted: boolean,
@@ -269,7 +269,7 @@ function withApproval(definition: CustomResourceDefinition, now: string): Custom
     : withCondition(definition, condition, now);
 }
 
-/** While the objects of a definition are removed, no new ones are taken. */
+/** While the objects of a definition are being deleted, creates are refused. */
 const withoutCreation = (definition: ResourceDefinition): ResourceDefinition => ({
   ...definition,
   strategy: {

@@ -7,7 +7,7 @@ import { webhookClientFields } from "../webhooks/client-config.ts";
 
 export const APIEXTENSIONS_GROUP = "apiextensions.k8s.io";
 
-/** Holds a definition until all of its objects are gone. */
+/** Keeps a definition until all of its objects are deleted. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 const names = s.object({

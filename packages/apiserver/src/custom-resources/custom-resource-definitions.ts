@@ -1,4 +1,4 @@
-// CustomResourceDefinitions where they can be created. What they define is served by their controller.
+// The resource customresourcedefinitions. Its controller serves the defined resources.
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/{strategy,etcd}.go, pkg/apis/apiextensions/v1/defaults.go
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -42,7 +42,7 @@ const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefi
           ...(await validateWebhookRights(definition, old, context)),
         ],
 
-  /** The controller lets it go when all objects are gone. */
+  /** The controller removes it when all objects are deleted. */
   prepareForDelete(definition, { receivedAt }) {
     if (isBeingDeleted(definition)) return definition;
     const finalizers = definition.metadata.finalizers ?? [];
@@ -60,7 +60,7 @@ const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefi
   },
 });
 
-/** `compiled` is where their controller takes what it serves. */
+/** `compiled` is shared with their controller. */
 export const customResourceDefinitions = (compiled: CompiledDefinitions): ResourceDefinition =>
   defineBuiltin({
     group: APIEXTENSIONS_GROUP,
@@ -79,7 +79,7 @@ export const customResourceDefinitions = (compiled: CompiledDefinitions): Resour
     setDefaults: withDefaults,
   });
 
-/** The names that follow from others, the conversion that needs no webhook, and the port of the Service of one. */
+/** Sets default names, the conversion None, and the default port of a webhook's Service. */
 function withDefaults(object: KubeObject): KubeObject {
   const spec = object["spec"];
   if (!isJsonObject(spec) || !isJsonObject(spec["names"])) return object;
@@ -100,7 +100,7 @@ function withDefaults(object: KubeObject): KubeObject {
   };
 }
 
-/** With the port of the Service that a webhook is reached at. */
+/** Sets the default port of a webhook's Service. */
 function withPort(conversion: JsonValue | undefined): JsonValue | undefined {
   if (!isJsonObject(conversion) || !isJsonObject(conversion["webhook"])) return conversion;
   const { webhook } = conversion;
@@ -110,7 +110,7 @@ function withPort(conversion: JsonValue | undefined): JsonValue | undefined {
   return { ...conversion, webhook: { ...webhook, clientConfig: { ...client, service } } };
 }
 
-/** The version in which objects are stored from now on is noted before the first of them is. */
+/** Records the storage version before the first object is stored in it. */
 function withStorageVersion(definition: CustomResourceDefinition): CustomResourceDefinition {
   const storage = definition.spec.versions.find((version) => version.storage)?.name;
   const stored = definition.status?.storedVersions ?? [];

@@ -1,4 +1,4 @@
-// Makes a ResourceDefinition of each served version that a CustomResourceDefinition describes.
+// Creates a ResourceDefinition for each served version of a CustomResourceDefinition.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -17,7 +17,7 @@ const CRD_KIND = { group: "apiextensions.k8s.io", kind: "CustomResourceDefinitio
 
 const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"]);
 
-/** Throws 422 that names the faulty fields of schemas that are not structural, and of rules that do not compile, in all versions. */
+/** Throws 422 with the invalid fields of all versions: schemas that are not structural, and rules that do not compile. */
 export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
   const { definitions, faults } = runSteps(compileCrd(crd));
   if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
@@ -27,11 +27,11 @@ export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition
 export type CompiledCrd = {
   readonly definitions: readonly ResourceDefinition[];
   readonly faults: readonly FieldError[];
-  /** The schemas of all versions, with the paths at which they stand. */
+  /** The schemas of all versions, with their paths. */
   readonly schemas: readonly { readonly schema: StructuralSchema; readonly path: string }[];
 };
 
-/** The definitions of the served versions; none where there are faults. */
+/** The definitions of the served versions; none if there are errors. */
 export function* compileCrd(crd: JsonObject): Steps<CompiledCrd> {
   const spec = objectAt(crd, "spec");
   const { versions, faults } = yield* compileVersions(crd);
@@ -66,9 +66,9 @@ type CompiledVersion = {
   readonly version: JsonObject;
   readonly schema: StructuralSchema;
   readonly rules: ValidationRules | undefined;
-  /** As the definition has it, without what every object has. */
+  /** From the definition, without the fields of every object. */
   readonly ruleSchema: StructuralSchema;
-  /** Where the schema stands in the definition. */
+  /** The path of the schema in the definition. */
   readonly at: string;
 };
 
@@ -124,7 +124,7 @@ function definitionOf(
     ...(rules === undefined ? {} : { rules, ruleSchema }),
     ...(columns.length === 0 ? {} : { columns }),
     ...(selectableFields.length === 0 ? {} : { selectableFields }),
-    // Without a webhook versions differ in what they know of, and what they have defaults for.
+    // Without a webhook, versions differ only in their fields and defaults.
     ...(storedVersion === versionName ? {} : { storedAs: { group, version: storedVersion, kind, plural } }),
     storedSchemas,
     ...(otherVersions.length === 0 ? {} : { otherVersions }),
@@ -152,7 +152,7 @@ function columnOf(column: JsonObject): PrinterColumn {
   const { format, description, priority } = column;
   return {
     name: textAt(column, "name"),
-    // The set holds exactly the types of a column.
+    // The set has exactly the types of a column.
     type: (COLUMN_TYPES.has(type) ? type : "string") as PrinterColumn["type"],
     value: textAt(column, "jsonPath"),
     ...(isText(format) ? { format } : {}),

@@ -1,4 +1,4 @@
-// Tells which parts of an object are as they were: rules that they break are no reason to refuse an update.
+// Finds unchanged parts of an object: rules that they violate do not refuse an update.
 // Source: k8s.io/apiserver/pkg/cel/common/equality.go (CorrelatedObject)
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -6,7 +6,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery
 import { correlateItems } from "@postern/apimachinery/schema/correlate-items";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 
-/** A value and what it was before. */
+/** A value and its old value. */
 type Pair = { readonly schema: StructuralSchema; readonly value: JsonValue; readonly old: JsonValue };
 
 export type Ratchet = {
@@ -26,7 +26,7 @@ export function isUnchanged({ current, parent }: Ratchet): boolean {
   return known !== undefined && isSame(known);
 }
 
-/** Both are brought to one version before they are compared, so that these two tell nothing. */
+/** Ignored: both objects are converted to one version before they are compared. */
 const OF_VERSION = new Set(["apiVersion", "kind"]);
 
 export function ratchetOfMember(ratchet: Ratchet, name: string): Ratchet {

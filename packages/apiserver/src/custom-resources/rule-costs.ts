@@ -1,4 +1,4 @@
-// Refuses rules that could cost too much, by what they are estimated to cost for the largest object that a request can bring.
+// Refuses rules whose estimated cost for the largest possible object is too high.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go
 
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
@@ -6,17 +6,17 @@ import { childPath, type FieldError, forbiddenError } from "@postern/apimachiner
 import { MAX_ESTIMATE } from "@postern/cel/estimate-call";
 import { MAX_REQUEST_BYTES, type SizeLimits } from "@postern/cel/schema-size";
 
-/** Of one rule, for all values that it is about. */
+/** For one rule and all its values. */
 const MAX_RULE_COST = 10_000_000;
 /** Of all rules of a schema. */
 const MAX_SCHEMA_COST = 100_000_000;
-/** Rules that are named where all together cost too much. */
+/** Number of rules listed if their total cost is too high. */
 const MOST_EXPENSIVE = 4;
 
 export type RuleCosts = {
-  /** `path` is that of the rules, `cost` what the expression costs once, `times` for how many values it is evaluated. */
+  /** `path` is that of the rules, `cost` the cost of one evaluation, `times` the number of values. */
   observe(path: string, member: "rule" | "messageExpression", cost: number, times: number): void;
-  /** Says what all rules together exceed. `path` is that of the schema. */
+  /** Reports if the total cost is too high. `path` is that of the schema. */
   check(path: string): void;
 };
 
@@ -48,12 +48,12 @@ export function createRuleCosts(errors: FieldError[]): RuleCosts {
 
 function excess(what: string, cost: number, limit: number): string {
   const times = cost / limit;
-  // Just above 1, one place behind the point would say that nothing is exceeded.
+  // Just above 1, one decimal would show 1.0.
   const factor = times > 100 ? "more than 100" : times.toFixed(times < 1.5 ? 6 : 1);
   return `${what} exceeds budget by factor of ${factor}x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
 }
 
-/** How many values there can be below one of `schema`, of which there are `around`; undefined where nothing bounds them. */
+/** Maximum number of values below `schema`, of which there are `around`; undefined without a limit. */
 export function cardinalityBelow(schema: StructuralSchema, around: number | undefined): number | undefined {
   const times = maxElements(schema);
   return around === undefined || times === undefined ? undefined : Math.min(around * Math.max(0, times), MAX_ESTIMATE);
@@ -64,5 +64,5 @@ function maxElements({ type, additionalProperties, maxProperties, maxItems }: St
   return type === "object" && additionalProperties !== undefined ? maxProperties : 1;
 }
 
-/** How many values of these limits fit into a request. */
+/** Maximum number of values with these limits in a request. */
 export const mostInRequest = ({ minBytes }: SizeLimits): number => Math.floor(MAX_REQUEST_BYTES / (minBytes + 1));

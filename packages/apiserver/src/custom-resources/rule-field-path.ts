@@ -1,10 +1,10 @@
-// Reads the `fieldPath` of a rule: where, below the value that it is about, its fault is.
+// Parses the `fieldPath` of a rule: the field that its error is reported for.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go (ValidFieldPath)
 
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { keyPath } from "@postern/apimachinery/validation/field-error";
 
-/** A path that leads nowhere in its schema. */
+/** The path does not exist in the schema. */
 export class FieldPathError extends Error {
   override readonly name = "FieldPathError";
 }

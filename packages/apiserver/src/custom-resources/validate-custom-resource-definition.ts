@@ -1,4 +1,4 @@
-// What a CustomResourceDefinition must be like beyond its schema.
+// Validation of CustomResourceDefinitions beyond their schema.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 
 import type { Steps } from "@postern/apimachinery/steps/steps";
@@ -28,10 +28,10 @@ type Version = Spec["versions"][number];
 
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
-/** The paths that Tables and field selectors can follow, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
+/** Paths for columns and field selectors, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
 const SIMPLE_PATH = /^(\.([A-Za-z0-9_$/-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\([^\]]*\)\]|\[\*\]|\.\*)+$/;
 
-/** Where schemas are compiled to be checked. */
+/** Compiles schemas to validate them. */
 type Checks = Pick<CompiledDefinitions, "faultsOf">;
 
 function* validateDefinition(
@@ -227,7 +227,7 @@ const strategyFault = (strategy: string): FieldError =>
     ? requiredError("spec.conversion.strategy")
     : notSupportedError("spec.conversion.strategy", strategy, ["None", "Webhook"]);
 
-/** Definitions are created with a placeholder that is filled in later; what has been right, and is in use, stays so. */
+/** Definitions may be created with a placeholder that is filled in later; a valid bundle in use must stay valid. */
 function validateAuthorities(
   { caBundle = "" }: WebhookClientConfig,
   path: string,

@@ -1,4 +1,4 @@
-// Whether the defaults that a schema declares are values that it takes itself.
+// Validates the defaults in a schema against the schema.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
@@ -14,7 +14,7 @@ import { compileValidationRulesInSteps } from "./validation-rules.ts";
 /** Defaults whose rules are checked, and what each of them may cost. Others are left to the objects that get them: a tenant writes as many as it likes. */
 const MAX_RULED_DEFAULTS = 100;
 const MAX_COST = 10_000;
-/** What checking one default may take, in steps of a pattern: some milliseconds. */
+/** Limit for validating one default, in steps of a pattern: some milliseconds. */
 const MAX_STEPS = 100_000;
 
 type Check = { readonly faults: FieldError[]; ruledLeft: number };
@@ -28,7 +28,7 @@ export function* validateDefaults(schema: StructuralSchema, path: string): Steps
 
 type Place = {
   readonly path: string;
-  /** Part of an embedded resource that is known without being declared. */
+  /** Fields of an embedded resource that need no declaration. */
   readonly isMetadata: boolean;
 };
 
@@ -69,12 +69,12 @@ function* faultsOfDefault(
   const rules = yield* compileValidationRulesInSteps(schema, path, []);
   if (rules === undefined) return [];
   check.ruledLeft--;
-  // Rules judge any value, though most are about whole objects.
+  // Rules may apply to any value, although most apply to whole objects.
   const broken = rules(value as unknown as KubeObject, undefined, () => {}, MAX_COST) ?? [];
   return broken.map((fault) => below(path, fault));
 }
 
-/** None where it takes long to find them. */
+/** Empty if finding them would take long. */
 function typeFaults(value: JsonValue, schema: StructuralSchema): readonly FieldError[] {
   try {
     return createSchemaValidator(schema).validate(value, { most: MAX_STEPS });
@@ -84,7 +84,7 @@ function typeFaults(value: JsonValue, schema: StructuralSchema): readonly FieldE
   }
 }
 
-/** What stands for a whole value has no path of its own. */
+/** Errors of the whole value have no path. */
 const below = (path: string, { field, ...fault }: FieldError): FieldError => {
   if (field === "" || field === "<nil>") return { ...fault, field: path };
   return { ...fault, field: field.startsWith("[") ? `${path}${field}` : childPath(path, field) };

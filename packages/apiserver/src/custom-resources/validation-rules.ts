@@ -31,7 +31,7 @@ import { celValueOf } from "@postern/cel/schema-value";
 import { compileRules, type Rule, type RuleNode } from "./compile-rules.ts";
 import { createRatchet, isUnchanged, NO_RATCHET, type Ratchet, ratchetOfItem, ratchetOfMember } from "./ratchet.ts";
 
-/** What one rule may cost for one value, and all rules together for one object. Upstream: k8s.io/apiserver/pkg/apis/cel/config.go */
+/** Cost limits: of one rule for one value, and of all rules for one object. Upstream: k8s.io/apiserver/pkg/apis/cel/config.go */
 const COST_PER_RULE = 1_000_000;
 const COST_PER_OBJECT = 10_000_000;
 const MAX_MESSAGE_BYTES = 5 * 1024;
@@ -47,7 +47,7 @@ export type ValidationRules = (
   most?: number,
 ) => readonly FieldError[] | undefined;
 
-/** Undefined where the schema has no rules. Faults of the rules go to `errors`, with paths that begin with `path`. */
+/** Undefined if the schema has no rules. Errors of the rules are added to `errors`, with paths that begin with `path`. */
 export const compileValidationRules = (
   schema: StructuralSchema,
   path: string,
@@ -79,10 +79,10 @@ export function* compileValidationRulesInSteps(
 
 type Check = { readonly errors: FieldError[]; readonly warn: (text: string) => void; left: number; most: number };
 
-/** What beginning an evaluation takes, beside what it is charged for. */
+/** Fixed cost of an evaluation, in addition to the cost of its expression. */
 const EVALUATION_COST = 5;
 
-/** More than is allowed at once. */
+/** More than the limit. */
 class TakesLong extends Error {}
 
 function meterOf({ most }: Check): CelMeter {
@@ -93,7 +93,7 @@ function throwIfLong({ most }: Check): void {
   if (most < COST_PER_RULE) throw new TakesLong();
 }
 
-/** A value that rules are about. */
+/** A value with rules. */
 type Part = {
   readonly value: JsonValue;
   readonly old: JsonValue | undefined;
@@ -101,7 +101,7 @@ type Part = {
   readonly ratchet: Ratchet;
 };
 
-/** No rule is checked any more. */
+/** No further rules are evaluated. */
 class OverBudget extends Error {
   readonly fault: FieldError;
 
@@ -178,7 +178,7 @@ function checkRules({ rules, type, schema }: RuleNode, part: Part, check: Check)
   }
 }
 
-/** Made once; a fault of it is one of each rule. */
+/** Converted once; an error applies to each rule. */
 function attempt(make: () => CelValue): () => CelValue {
   let made: CelValue | undefined;
   return () => {
@@ -209,7 +209,7 @@ const textOfFault = (message: string, rule: Rule): string =>
     ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${rule.text}`
     : `${message} evaluating rule: ${rule.text}`;
 
-/** The computed message, or the given one where that cannot be computed. */
+/** The result of messageExpression, or else the message. */
 function messageOf(
   { messageExpression, message }: Rule,
   scope: CelScope,

@@ -1,11 +1,11 @@
-// A conversion webhook is sent every object of its kind, and changes it: a credential that opens less than the whole cluster may not name one.
+// A conversion webhook receives and changes every object of its kind: a credential without access to the whole cluster cannot configure one.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../context/request-context.ts";
 import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
 
-/** As for admission webhooks, which are sent what others write, too. */
+/** As for admission webhooks, which receive writes of others, too. */
 const LIKEWISE = {
   verb: "create",
   isResourceRequest: true,

@@ -1,4 +1,4 @@
-// Picks the backend of a virtual cluster instance: it follows from its spec and its cluster.
+// Finds the backend of a virtual cluster instance, from its spec and its cluster.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { isLocalCluster } from "../api/cluster.ts";
@@ -8,7 +8,7 @@ import { NETWORK_PEER_NOT_SERVED } from "../proxy/network-peer.ts";
 import type { VirtualClusterBackend } from "./virtual-cluster-backend.ts";
 
 export type BackendRegistry = {
-  /** Throws ApiError 503 with a text for people where the instance cannot be reached by this release, or not now. */
+  /** Throws ApiError 503 if the instance cannot be reached now, or not by this release. */
   backendOf(instance: VirtualClusterInstance): VirtualClusterBackend;
 };
 
@@ -16,7 +16,7 @@ export type BackendRegistryDeps = {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance. */
   readonly embedded: (uid: string) => VirtualClusterBackend;
-  /** What is reached by a kubeconfig: external virtual clusters, and those in connected clusters. */
+  /** Backends that are reached with a kubeconfig: external virtual clusters, and those in connected clusters. */
   readonly kubernetes: (instance: VirtualClusterInstance) => VirtualClusterBackend;
 };
 
@@ -35,7 +35,7 @@ export function createBackendRegistry({ lookup, embedded, kubernetes }: BackendR
   };
 }
 
-/** `cause` is one word for programs, in the details of the Status. */
+/** `cause` is the reason in the details of the Status. */
 const unreachable = (cause: string, message: string): ApiError =>
   new ApiError({
     code: 503,
@@ -44,7 +44,7 @@ const unreachable = (cause: string, message: string): ApiError =>
     details: { causes: [{ reason: cause, message }] },
   });
 
-/** The one word and the text of a refusal, as a status shows them. */
+/** Reason and message of an error, for the status of an object. */
 export function reasonOf(error: ApiError): { readonly reason: string; readonly message: string } {
   const [cause] = error.details?.causes ?? [];
   return { reason: cause?.reason ?? error.reason, message: cause?.message ?? error.message };

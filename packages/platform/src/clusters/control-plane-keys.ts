@@ -1,4 +1,4 @@
-// The keys of clusters themselves, with which their control planes speak to the platform: made on demand, kept sealed.
+// The keys with which control planes of clusters authenticate to the platform: created on demand, stored encrypted.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -13,7 +13,7 @@ export type ControlPlaneKeys = {
   ofVirtualCluster(instance: KubeObject, context: RequestContext): Promise<string>;
   /** The key of a connected cluster, with the role `agent` for this one cluster. */
   ofCluster(cluster: KubeObject, context: RequestContext): Promise<string>;
-  /** Revokes the key of a virtual cluster that goes, so that a later one of its name does not meet it. */
+  /** Revokes the key of a deleted virtual cluster, so that a later one with its name does not use it. */
   revokeVirtualCluster(uid: string, signal: AbortSignal): Promise<void>;
 };
 
@@ -22,7 +22,7 @@ export type ControlPlaneKeysDeps = {
   readonly keys: Pick<AccessKeyIndex, "find" | "refusalOf">;
   readonly mint: MintControlPlaneKey;
   readonly revoke: RevokeAccessKey;
-  /** The records beside the objects of a composition, by its name. */
+  /** The internal records of an API surface, by its name. */
   readonly recordsOf: (composition: string) => InternalRecords;
 };
 
@@ -45,7 +45,7 @@ export function createControlPlaneKeys({
     return typeof kept === "string" ? kept : undefined;
   }
 
-  /** The key that is kept, while it is good; a new one in its place otherwise. */
+  /** Returns the stored key if it is valid, and otherwise replaces it. */
   async function currentKey(records: InternalRecords, mintOne: () => Promise<string>): Promise<string> {
     const kept = await keptKey(records);
     if (kept !== undefined && isGood(kept)) return kept;

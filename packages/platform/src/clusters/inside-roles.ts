@@ -8,7 +8,7 @@ import type { PlatformNames } from "../platform-names.ts";
 /** For owners and administrators, users and viewers of the project. */
 export const STANDARD_ROLES: readonly string[] = ["cluster-admin", "edit", "view"];
 
-/** Those that anybody can have inside, each once. */
+/** All roles that can be granted inside, without duplicates. */
 export function insideRoles(
   { spec }: VirtualClusterInstance | SpaceInstance,
   names: Pick<PlatformNames, "name">,

@@ -6,7 +6,7 @@ import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-
 export type PlatformEndpoint = {
   /** Such as `https://platform.example.com:8443`, without a slash at the end. Known once the server listens. */
   url(): string;
-  /** PEM of what verifies its certificate; undefined where public roots do. */
+  /** CA certificates in PEM for its certificate; undefined for public CAs. */
   readonly certificateAuthorityPem: string | undefined;
 };
 

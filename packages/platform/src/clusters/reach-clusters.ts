@@ -1,4 +1,4 @@
-// The connections to clusters that others run: those that administrators have connected, and those that tenants register.
+// The connections to connected clusters, and to external virtual clusters that tenants register.
 
 import { networkInterfaces } from "node:os";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -55,6 +55,6 @@ export const tenantAddressRules = ({ proxy }: Pick<Configuration, "proxy">): Add
     option: "--proxy-allowed-addresses",
   });
 
-/** Of this machine. Asked for each connection: an interface may come up at any time. */
+/** Addresses of this machine. Determined for each connection: interfaces may change at any time. */
 export const ownAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address));

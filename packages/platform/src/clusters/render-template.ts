@@ -1,4 +1,4 @@
-// What a virtual cluster is made of: the template of its instance, or the one that the instance refers to, with the parameters filled in (ADR 119).
+// The rendered template of a virtual cluster: that of its instance, or the VirtualClusterTemplate that it names, with parameters (ADR 119).
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { compilePattern, findPatternFault } from "@postern/apimachinery/schema/pattern/pattern";
@@ -17,14 +17,14 @@ export type RenderDeps = {
   readonly lookup: Pick<ObjectLookup, "virtualClusterTemplate">;
 };
 
-/** `faults` are those of the instance; `missing` says that there is no such template or version, which may come later. */
+/** `faults` are those of the instance; `missing`: the template or version does not exist yet. */
 export type RenderedTemplate = {
   readonly template?: Template;
   readonly faults: readonly FieldError[];
   readonly missing?: string;
 };
 
-/** A template of its own comes first. One that is synchronized once stays as it was rendered. */
+/** The instance's own template takes precedence. With `syncOnce`, the template stays as it was rendered first. */
 export function renderTemplate(instance: VirtualClusterInstance, deps: RenderDeps): RenderedTemplate {
   const { spec, status } = instance;
   const name = spec?.templateRef?.name ?? "";
@@ -50,7 +50,7 @@ export function renderTemplate(instance: VirtualClusterInstance, deps: RenderDep
     (variable) => `refers to .Values.${variable}, which is not one of its parameters`,
   );
   if (filler.isTooLarge) ofTemplate.push(`has more than ${MAX_RENDERED} characters of parameters`);
-  // Texts alone have been replaced: the shape is that of the template.
+  // Only strings were replaced: the structure is that of the template.
   return ofTemplate.length === 0
     ? { template: template as Template, faults: [] }
     : { faults: ofTemplate.map((fault) => invalidError("spec.templateRef.name", name, `the template ${fault}`)) };
@@ -58,7 +58,7 @@ export function renderTemplate(instance: VirtualClusterInstance, deps: RenderDep
 
 type Version = Pick<NonNullable<VirtualClusterTemplate["spec"]>, "template" | "parameters">;
 
-/** `wanted` may leave out the last numbers, or have an x for them; "" is the newest. Undefined where there is none. */
+/** `wanted` may omit the last numbers, or have an x in their place; "" is the newest. Undefined if there is none. */
 function versionOf({ spec }: VirtualClusterTemplate, wanted: string): Version | undefined {
   const versions = spec?.versions ?? [];
   if (versions.length === 0) return wanted === "" ? (spec ?? {}) : undefined;
@@ -84,10 +84,10 @@ function compareVersions(a: string, b: string): number {
 }
 
 const AT = "spec.parameters";
-/** Characters. YAML takes the longer to read, a hundred milliseconds for 64 Ki. */
+/** Characters. YAML takes longer to parse: a hundred milliseconds for 64 Ki. */
 const MAX_PARAMETERS = { json: 64 << 10, yaml: 8 << 10 } as const;
 
-/** The values by their paths, as texts in a tree. What the template does not know is passed over, as a later version of it may. */
+/** The values by their paths, as a tree of strings. Unknown parameters are ignored: a later version of the template may know them. */
 function readParameters(
   text: string,
   parameters: readonly TemplateParameter[],
@@ -119,7 +119,7 @@ function readParameters(
   return { values, faults };
 }
 
-/** What is unset is not held to the rules of what is. */
+/** Rules apply only to set values. */
 function faultOf(
   value: string,
   { type, options = [], min, max, validation, invalidation, required }: TemplateParameter,
@@ -163,14 +163,14 @@ function setAt(object: MutableValues, path: readonly string[], value: string): v
   object[name] = inner;
 }
 
-/** All else in double braces stays: it may be meant for another program. */
+/** Other text in double braces is kept: it may be meant for another program. */
 const REFERENCE = /\{\{\s*\.Values\.([A-Za-z0-9_.-]*[A-Za-z0-9_])\s*\}\}/g;
 
-/** A short template may name a long value very often. */
+/** A short template may refer to a long value many times. */
 const MAX_RENDERED = 1 << 20;
 
 class Filler {
-  /** References to what has no value. */
+  /** References without a value. */
   readonly unknown = new Set<string>();
   readonly #values: JsonObject;
   #added = 0;
@@ -199,7 +199,7 @@ class Filler {
   }
 }
 
-/** Faults of a template that no instance could mend: its expressions, and two parameters of one name. */
+/** Faults that every instance would have: invalid expressions, and parameters with the same name. */
 export function validateParameters(parameters: readonly TemplateParameter[], path: string): readonly FieldError[] {
   const faults: FieldError[] = [];
   for (const [index, { variable = "", validation = "", invalidation = "" }] of parameters.entries()) {

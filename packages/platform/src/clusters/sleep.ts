@@ -1,4 +1,4 @@
-// Sleep of embedded virtual clusters, by the annotations in which clients of the original interface ask for it: `force` puts one to sleep,
+// Sleep of embedded virtual clusters, by the annotations of the original interface: `force` puts one to sleep,
 // `force-duration` keeps requests from waking it, `last-activity` says when it was last used.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -10,7 +10,7 @@ type Names = Pick<PlatformNames, "domain">;
 
 export const SLEEPING = "Sleeping";
 
-/** What is said of one that sleeps. */
+/** The message for a sleeping cluster. */
 export const SLEEPING_HEALTH: VirtualClusterHealth = {
   ready: false,
   reason: SLEEPING,
@@ -21,11 +21,11 @@ const forceKey = ({ domain }: Names): string => `sleepmode.${domain}/force`;
 const durationKey = ({ domain }: Names): string => `sleepmode.${domain}/force-duration`;
 const activityKey = ({ domain }: Names): string => `sleepmode.${domain}/last-activity`;
 
-/** Whether it is meant to sleep. Counts for embedded virtual clusters alone: others are run by others. */
+/** Whether it is put to sleep. Only embedded virtual clusters can sleep. */
 export const isAsleep = ({ metadata }: KubeObject, names: Names): boolean =>
   metadata.annotations?.[forceKey(names)] === "true";
 
-/** Whether only a change of its annotations wakes it. `force-duration` is in seconds; 0 is for ever. `now` in milliseconds. */
+/** Whether requests do not wake it. `force-duration` is in seconds; 0: no limit. `now` in milliseconds. */
 export function isHeldAsleep({ metadata, status }: VirtualClusterInstance, names: Names, now: number): boolean {
   const text = metadata.annotations?.[durationKey(names)];
   const seconds = text === undefined || text === "" ? Number.NaN : Number(text);

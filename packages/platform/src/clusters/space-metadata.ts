@@ -1,4 +1,4 @@
-// The labels and annotations that a space asks for on its namespace.
+// The labels and annotations of a space's namespace.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 
@@ -6,7 +6,7 @@ type Texts = { readonly [key: string]: string };
 
 export type SpaceMetadata = { readonly labels?: Texts; readonly annotations?: Texts };
 
-/** What others have put on the namespace is no business of the space. */
+/** Labels and annotations of others are kept. */
 export const carries = ({ metadata }: KubeObject, { labels, annotations }: SpaceMetadata): boolean =>
   covers(metadata.labels, labels) && covers(metadata.annotations, annotations);
 

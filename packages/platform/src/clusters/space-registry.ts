@@ -1,4 +1,4 @@
-// Picks the backend of a space: it follows from its cluster.
+// Finds the backend of a space, from its cluster.
 
 import { isLocalCluster } from "../api/cluster.ts";
 import type { SpaceInstance } from "../api/space-instance.ts";
@@ -7,7 +7,7 @@ import { unreachableError } from "../proxy/upstream-failure.ts";
 import type { SpaceBackend } from "./kubernetes-backend/space-backend.ts";
 
 export type SpaceRegistry = {
-  /** Throws ApiError 503 with a text for people where the space cannot be reached by this release, or not now. */
+  /** Throws ApiError 503 if the space cannot be reached now, or not by this release. */
   spaceOf(instance: SpaceInstance): SpaceBackend;
 };
 
@@ -15,7 +15,7 @@ export type SpaceRegistryDeps = {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance, and the name of its namespace. */
   readonly embedded: (uid: string, namespace: string) => SpaceBackend;
-  /** In a connected cluster. Absent: those are not reached. */
+  /** In a connected cluster. Absent: connected clusters are not supported. */
   readonly connected?: (instance: SpaceInstance) => SpaceBackend;
 };
 

@@ -12,13 +12,13 @@ export type ClientCertificateRequest = {
   readonly organizations: readonly string[];
   /** Undefined: the signer's own duration. */
   readonly expirationSeconds: number | undefined;
-  /** What the client that keeps the private key signed with it. Undefined: the key is made for this reply. */
+  /** The certificate request of a client that keeps its private key. Undefined: the key is generated here. */
   readonly request?: CertificateRequest | undefined;
 };
 
 export type IssuedClientCertificate = {
   readonly certificatePem: string;
-  /** Made for this reply and kept nowhere. Undefined where the client has it. */
+  /** Generated for this response and not stored. Undefined if the client has it. */
   readonly privateKeyPem: string | undefined;
   /** Upper-case hexadecimal. */
   readonly serial: string;
@@ -32,33 +32,33 @@ export type VirtualClusterHealth =
 
 /** How requests reach one virtual cluster, and what it signs. All methods reject with ApiErrors. */
 export type VirtualClusterBackend = {
-  /** Where clients find it: at the platform's own address, or at a host of its own below the ingress suffix of its cluster. */
+  /** Where clients reach it: at the platform's address, or at its own host below the ingress suffix of its cluster. */
   readonly endpoint: "platform" | "ingress";
   /** Base URL at which the platform itself reaches it; undefined for a cluster that the platform serves. */
   readonly ownServer: string | undefined;
-  /** Whether others run it: it may go down and come back without anything here telling of it. */
+  /** Whether it runs elsewhere: it may become unavailable without notice. */
   readonly isRemote: boolean;
-  /** PEM of what verifies the cluster's own endpoint; undefined where public roots do. */
+  /** CA certificates in PEM for the cluster's own endpoint; undefined for public CAs. */
   readonly serverCertificateAuthority: string | undefined;
   /** Serves a request whose path and RequestInfo are already those below the cluster's root, as `user`. */
   proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
   /**
-   * Throws an ApiError where nothing leads to the cluster any more. Where its credential or address has changed, what lasts on the old
-   * ones ends. Absent: it is always reached.
+   * Throws an ApiError if the cluster is no longer connected. If its credential or address has changed, long-running requests on the old
+   * ones end. Absent: it is always connected.
    */
   assertReached?(): void;
-  /** Whose certificate a request carries that this cluster's authority signed; undefined for any other, or none. */
+  /** The user of a client certificate that this cluster's CA signed; undefined for any other, or none. */
   authenticateCertificate(request: ApiRequest): Promise<Authentication | undefined>;
-  /** Whose token a request carries that this cluster gave to a ServiceAccount; undefined for any other. Absent: none is known. */
+  /** The ServiceAccount of a token that this cluster issued; undefined for any other. Absent: tokens are not known here. */
   authenticateServiceAccount?(request: ApiRequest): Promise<Authentication | undefined>;
   issueClientCertificate(request: ClientCertificateRequest, signal: AbortSignal): Promise<IssuedClientCertificate>;
-  /** Makes what the cluster needs where it is missing; for a cluster that others run, nothing. */
+  /** Creates what the cluster needs if it is missing; does nothing for clusters elsewhere. */
   provision(signal: AbortSignal): Promise<void>;
-  /** Keeps one ClusterRoleBinding for each of these ClusterRoles, and removes those it kept for others. */
+  /** Maintains one ClusterRoleBinding for each of these ClusterRoles, and deletes those for others. */
   bindRoles(clusterRoles: readonly string[], signal: AbortSignal): Promise<void>;
   /** Applies manifests with the permissions of the platform. Throws ObjectsError. Absent: it takes none. */
   applyObjects?(text: string, signal: AbortSignal): Promise<void>;
-  /** Calls back when what `bindRoles` keeps may have changed, until disposed. Absent: there are no notifications, and it has to be polled. */
+  /** Calls back when these bindings may have changed, until disposed. Absent: there are no notifications, so poll. */
   followRoles?(listener: () => void): Disposable;
   health(signal: AbortSignal): Promise<VirtualClusterHealth>;
 };

@@ -13,7 +13,7 @@ const MAX_TEXT = 256;
 const note = ({ audit }: Noting, { names }: Names, name: string, text: string): void =>
   audit.annotate(names.key(name), redactCredentials(text).slice(0, MAX_TEXT));
 
-/** Reasons may have texts of the provider in them. */
+/** Reasons may contain texts of the provider. */
 export const auditRefusal = (context: Noting, deps: Names, why: string): void =>
   note(context, deps, "sign-in-refusal", why);
 

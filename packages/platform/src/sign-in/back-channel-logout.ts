@@ -16,7 +16,7 @@ export type BackChannelLogoutDeps = {
   readonly providers: Pick<IdentityProviders, "get">;
   readonly issuerKeys: Pick<IssuerKeys, "find">;
   readonly allKeys: () => Iterable<AccessKeyState>;
-  /** Resolves with false where the token was taken before. */
+  /** Resolves with false if the token was used before. */
   readonly take: (provider: IdentityProviderState, tokenId: string, expiresAt: number) => Promise<boolean>;
   readonly endSession: (key: AccessKeyState) => Promise<void>;
   readonly annotation: (name: string) => string;

@@ -15,21 +15,21 @@ import { isSameText } from "./route-support.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
 import { SESSION_COOKIE } from "./sign-in-deps.ts";
 
-/** Brings the token of the session along. */
+/** The header with the session's CSRF token. */
 export const CSRF_HEADER = "x-postern-csrf";
 
 export type BrowserSessionDeps = {
   readonly keys: Pick<AccessKeyIndex, "find">;
-  /** How clients reach this server. */
+  /** URL of this server for clients. */
   readonly publicUrl: () => string;
 };
 
-/** What scripts fetch, and what people open by its address. A session brings no scripts, frames or images into a page. */
+/** Requests of `fetch`, and pages that users open. A session loads no scripts, frames or images. */
 const DESTINATIONS: readonly string[] = ["", "empty", "document", "websocket"];
-/** What can be the key of a session. */
+/** Possible values of keys. */
 const VALUE = /^[!-~]+$/;
 
-/** No page is shown from the APIs, whatever is stored there, and nothing stays in the browser when the session is over. */
+/** Responses of the APIs are never rendered as pages, and never cached by the browser. */
 const SHOWN_NOWHERE: ResponseHeaders = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "x-content-type-options": "nosniff",
@@ -37,13 +37,13 @@ const SHOWN_NOWHERE: ResponseHeaders = {
   "cache-control": "no-store",
 };
 
-/** The chain, which cookies open as well. */
+/** The chain, which also accepts session cookies. */
 export const openedBySessions =
   (chain: HandlerChain, askedOf: (request: ApiRequest) => Asked, deps: BrowserSessionDeps): ApiHandler =>
   (request) => {
     if (request.headers["cookie"] === undefined) return chain(request, askedOf(request));
     const value = sessionIn(request);
-    // Nothing behind this reads cookies.
+    // Nothing after this reads cookies.
     const { cookie: _, ...headers } = request.headers;
     const asked = askedOf(request);
     if (value === undefined) return chain(request.with({ headers }), asked);
@@ -53,7 +53,7 @@ export const openedBySessions =
     return whenDone(answer, (response) => withHeaders(response, SHOWN_NOWHERE));
   };
 
-/** A bearer token counts, and not the cookie beside it. */
+/** A bearer token takes precedence over the cookie. */
 function sessionIn(request: ApiRequest): string | undefined {
   if (request.headers["authorization"] !== undefined || bearerTokenOf(request).type !== "none") return undefined;
   const value = cookieOf(request, SESSION_COOKIE);
@@ -63,14 +63,14 @@ function sessionIn(request: ApiRequest): string | undefined {
 function refusalOf(request: ApiRequest, value: string, { keys, publicUrl }: BrowserSessionDeps) {
   const fault = faultOfOrigin(request, value, publicUrl());
   if (fault !== undefined) return fault;
-  // What is no key at all is refused, counted and slowed down with all others.
+  // Unknown keys are refused, counted and delayed by authentication.
   return (keys.find(value)?.type ?? SESSION_TYPE) === SESSION_TYPE ? undefined : unauthorizedError();
 }
 
 /** `spec.type` of the key of a session. */
 export const SESSION_TYPE = "Login";
 
-/** ApiError 403 where another page may have sent the request with the session's cookie; undefined where none can. */
+/** ApiError 403 if a page of another origin may have sent the request; undefined otherwise. */
 export function faultOfOrigin(request: ApiRequest, session: string, ownUrl: string): ApiError | undefined {
   const isRead = (request.method === "GET" || request.method === "HEAD") && request.upgrade === undefined;
   const site = headerOf(request, "sec-fetch-site");

@@ -6,11 +6,11 @@ import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-requ
 
 export type CookieOptions = {
   readonly sameSite: "Strict" | "Lax";
-  /** Seconds; absent: until the browser closes. 0 takes it away. */
+  /** Seconds; absent: until the browser is closed. 0 deletes it. */
   readonly maxAge?: number;
 };
 
-/** The prefix holds a cookie to this host, all its paths, and TLS: no other host can put one there. */
+/** The prefix restricts a cookie to this host, all its paths, and TLS: no other host can set it. */
 export const setCookie = (name: string, value: string, { sameSite, maxAge }: CookieOptions): string =>
   [
     `__Host-${name}=${value}`,
@@ -33,13 +33,13 @@ export function cookieOf(request: Pick<ApiRequest, "headers">, name: string): st
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** Whether an origin is that of this server, under its own name or under the one that the browser used: no page chooses the Host. */
+/** Whether an origin is this server, by its public URL or by the Host of the request, which no page can choose. */
 export function isOwnOrigin(origin: string, { host }: Pick<ApiRequest, "host">, ownUrl: string): boolean {
   const used = `https://${host}`;
   return [ownUrl, ...(URL.canParse(used) ? [used] : [])].some((url) => new URL(url).origin === origin);
 }
 
-/** Whether a page of this server made the browser send the request. A browser that says neither is refused. */
+/** Whether a page of this server sent the request. Without Sec-Fetch-Site and Origin it is refused. */
 export function isSameOrigin(request: ApiRequest, ownUrl: string): boolean {
   const site = headerOf(request, "sec-fetch-site");
   const origin = headerOf(request, "origin");
@@ -58,17 +58,17 @@ export function checkSameOrigin(request: ApiRequest, ownUrl: string): void {
   });
 }
 
-/** A path on this server to go back to: never another host, whatever way it is written. */
+/** A return path on this server: never another host, however it is written. */
 export function safeReturnPath(text: string | null, otherwise: string): string {
   if (text === null || text.length > 512 || !RETURN_PATH.test(text)) return otherwise;
-  // Read as a browser would: what looks like a path can name a host.
+  // Parsed as browsers do: what looks like a path can contain a host.
   const { origin, pathname, search } = new URL(text, "https://host.invalid");
   return origin === "https://host.invalid" && !pathname.startsWith("//") ? `${pathname}${search}` : otherwise;
 }
 
 const RETURN_PATH = /^\/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/%-]*)?(?:\?[A-Za-z0-9._~=&%-]*)?$/;
 
-/** Where a command line waits for the browser: an address of the machine itself, by number, as RFC 8252 section 7.3 has it. */
+/** Redirect URIs of the command line: a loopback address, not a name (RFC 8252 section 7.3). */
 export function isLoopbackRedirect(text: string): boolean {
   const found = LOOPBACK.exec(text);
   const port = Number(found?.[1] ?? 0);

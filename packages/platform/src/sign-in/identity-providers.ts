@@ -18,7 +18,7 @@ export type IdentityProvidersDeps = {
   readonly records: ViewPrefix;
   readonly directory: Pick<Directory, "user" | "userByIdentity">;
   readonly scheduler: Scheduler;
-  /** Called with errors of providers that cannot be read; they sign no user in. */
+  /** Receives errors of providers that cannot be read; nobody can sign in with these. */
   readonly onError: (error: unknown) => void;
 };
 
@@ -59,7 +59,7 @@ export function createIdentityProviders(deps: IdentityProvidersDeps): IdentityPr
     get: (name) => (isLost ? undefined : byName.get(name)),
     all: () => [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1)),
     refusalOf(grant, { owner }) {
-      // Nothing is known to be over, so that nothing is deleted for it.
+      // Not known to be invalid, so nothing is deleted.
       if (isLost) return { reason: "Unknown", message: "the identity providers are being loaded" };
       return refusalBy(byName.get(grant.rule.slice(PROVIDER_PREFIX.length)), grant, () => {
         const { subject = "" } = grant.login ?? {};
@@ -93,7 +93,7 @@ function refusalBy(
 
 const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });
 
-/** What trust rules and what identity providers give, each asked about its own. */
+/** The grants of trust rules and of identity providers. */
 export const unionGrants = (rules: KeyGrants, providers: KeyGrants): KeyGrants => ({
   refusalOf: (grant, key) => (grant.login === undefined ? rules : providers).refusalOf(grant, key),
   onChange(listener) {

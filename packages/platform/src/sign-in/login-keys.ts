@@ -31,14 +31,14 @@ export type LoginKey = {
 
 export type MintLogin = (provider: IdentityProviderState, signedIn: SignedIn, on: string) => Promise<LoginKey>;
 
-/** Makes a key that something gives. */
+/** Creates a key for a grant. */
 type MintGranted = (
   object: { readonly metadata: KubeObject["metadata"]; readonly spec: AccessKeySpec },
   issued: IssuedGrant,
   signal: AbortSignal,
 ) => Promise<{ readonly key: string; readonly expiresAt: number | undefined }>;
 
-/** `on` of the result's third argument says where the session is, for people. */
+/** The third argument, `on`, describes the place of the session for users. */
 export const createMintLogin =
   (mint: { readonly mintGranted: MintGranted }, clock: Clock, signal: AbortSignal): MintLogin =>
   async (provider, { user, identity, sub, sid, refreshToken }, on) => {
@@ -81,10 +81,10 @@ export type MintChildDeps = {
   readonly signal: AbortSignal;
 };
 
-/** Of a session that begins with an access key. */
+/** TTL of a session that starts with an access key. */
 const KEY_SESSION_SECONDS = 12 * 60 * 60;
 
-/** The session is a child of the key: it has the same owner, groups, scope and rules, and ends with it. */
+/** The session is a child of the key: it has the same owner, groups, scope and rules, and becomes invalid with it. */
 export const createMintChild =
   ({ mint, keys, records, directory, clock, signal }: MintChildDeps): MintChild =>
   async (presented, on) => {
@@ -95,7 +95,7 @@ export const createMintChild =
     const { owner, id, uid, name, expiresAt: end = Number.POSITIVE_INFINITY } = parent;
     if (owner.kind === "user" && directory.user(owner.name)?.isBot === true)
       throw new SignInRefusal("a bot cannot sign in");
-    // Its own kind: what is written there is checked like that of any other key.
+    // Written through the resource, so that it is checked like any other key.
     const { groups, scope, rules } = specOf(record) as AccessKeySpec;
     const left = Math.floor((end - clock.now()) / 1000);
     const ttl = Math.max(1, Math.min(KEY_SESSION_SECONDS, left));
@@ -118,7 +118,7 @@ export const createMintChild =
     return { value: key, expiresAt: Math.min(expiresAt, end) };
   };
 
-/** What `spec.identity` of a login key says. */
+/** `spec.identity` of a login key. */
 export const identityFields = (
   { name }: IdentityProviderState,
   { subject, username, displayName, email, emailVerified, groups, extra }: MappedIdentity,

@@ -39,7 +39,7 @@ export function openLogin({ request }: RequestContext, deps: SignInRoutesDeps): 
   return choosePage(purpose, deps);
 }
 
-/** The choice of a provider, which begins a transaction. */
+/** The choice of a provider, which starts a transaction. */
 export function choosePage(purpose: SignInPurpose, deps: SignInRoutesDeps): ApiResponse {
   const { providers, transactions } = deps;
   const transaction = newTransaction(purpose, deps);
@@ -76,7 +76,7 @@ const newTransaction = (purpose: SignInPurpose, { transactions }: SignInRoutesDe
   csrf: transactions.secret(),
 });
 
-/** GET /login/start: off to the provider. With `return`, a session in the browser that goes on there; without, what was begun before. */
+/** GET /login/start: redirects to the provider. With `return`, for a browser session that continues there; without, for the started transaction. */
 export async function startSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   const { providers, transactions, client, publicUrl, onError } = deps;
@@ -103,11 +103,11 @@ export async function startSignIn(context: RequestContext, deps: SignInRoutesDep
   }
 }
 
-/** One for each provider, so that no provider's answer is taken for another one's (RFC 9700 section 4.4). */
+/** One for each provider, so that no response is accepted for another provider (RFC 9700 section 4.4). */
 export const callbackUrl = (publicUrl: string, provider: string): string =>
   `${publicUrl}${CALLBACK_PATH}/${encodeURIComponent(provider)}`;
 
-/** GET /login/callback/<provider>: back from there. */
+/** GET /login/callback/<provider>: the return from the provider. */
 export async function finishSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   const { providers, transactions, client, publicUrl, onError } = deps;
@@ -145,7 +145,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
   }
 }
 
-/** Says to a person why not. Throws anything else. */
+/** Shows a refusal to the user. Throws anything else. */
 function refused(
   error: unknown,
   context: RequestContext,
@@ -174,7 +174,7 @@ async function goOn(
   const pending = transactions.secret();
   const isKept = await records.put("pending", pending, writeProof(proof), clock.now() + STEP_MS);
   if (!isKept) return failurePage(503, "Too many users are signing in. Try again later.");
-  // Another transaction than the one that went to the provider: what was known of it before is worth nothing.
+  // A new transaction, so that cookies from before the sign-in are useless.
   const next: SignInTransaction = { purpose, csrf: transactions.secret(), pending };
   return pageResponse("One more step", html`<p><a href="${CONFIRM_PATH}">Continue</a></p>`, {
     next: CONFIRM_PATH,
@@ -182,7 +182,7 @@ async function goOn(
   });
 }
 
-/** A new session, whatever the browser had before. The page makes the next request one of this site's own, so that it brings the cookie along. */
+/** A new session, whatever the browser had before. The page sends the next request from this site, so that it includes the cookie. */
 function sessionPage(key: string, expiresAt: number, next: string, deps: SignInRoutesDeps): ApiResponse {
   const { transactions, clock } = deps;
   const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
@@ -192,7 +192,7 @@ function sessionPage(key: string, expiresAt: number, next: string, deps: SignInR
   });
 }
 
-/** POST /login/key: a session for whoever has an access key. */
+/** POST /login/key: a session for an access key. */
 export async function signInWithKey(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   checkSameOrigin(request, deps.publicUrl());
@@ -215,7 +215,7 @@ export async function signInWithKey(context: RequestContext, deps: SignInRoutesD
   }
 }
 
-/** GET /login/confirm: what a command line gets, before it does. */
+/** GET /login/confirm: shows what a command line requests. */
 export async function confirmPage({ request }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { transactions, records } = deps;
   const transaction = transactions.read(request);
@@ -248,7 +248,7 @@ const askedOf = (purpose: SignInPurpose): Html => {
   }
 };
 
-/** Browsers hold the redirect after a form to the same rule as the form. */
+/** Browsers apply form-action to the redirect after a form as well. */
 const targetsOf = (purpose: SignInPurpose): readonly string[] => {
   if (purpose.kind === "loopback") return [new URL(purpose.redirectUri).origin];
   return purpose.kind === "original" ? [new URL(ORIGINAL_CLI_URL).origin] : [];
@@ -263,7 +263,7 @@ export async function confirmSignIn(context: RequestContext, deps: SignInRoutesD
   const transaction = transactions.read(request);
   const cleared = { "set-cookie": transactions.clear };
   const isOwn = transaction?.pending !== undefined && isSameText(form.get("csrf") ?? "", transaction.csrf);
-  // Of two answers one counts.
+  // Only the first answer counts.
   const content = isOwn ? await records.take("pending", transaction.pending) : undefined;
   const proof = content && readProof(content);
   if (transaction === undefined || proof === undefined) {
@@ -296,7 +296,7 @@ async function answerLoopback(
 ): Promise<ApiResponse> {
   const target = new URL(redirectUri);
   if (state !== "") target.searchParams.set("state", state);
-  // RFC 9207: a command line that knows several platforms can tell whose answer this is.
+  // RFC 9207: identifies the issuer for command lines with several platforms.
   target.searchParams.set("iss", publicUrl());
   const code = transactions.secret();
   const isKept =
@@ -319,7 +319,7 @@ async function answerDevice(
   const decision = proof === undefined ? { denied: true } : writeProof(proof);
   let isWritten = false;
   for (let attempt = 0; attempt < 5 && !isWritten; attempt++) {
-    // The command line asks meanwhile, and each of its questions is written down.
+    // The command line polls meanwhile, and each poll updates the record.
     const record = await records.read("device", deviceCode);
     if (record === undefined) break;
     isWritten = await records.replace("device", deviceCode, record, decision);

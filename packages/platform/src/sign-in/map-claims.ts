@@ -45,7 +45,7 @@ export type MappedIdentity = {
   readonly extra: { readonly [key: string]: string };
 };
 
-/** Why a user cannot sign in, for the user: it reveals nothing about others. */
+/** Why a user cannot sign in, as a message for the user: it reveals nothing about others. */
 export class SignInRefusal extends Error {
   override readonly name = "SignInRefusal";
   /** For unknown or expired credentials. */
@@ -83,7 +83,7 @@ export function compileClaims({ claimMappings, claimValidationRules = [] }: Iden
   };
 }
 
-/** `isReserved` tells names that no provider gives. Throws SignInRefusal. */
+/** `isReserved`: names that no provider may grant. Throws SignInRefusal. */
 export function mapClaims(
   { spec, claims: compiled }: { readonly spec: IdentityProviderSpec; readonly claims: CompiledClaims },
   claims: JsonObject,
@@ -115,7 +115,7 @@ export function mapClaims(
   return {
     subject,
     username,
-    // Groups of the system and of the platform are nobody's to claim.
+    // Groups of the system and of the platform cannot be claimed.
     groups: told.filter((group) => group.length <= MAX_TEXT && isPlainName(group) && !isReserved(group)),
     email: withoutUnseen(oneOf("email", compiled.email)).slice(0, MAX_TEXT),
     emailVerified: claims["email_verified"] === true,

@@ -25,7 +25,7 @@ export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 
 const DEVICE_MS = 10 * 60_000;
 const POLL_SECONDS = 3;
-/** No vowels, so that no words come out, and no letters that look like others (RFC 8628 section 6.1). */
+/** Without vowels, so that codes are no words, and without similar letters (RFC 8628 section 6.1). */
 const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
 const CODE_LENGTH = 8;
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
@@ -49,7 +49,7 @@ export function describeServer({ publicUrl, providers }: SignInRoutesDeps): ApiR
   });
 }
 
-/** GET /oauth/authorize: a command line sends the browser here. What is wrong with the address itself is said here and redirects nowhere. */
+/** GET /oauth/authorize: a command line opens this in the browser. Errors in the address are shown here, without a redirect. */
 export function authorize({ request }: RequestContext, deps: SignInRoutesDeps): ApiResponse {
   const { query } = request;
   const isOnce = new Set(query.keys()).size === query.size;
@@ -99,7 +99,7 @@ function newUserCode(secret: () => string): string {
   let code = "";
   while (code.length < CODE_LENGTH) {
     for (const byte of Buffer.from(secret(), "base64url")) {
-      // Each letter as often as any other.
+      // Every letter has the same probability.
       if (byte < 240 && code.length < CODE_LENGTH) code += LETTERS[byte % LETTERS.length];
     }
   }
@@ -112,7 +112,7 @@ function userCodeIn(text: string): string {
   return `${letters.slice(0, 4)}-${letters.slice(4, CODE_LENGTH)}`;
 }
 
-/** GET /device: asks for the code that the command line shows. */
+/** GET /device: the form for the code that the command line shows. */
 export const devicePage = ({ request }: Pick<RequestContext, "request">, fault = ""): ApiResponse =>
   pageResponse(
     "Sign in on the command line",
@@ -139,7 +139,7 @@ export async function takeUserCode(context: RequestContext, deps: SignInRoutesDe
   return choosePage({ kind: "device", userCode, from: String(found.content["from"] ?? "") }, deps);
 }
 
-/** A POST to /oauth/token for the key of a session. */
+/** POST /oauth/token for the key of a session. */
 export async function redeem(
   form: URLSearchParams,
   context: RequestContext,
@@ -167,7 +167,7 @@ export async function redeem(
   }
 }
 
-/** `refusal`: for the audit log. Waiting is no refusal. */
+/** `refusal`: for the audit log. Unset while the command line waits. */
 type Redeemed =
   | (ApiResponse & { readonly refusal?: string })
   | { readonly proof: NonNullable<ReturnType<typeof readProof>> };
@@ -201,7 +201,7 @@ async function redeemDevice(form: URLSearchParams, { records, clock }: SignInRou
   if (waits === true) {
     const isTooSoon = typeof polledAt === "number" && clock.now() - polledAt < (POLL_SECONDS - 1) * 1000;
     if (isTooSoon) return oauthFailure("slow_down", "polled too often");
-    // Where an answer was written meanwhile, it is found the next time.
+    // If the user has answered meanwhile, the next poll finds it.
     await records.replace("device", code, record, { waits: true, polledAt: clock.now() });
     return oauthFailure("authorization_pending", "the sign-in is not confirmed yet");
   }

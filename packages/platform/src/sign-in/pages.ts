@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
 
-/** HTML that may stand in a page as it is. */
+/** HTML that is inserted unchanged. */
 export class Html {
   readonly text: string;
 
@@ -12,7 +12,7 @@ export class Html {
   }
 }
 
-/** Texts among the values are escaped, HTML stays as it is. */
+/** Strings among the values are escaped, HTML is not. */
 export const html = (parts: TemplateStringsArray, ...values: readonly (string | Html | readonly Html[])[]): Html =>
   new Html(parts.reduce((text, part, at) => `${text}${textOf(values[at - 1] ?? "")}${part}`));
 
@@ -38,7 +38,7 @@ export type PageOptions = {
   readonly status?: number;
   /** Where the browser continues automatically, on this server. */
   readonly next?: string;
-  /** Origins besides this server that a form of the page may lead to. */
+  /** Origins besides this server that a form of the page may redirect to. */
   readonly formTargets?: readonly string[];
   readonly headers?: ResponseHeaders;
 };
@@ -70,7 +70,7 @@ ${body}
   };
 }
 
-/** The Origin of a form is only told to this server, and an address with a code in it to nobody. */
+/** Sends the Origin of a form only to this server, and addresses with a code to nobody. */
 const SECURE: ResponseHeaders = {
   "cache-control": "no-store",
   "referrer-policy": "same-origin",
@@ -79,7 +79,7 @@ const SECURE: ResponseHeaders = {
   "cross-origin-opener-policy": "same-origin",
 };
 
-/** Somewhere else, with another method than POST. */
+/** Redirects after a POST, with GET. */
 export const redirectResponse = (location: string, headers: ResponseHeaders = {}): ApiResponse => ({
   status: 303,
   headers: { location, ...SECURE, "referrer-policy": "no-referrer", ...headers },

@@ -69,7 +69,7 @@ function timeAt(value: JsonObject, member: string): Html | undefined {
   return html`<time datetime="${text}">${`${text.slice(0, 10)} ${text.slice(11, 16)} UTC`}</time>`;
 }
 
-/** POST /profile/sign-out: deletes a key of one's own, and forgets the session where it is that. */
+/** POST /profile/sign-out: deletes a key of the user, and the cookie if it is the current session. */
 export async function signOut({ request, audit }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   checkSameOrigin(request, deps.publicUrl());
   const form = await askedByForm(request);
@@ -79,7 +79,7 @@ export async function signOut({ request, audit }: RequestContext, deps: SignInRo
   const { key, keyName } = session;
   const name = form.get("name") ?? "";
   audit.annotate(deps.names.key("sign-out"), name.slice(0, 253));
-  // Everybody may sign out, whatever the session is narrowed to.
+  // Every session may sign out, whatever its limits.
   if (name === keyName) await deps.service.endSession(name);
   else
     await deps.service.call({

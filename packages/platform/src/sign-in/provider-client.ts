@@ -28,7 +28,7 @@ import { candidateKeys, decodeToken, faultOfTime, isSignedBy } from "../trust/si
 import type { ProviderFetch } from "./provider-fetch.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 
-/** What a browser is sent away with, and has to come back with. */
+/** Values sent with the browser, which its return must match. */
 export type SignInChecks = {
   readonly state: string;
   readonly nonce: string;
@@ -36,17 +36,17 @@ export type SignInChecks = {
 };
 
 export type ProviderAnswer = {
-  /** Of the ID token, with those of the userinfo endpoint that it lacks. */
+  /** Claims of the ID token, and of the userinfo endpoint for missing ones. */
   readonly claims: JsonObject;
   /** `sub` of the ID token. */
   readonly subject: string;
   /** `sid` of the ID token; "" where it has none. */
   readonly sid: string;
-  /** Absent: the provider gives none. */
+  /** Absent: the provider returned none. */
   readonly refreshToken: string | undefined;
 };
 
-/** The provider said no: to this code, or to this refresh token. */
+/** The provider refused the code or the refresh token. */
 export class ProviderRefusal extends Error {
   override readonly name = "ProviderRefusal";
 }
@@ -56,19 +56,19 @@ export class ProviderFault extends Error {
   override readonly name: string = "ProviderFault";
 }
 
-/** Its ID token is not valid at this time of day: only an administrator can mend that, and trying again does not help. */
+/** The ID token is not valid at this time: an administrator must set the clocks, and retrying does not help. */
 export class ProviderClockFault extends ProviderFault {
   override readonly name = "ProviderClockFault";
 }
 
 export type ProviderClient = {
-  /** The address to send a browser to. Rejects with ProviderFault. */
+  /** The URL to redirect the browser to. Rejects with ProviderFault. */
   authorizationUrl(provider: IdentityProviderState, redirectUri: string, checks: SignInChecks): Promise<string>;
-  /** `answer` is the address that the browser came back to. Rejects with ProviderRefusal and ProviderFault. */
+  /** `answer` is the URL that the browser returned to. Rejects with ProviderRefusal and ProviderFault. */
   takeCode(provider: IdentityProviderState, answer: URL, checks: SignInChecks): Promise<ProviderAnswer>;
   /** `subject` is that of the session. Rejects with ProviderRefusal and ProviderFault. */
   refresh(provider: IdentityProviderState, refreshToken: string, subject: string): Promise<ProviderAnswer>;
-  /** Why the provider's settings cannot be read; undefined where they can. */
+  /** Why the provider's metadata cannot be read; undefined if it can. */
   faultOf(provider: IdentityProviderState): Promise<string | undefined>;
 };
 
@@ -113,7 +113,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     }
   };
 
-  /** Throws ProviderFault for what the provider's keys did not sign. */
+  /** Throws ProviderFault if none of the provider's keys signed it. */
   const verified = async ({ source }: IdentityProviderState, text: string): Promise<JsonObject> => {
     const token = decodeToken(text);
     const { keys } = await issuerKeys.find(source, (set) => candidateKeys(token, set).length === 0);
@@ -213,7 +213,7 @@ async function discover(
   const options = { algorithm: "oidc", [customFetch]: fetch } as const;
   const found = await discovery(discoveryUrlOf(source), spec.clientId, {}, authenticationOf(provider, secret), options);
   const metadata = found.serverMetadata();
-  // Another issuer's document would lend its endpoints to this one's name.
+  // Otherwise another issuer's endpoints would be used under this name.
   if (metadata.issuer !== source.issuer) throw new ProviderFault("its discovery document is for another issuer");
   const configuration = new Configuration(
     metadata,
@@ -242,7 +242,7 @@ function secretOf(
   return secret;
 }
 
-/** What libraries say may quote what was sent: the text for people is ours. */
+/** Messages of libraries may quote secrets, so users get our own. */
 function faultFrom(error: unknown, otherwise: string): ProviderFault {
   if (error instanceof ProviderFault) return error;
   if (error instanceof ClientError && error.code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED")

@@ -1,5 +1,5 @@
-// The requests to identity providers: over TLS, to addresses that the rules allow, and never followed anywhere else. It has the form of fetch,
-// so that openid-client sends nothing past it.
+// Requests to identity providers: over TLS, only to allowed addresses, without following redirects. It has the interface of fetch, so that
+// openid-client uses it for all requests.
 
 import type { IncomingMessage } from "node:http";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -20,9 +20,9 @@ import {
 
 export type ProviderFetchDeps = {
   readonly scheduler: Scheduler;
-  /** For the server that the provider's resource names. */
+  /** Address rules for the server in the IdentityProvider. */
   readonly addresses: AddressRules;
-  /** For servers that its documents name. */
+  /** Address rules for servers in its documents. */
   readonly otherAddresses: AddressRules;
   readonly userAgent: string;
   /** Ends with the server. */
@@ -61,7 +61,7 @@ export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
       });
       const text = await textOf(response, "a response of the provider");
       const status = response.statusCode ?? 0;
-      // A Response of these may have no body at all.
+      // Responses with these codes must not have a body.
       const isEmpty = status === 204 || status === 304;
       return new Response(isEmpty ? null : text, { status, headers: headersOf(response) });
     };
@@ -83,7 +83,7 @@ function headersOf({ headers }: IncomingMessage): Headers {
   return copied;
 }
 
-/** By a server of this configuration. Only administrators name providers. */
+/** For the configuration of a server. Only administrators configure providers. */
 export const fetchFromProviders = (
   configuration: Configuration,
   names: PlatformNames,

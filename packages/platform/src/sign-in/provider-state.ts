@@ -19,9 +19,9 @@ export type IdentityProviderState = {
   readonly name: string;
   readonly uid: string;
   readonly title: string;
-  /** Disabled, or about to go. */
+  /** Disabled or being deleted. */
   readonly isOff: boolean;
-  /** Where its keys come from. */
+  /** The source of its keys. */
   readonly source: IssuerSource;
   readonly spec: IdentityProviderSpec;
   readonly claims: CompiledClaims;
@@ -29,18 +29,18 @@ export type IdentityProviderState = {
   readonly sessionSeconds: number;
   readonly refreshSeconds: number;
   readonly staleSeconds: number;
-  /** Digest of who the provider is: sessions of another one are over. */
+  /** Digest of the provider's identity: sessions with another digest are invalid. */
   readonly identity: string;
-  /** Digest of all that it decides by. */
+  /** Digest of all fields that affect decisions. */
   readonly terms: string;
 };
 
 export const IDENTITY_PROVIDERS = "identityproviders";
 export const PROVIDER_PREFIX = `${IDENTITY_PROVIDERS}/`;
-/** As keys name what issued them. */
+/** The name in keys that it issued. */
 export const providerId = (name: string): string => `${PROVIDER_PREFIX}${name}`;
 
-/** Throws CelSyntaxError, which validation rules out. */
+/** Throws CelSyntaxError, which validation prevents. */
 export function readProvider(object: CachedObject): IdentityProviderState {
   // The store holds no other kind under this resource.
   const { metadata, spec } = object.decode() as IdentityProvider;
@@ -71,7 +71,7 @@ export function readProvider(object: CachedObject): IdentityProviderState {
   };
 }
 
-/** Everything but what is only there for people. */
+/** Everything except texts for people. */
 export const termsOfProvider = ({ displayName: _, description: __, ...spec }: IdentityProviderSpec): string =>
   digestOf(stringifyJson(withSortedMembers([jsonOf(spec)])));
 

@@ -1,4 +1,4 @@
-// What the routes of sign-in share: forms, and pages that say what went wrong.
+// Shared parts of the sign-in routes: forms, and error pages.
 
 import { timingSafeEqual } from "node:crypto";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
@@ -10,7 +10,7 @@ import { LOGIN_PATH } from "./sign-in-deps.ts";
 const MAX_FORM_BYTES = 24 * 1024;
 const MAX_FIELDS = 20;
 
-/** Throws ApiError 400 for anything but a form in which no name comes twice. */
+/** Throws ApiError 400 for other bodies, and for duplicate parameters. */
 export async function askedByForm(request: ApiRequest): Promise<URLSearchParams> {
   const [type = ""] = headerOf(request, "content-type").split(";");
   if (type.trim().toLowerCase() !== "application/x-www-form-urlencoded")
@@ -29,7 +29,7 @@ export const isSameText = (one: string, other: string): boolean => {
 export const failurePage = (status: number, text: string, headers: ResponseHeaders = {}): ApiResponse =>
   pageResponse("Sign-in failed", html`<p>${text}</p><p><a href="${LOGIN_PATH}">Sign in</a></p>`, { status, headers });
 
-/** An error of OAuth. Nothing of it is for a cache: RFC 6749 section 5.1. */
+/** An OAuth error response. It must not be cached: RFC 6749 section 5.1. */
 export const oauthAnswer = (status: number, body: object, headers: ResponseHeaders = {}): ApiResponse =>
   jsonResponse(status, JSON.stringify(body), { "cache-control": "no-store", pragma: "no-cache", ...headers });
 

@@ -1,4 +1,4 @@
-// Filters of SCIM: which resources of a list are wanted.
+// SCIM filters.
 // Source: RFC 7644 section 3.4.2.2
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -11,7 +11,7 @@ export class ScimFilterFault extends Error {
 
 const MAX_LENGTH = 1_000;
 const MAX_DEPTH = 10;
-/** Directories send three at most. */
+/** Directories send at most three. */
 const MAX_COMPARISONS = 20;
 const TOKEN = /\s*(?:([()[\]])|("(?:[^"\\]|\\.)*")|([^\s()[\]"]+))/y;
 
@@ -64,7 +64,7 @@ export function parseFilter(text: string): ScimFilter {
       const chosen = (resource: JsonObject): readonly JsonObject[] =>
         entriesAt(resource, steps).filter((value): value is JsonObject => isJsonObject(value) && inner(value));
       if (!peek().startsWith(".")) return (resource) => chosen(resource).length > 0;
-      // Not in the grammar of RFC 7644, but Entra ID looks for emails[type eq "work"].value.
+      // Not in the grammar of RFC 7644, but Entra ID filters by emails[type eq "work"].value.
       const below = stepsOf(take().slice(1));
       return comparison((resource) => chosen(resource).flatMap((value) => valuesAt(value, below)));
     }
@@ -113,16 +113,16 @@ function literalOf(token: string): Comparable {
     if (typeof value === "string") return value.toLowerCase();
     if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
   } catch {
-    // Entra ID publishes queries with a word by itself.
+    // Entra ID documents filters with unquoted words.
     if (WORD.test(token)) return token.toLowerCase();
   }
   throw new ScimFilterFault("a value must be a string in quotes, a number, true, false or null");
 }
 
-/** Texts are compared whatever their case: names of people are. */
+/** Strings are compared case-insensitively, like names of people. */
 const comparable = (value: JsonValue): Comparable => {
   if (typeof value === "string") return value.toLowerCase();
-  // Whole numbers may be of any size.
+  // Integers may have any size.
   if (typeof value === "bigint") return Number(value);
   return typeof value === "object" ? null : value;
 };
@@ -138,7 +138,7 @@ const inOrder =
     return holds(value < wanted ? -1 : value > wanted ? 1 : 0);
   };
 
-/** Entra ID writes true as a text: `roles[primary eq "True"]`. */
+/** Entra ID writes booleans as strings: `roles[primary eq "True"]`. */
 const isEqual = (value: Comparable, wanted: Comparable): boolean =>
   value === wanted || (typeof value === "boolean" && String(value) === wanted);
 
@@ -154,13 +154,13 @@ const OPERATORS: ReadonlyMap<string, (value: Comparable, wanted: Comparable) => 
   ["le", inOrder((order) => order <= 0)],
 ]);
 
-/** A complex value by itself stands for its value. */
+/** A complex value is compared by its `value`. */
 const valuesAt = (resource: JsonObject, steps: readonly string[]): readonly JsonValue[] =>
   entriesAt(resource, steps).map((value) =>
     isJsonObject(value) && value["value"] !== undefined ? (value["value"] ?? null) : value,
   );
 
-/** Of an attribute and a sub-attribute, with every value of those that have several. */
+/** All values of an attribute and sub-attribute. */
 function entriesAt(resource: JsonObject, steps: readonly string[]): readonly JsonValue[] {
   let values: readonly JsonValue[] = [resource];
   for (const step of steps)
@@ -173,7 +173,7 @@ function entriesAt(resource: JsonObject, steps: readonly string[]): readonly Jso
   return values;
 }
 
-/** Names of attributes have no case. */
+/** Attribute names are case-insensitive. */
 export function memberName(object: JsonObject, name: string): string | undefined {
   if (Object.hasOwn(object, name)) return name;
   const folded = name.toLowerCase();
@@ -182,10 +182,10 @@ export function memberName(object: JsonObject, name: string): string | undefined
 
 const CORE_SCHEMA = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/i;
 
-/** `urn:ietf:params:scim:schemas:core:2.0:User:userName` is userName. What an extension has of the same name is something else. */
+/** `urn:ietf:params:scim:schemas:core:2.0:User:userName` is userName. An attribute of an extension with the same name is different. */
 export const withoutSchema = (path: string): string => path.replace(CORE_SCHEMA, "");
 
-/** The attribute and its sub-attribute. Names of extensions have dots in them, and are not taken apart. */
+/** The attribute and its sub-attribute. Names of extensions contain dots, and are not split. */
 export const stepsOf = (path: string): readonly string[] => {
   const own = withoutSchema(path);
   return /^urn:/i.test(own) ? [own] : own.split(".");

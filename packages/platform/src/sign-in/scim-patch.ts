@@ -1,4 +1,4 @@
-// What a PATCH of SCIM makes of a resource.
+// Applies a SCIM PATCH to a resource.
 // Source: RFC 7644 section 3.5.2
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -6,10 +6,10 @@ import type { Steps } from "@postern/apimachinery/steps/steps";
 import { memberName, parseFilter, ScimFilterFault, stepsOf, withoutSchema } from "./scim-filter.ts";
 
 const MAX_OPERATIONS = 1_000;
-/** Operations times values that a resource has: of 1,000 members, each may come or go by an operation of its own. */
+/** Maximum of operations times values of a resource: 1,000 members may be added or removed by one operation each. */
 const MAX_WORK = 1_000_000;
 
-/** Gives way to others after each operation. Throws ScimFilterFault for what cannot be read, and for what would take too long. */
+/** Other requests get a turn after each operation. Throws ScimFilterFault for invalid operations, and for those that would take too long. */
 export function* applyPatch(resource: JsonObject, patch: JsonObject): Steps<JsonObject> {
   const operations = patch[memberName(patch, "Operations") ?? ""];
   if (!isJsonArray(operations) || operations.length > MAX_OPERATIONS)
@@ -36,7 +36,7 @@ function applyOperation(resource: JsonObject, operation: JsonValue): JsonObject 
   if (path === undefined || path === "") {
     if (!isJsonObject(value) || verb === "remove") throw new ScimFilterFault("without a path, value must be an object");
     return Object.entries(value).reduce<JsonObject>(
-      // Some send paths for names.
+      // Some directories send paths as names.
       (made, [name, member]) => (member === undefined ? made : changeAt(made, name, verb, member)),
       resource,
     );
@@ -69,12 +69,12 @@ function changeAt(resource: JsonObject, path: string, verb: string, value: JsonV
   if (verb === "remove") return removed(resource, name, before, value);
   const given = value ?? null;
   if (!isJsonArray(before)) return { ...resource, [name]: given };
-  // What has several values keeps them in a list, also where one comes without.
+  // Multi-valued attributes are stored as lists, also if a single value is sent.
   const values = isJsonArray(given) ? given : given === null ? [] : [given];
   return { ...resource, [name]: verb === "add" ? union(before, values) : values };
 }
 
-/** Entra ID names the values to remove in the value, and not in the path. */
+/** Entra ID sends the values to remove in `value`, not in the path. */
 function removed(
   resource: JsonObject,
   name: string,
@@ -106,7 +106,7 @@ function changeSome(
   const change = (entry: JsonObject): JsonObject =>
     below === "" ? { ...entry, ...(isJsonObject(value) ? value : {}) } : changeAt(entry, below, verb, value);
   if (!entries.some(isChosen) && verb !== "remove") {
-    // What the filter asks for is there from now on, as Entra ID expects of emails[type eq "work"].value.
+    // Creates the value that the filter describes, as Entra ID expects for emails[type eq "work"].value.
     const [, key = "", wanted = ""] = /^(\w+) eq "([^"\\]*)"$/i.exec(filterText) ?? [];
     return { ...resource, [name]: [...entries, change(key === "" ? {} : { [key]: wanted })] };
   }
@@ -121,7 +121,7 @@ function union(before: readonly JsonValue[], added: readonly JsonValue[]): reado
   return [...before, ...added.filter((entry) => !known.has(identityOf(entry)))];
 }
 
-/** Members of groups are told apart by their value alone. */
+/** Members of groups are identified by their value only. */
 const identityOf = (entry: JsonValue): string => {
   const value = isJsonObject(entry) ? entry["value"] : entry;
   return typeof value === "string" ? value : JSON.stringify(entry);

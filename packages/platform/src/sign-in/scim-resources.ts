@@ -1,4 +1,4 @@
-// Users and teams as SCIM has them: User and Group.
+// Users and teams as SCIM resources: User and Group.
 // Source: RFC 7643 sections 4.1 and 4.2
 
 import { createHash } from "node:crypto";
@@ -14,10 +14,10 @@ export type ScimType = {
   /** The resource of the management API. */
   readonly plural: "users" | "teams";
   readonly kind: "User" | "Team";
-  /** The name for display. */
+  /** The display name. */
   readonly title: "userName" | "displayName";
   toScim(object: JsonObject, base: string, domain: string): JsonObject;
-  /** The object as the resource has it; what SCIM does not know stays. */
+  /** Applies the resource to the object; other fields are kept. */
   fromScim(resource: JsonObject, object: JsonObject, domain: string): JsonObject;
 };
 
@@ -94,7 +94,7 @@ export const SCIM_TYPES: readonly ScimType[] = [
   },
 ];
 
-/** A name for the object, of what people call it. */
+/** A name for the object, derived from the display name. */
 export function objectNameFor(title: string): string {
   const plain = title
     .slice(0, 50)
@@ -139,7 +139,7 @@ function common(
   };
 }
 
-/** As the field managers have it. */
+/** Time of the last update, from managed fields. */
 function changedAt({ creationTimestamp, managedFields }: JsonObject): string {
   const entries = (isJsonArray(managedFields) ? managedFields : []).filter(isJsonObject);
   return [textOf(creationTimestamp), ...entries.map(({ time }) => textOf(time))].toSorted().at(-1) ?? "";
@@ -154,7 +154,7 @@ function withExternalId(metadata: JsonObject, resource: JsonObject, domain: stri
   };
 }
 
-/** Kept as an annotation, since users here have one name for people. Directories read it back, and change parts of it. */
+/** Stored in an annotation, since users have only a display name here. Directories read it back, and change parts of it. */
 const NAME_PARTS = ["givenName", "middleName", "familyName"] as const;
 const MAX_NAME_PART = 256;
 const nameAnnotation = (domain: string): string => `${domain}/scim-name`;
@@ -174,7 +174,7 @@ const partsOfName = (name: JsonObject): NameParts =>
 function namePartsOf(object: JsonObject, domain: string): NameParts {
   const text = textOf(objectOf(partsOf(object).metadata["annotations"])[nameAnnotation(domain)]);
   try {
-    // Everybody who may write users may write annotations.
+    // All writers of users may write annotations.
     const value: JsonValue = text === "" ? {} : JSON.parse(text);
     return isJsonObject(value) ? partsOfName(value) : {};
   } catch {
@@ -190,7 +190,7 @@ function withNameParts(metadata: JsonObject, parts: NameParts, domain: string): 
 
 const joined = (parts: NameParts): string => NAME_PARTS.flatMap((part) => parts[part] ?? []).join(" ");
 
-/** A display name that was made of the parts of the name changes with them. */
+/** A display name that was made of the parts of the name is updated with them. */
 function displayNameIn(resource: JsonObject, parts: NameParts, before: string, partsBefore: NameParts): string {
   const asked = textOf(resource["displayName"]);
   if (asked !== "" && (asked !== before || before !== joined(partsBefore))) return asked;
@@ -204,6 +204,6 @@ function emailIn(emails: JsonValue | undefined): string {
   return textOf(chosen?.["value"]);
 }
 
-/** Entra ID sends texts. What is absent is active. */
+/** Entra ID sends strings. Defaults to active. */
 const isActive = (active: JsonValue | undefined): boolean =>
   active !== false && !(typeof active === "string" && active.toLowerCase() === "false");

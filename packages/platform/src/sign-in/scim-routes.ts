@@ -1,4 +1,4 @@
-// /scim/v2: a directory writes its people and groups here. What it asks goes on to the management API with the key that it came with.
+// /scim/v2: directories provision users and groups. Every request is sent to the management API with the same key.
 // Source: RFC 7644, RFC 7643
 
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -29,7 +29,7 @@ export type ScimDeps = {
 const MAX_BODY = 1024 * 1024;
 const MAX_COUNT = 1_000;
 const ATTEMPTS = 5;
-/** Objects of one page of a list: others have their turn between pages. */
+/** Objects per page of a list: other requests get a turn between pages. */
 const PAGE = 500;
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
@@ -63,7 +63,7 @@ export function createScimRoutes(deps: ScimDeps): Handler {
 
 type Scim = ScimDeps & { readonly base: string };
 
-/** A key says itself that it is a directory's: one that may do everything is none. */
+/** The key must have the role scim: a key that may do everything is not accepted. */
 function checkKey({ credential }: RequestContext, { keys }: ScimDeps): void {
   const key = credential === undefined ? undefined : keys.byId(credential.id);
   if (key === undefined) throw new ScimFault(401, "an access key is missing");
@@ -90,7 +90,7 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
     case "PUT":
       return await change(type, id, (_, body) => body, await bodyOf(context), call, scim);
     case "PATCH": {
-      // However small the request: each of its operations may walk over all members of a group.
+      // Each operation of a small request may go over all members of a group.
       context.weigh(LONG_WORK_BYTES);
       const apply = (resource: JsonObject, body: JsonObject) => context.inParts(applyPatch(resource, body));
       return patched(type, await change(type, id, apply, await bodyOf(context), call, scim));
@@ -104,7 +104,7 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
   }
 }
 
-/** A group may have many members, which nobody who adds one wants to have back. */
+/** A group may have many members, so the response to a change does not return them. */
 const patched = ({ name }: ScimType, answer: ApiResponse): ApiResponse => (name === "Group" ? NO_CONTENT : answer);
 
 const NO_CONTENT: ApiResponse = { status: 204, headers: {}, body: { type: "bytes", bytes: "" } };
@@ -112,7 +112,7 @@ const NO_CONTENT: ApiResponse = { status: 204, headers: {}, body: { type: "bytes
 type CallMore = Pick<ManagementCall, "query" | "body">;
 type Call = (method: string, name: string, type: ScimType, more?: CallMore) => Promise<JsonObject>;
 
-/** Rejects with ScimFault. Where an answer is large, others have their turn before it is worked on. */
+/** Rejects with ScimFault. For a large response, other requests get a turn first. */
 const callAs = (context: RequestContext, { call }: Scim): Call => {
   const { request } = context;
   const key = presentedToken(request) ?? "";
@@ -132,7 +132,7 @@ const callAs = (context: RequestContext, { call }: Scim): Call => {
   };
 };
 
-/** Bots are not a directory's. */
+/** Directories do not see bots. */
 const isPerson = (object: JsonObject): boolean => !isJsonObject(object["spec"]) || object["spec"]["kind"] !== "Bot";
 
 async function read(type: ScimType, id: string, call: Call): Promise<JsonObject> {
@@ -182,7 +182,7 @@ async function create(type: ScimType, body: JsonObject, call: Call, scim: Scim):
   return say(201, resource, { location: `${base}/${type.path}/${nameOf(made)}` });
 }
 
-/** Throws ScimFault 409 where another one is called so. */
+/** Throws ScimFault 409 if another one has the name. */
 async function checkFree(type: ScimType, title: string, id: string, call: Call, scim: Scim): Promise<void> {
   const wanted = title.toLowerCase();
   for await (const other of listed(type, call, scim)) {
@@ -191,7 +191,7 @@ async function checkFree(type: ScimType, title: string, id: string, call: Call, 
   }
 }
 
-/** Rights are granted to the name that the directory knows. */
+/** Permissions are granted to the name in the directory. */
 const withSubject = (object: JsonObject, { name: type }: ScimType, title: string, name: string): JsonObject =>
   type === "Group" || title === name || !isJsonObject(object["spec"])
     ? object

@@ -1,7 +1,7 @@
-// The token that every write in a browser's session brings along, in a form or in a header: only a page of this server knows it.
+// The CSRF token of a browser session, sent in a form or header with every write: only pages of this server know it.
 
 import { createHmac } from "node:crypto";
 
-/** Follows from the session, so that it is kept nowhere. The key itself does not follow from it. */
+/** Derived from the key of the session, so it is not stored. The key cannot be derived from it. */
 export const csrfTokenOf = (sessionKey: string): string =>
   createHmac("sha256", sessionKey).update("csrf token of a session").digest("base64url");

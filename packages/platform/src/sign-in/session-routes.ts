@@ -1,5 +1,5 @@
-// /login/session: the session of a page with scripts, such as the console: begin one with an access key, look at it, end it.
-// Every answer is JSON; refusals are Statuses.
+// /login/session: the session of a page with scripts, such as the console: starts one with an access key, returns it, ends it.
+// Responses are JSON; errors are Statuses.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -19,7 +19,7 @@ import { SESSION_COOKIE, type SignInRoutesDeps, START_PATH } from "./sign-in-dep
 const MAX_BODY = 8 * 1024;
 const CLEARED = setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 });
 
-/** GET: who is signed in, and where somebody can. `return` is the path to which the providers' addresses lead back. */
+/** GET: the signed-in user, and the providers to sign in with. `return` is the path to which these return. */
 export async function showSession({ request }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const value = cookieOf(request, SESSION_COOKIE) ?? "";
   const fault = faultOfOrigin(request, value, deps.publicUrl());
@@ -30,13 +30,13 @@ export async function showSession({ request }: RequestContext, deps: SignInRoute
   return answer(401, { providers }, value === "" ? {} : { "set-cookie": CLEARED });
 }
 
-/** POST: `{"key": "..."}` begins a session that ends with that access key. */
+/** POST: `{"key": "..."}` starts a session that becomes invalid with that access key. */
 export async function openSession(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request } = context;
   const { service, clock } = deps;
   checkSameOrigin(request, deps.publicUrl());
   const [type = ""] = headerOf(request, "content-type").split(";");
-  // A form of another page cannot say so.
+  // Forms of other pages cannot send this type.
   if (type.trim().toLowerCase() !== "application/json")
     throw new ApiError({ code: 415, reason: "UnsupportedMediaType", message: "the body must be application/json" });
   const presented = keyIn(await request.body(MAX_BODY));
@@ -62,7 +62,7 @@ export async function openSession(context: RequestContext, deps: SignInRoutesDep
   }
 }
 
-/** Throws ApiError 400 for anything but an object with the one member. */
+/** Throws ApiError 400 for anything but an object with the member `key`. */
 function keyIn(bytes: Uint8Array): string {
   let body: unknown;
   try {
@@ -70,7 +70,7 @@ function keyIn(bytes: Uint8Array): string {
   } catch (error) {
     if (!isApiError(error) && !(error instanceof Error)) throw error;
   }
-  // What the body has in it is not for an error: it may be the key.
+  // The error must not quote the body, which may contain the key.
   if (!isJsonObject(body as JsonObject)) throw badRequestError('the body must be a JSON object such as {"key": "..."}');
   const { key, ...others } = body as JsonObject;
   if (Object.keys(others).length > 0) throw badRequestError("the body must have only the member key");
@@ -78,7 +78,7 @@ function keyIn(bytes: Uint8Array): string {
   return key.trim();
 }
 
-/** DELETE: deletes the key of the session, and what was made to end with it. */
+/** DELETE: deletes the key of the session, and the credentials that depend on it. */
 export async function closeSession({ request, audit }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const value = cookieOf(request, SESSION_COOKIE) ?? "";
   if (value === "") throw unauthorizedError();

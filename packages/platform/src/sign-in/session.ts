@@ -15,14 +15,14 @@ export type Session = {
   readonly self: JsonObject;
 };
 
-/** Asks with the key, so that the question counts as its use. `value` is that of the cookie. */
+/** Sends a request with the key, so that it counts as use. `value` is that of the cookie. */
 export async function sessionOf(
   request: ApiRequest,
   { service, names, keys }: Pick<SignInRoutesDeps, "service" | "names" | "keys">,
   value: string | undefined = cookieOf(request, SESSION_COOKIE),
 ): Promise<Session | undefined> {
   if (value === undefined || value === "") return undefined;
-  // Other keys are no sessions, whatever they open.
+  // Other types of keys are not sessions.
   const type = keys.find(value)?.type;
   if (type !== undefined && type !== SESSION_TYPE) return undefined;
   const body = { apiVersion: `${names.managementGroup}/v1`, kind: "Self", metadata: {}, spec: {} };
@@ -39,7 +39,7 @@ export async function sessionOf(
   return typeof accessKey === "string" ? { key: value, keyName: accessKey, self } : undefined;
 }
 
-/** Of the session that a browser had when it was given a new one: no page shows it any more, and signing out would leave it. */
+/** Deletes the previous session of a browser: no page shows it any more, and signing out would not delete it. */
 export async function endEarlier(
   keyName: string | undefined,
   { audit }: Pick<RequestContext, "audit">,

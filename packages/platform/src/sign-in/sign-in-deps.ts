@@ -1,4 +1,4 @@
-// What the routes of sign-in need.
+// Dependencies of the sign-in routes.
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
@@ -19,7 +19,7 @@ export type SignInRoutesDeps = {
   readonly transactions: SignInTransactions;
   readonly records: SignInRecords;
   readonly service: SignInService;
-  /** How clients reach this server, such as `https://postern.example.com:8443`. */
+  /** URL of this server for clients, such as `https://postern.example.com:8443`. */
   readonly publicUrl: () => string;
   readonly clock: Clock;
   readonly onError: (error: unknown, subject: string) => void;
@@ -40,9 +40,9 @@ export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 export const BACK_CHANNEL_PATH = "/oauth/backchannel-logout";
 
 export const SESSION_COOKIE = "session";
-/** The one client that this server is an authorization server for. It has no secret: the loopback address and PKCE protect it. */
+/** The only OAuth client of this server. It has no secret: the loopback address and PKCE protect it. */
 export const CLI_CLIENT = "postern-cli";
-/** Where the original command line waits. */
+/** Where the original command line listens. */
 export const ORIGINAL_CLI_URL = "http://localhost:25843/login";
 
 export const STEP_MS = 10 * 60_000;

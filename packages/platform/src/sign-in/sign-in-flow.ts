@@ -1,4 +1,4 @@
-// What a sign-in is for, carried in a sealed cookie from step to step: nobody but this server can read, write or move it.
+// The purpose of a sign-in, in an encrypted cookie between its steps: only this server can read or write it.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -11,7 +11,7 @@ import { cookieOf, setCookie } from "./browser.ts";
 export type SignInPurpose =
   /** A browser session, which continues at a path. */
   | { readonly kind: "browser"; readonly next: string }
-  /** The original command line, which waits on a port of its own. */
+  /** The original command line, which listens on a port. */
   | { readonly kind: "original" }
   | {
       readonly kind: "loopback";
@@ -23,18 +23,18 @@ export type SignInPurpose =
 
 export type SignInTransaction = {
   readonly purpose: SignInPurpose;
-  /** What forms of this browser bring along. */
+  /** CSRF token for forms of this browser. */
   readonly csrf: string;
-  /** On the way to a provider. */
+  /** Redirected to a provider. */
   readonly away?: {
-    /** The key of the session that this browser had before: the cookie of it does not come back from there. */
+    /** The key of the browser's previous session: its cookie is not sent on the return from the provider. */
     readonly earlier?: string;
     readonly provider: string;
     readonly state: string;
     readonly nonce: string;
     readonly verifier: string;
   };
-  /** Signed in: finds the record that says as whom. */
+  /** Signed in: finds the record with the user. */
   readonly pending?: string;
 };
 
@@ -43,7 +43,7 @@ export type SignInTransactions = {
   /** The Set-Cookie header. */
   write(transaction: SignInTransaction): string;
   readonly clear: string;
-  /** An unguessable text. */
+  /** A random string. */
   secret(): string;
 };
 
@@ -61,14 +61,14 @@ export function createSignInTransactions(
       const text = sealed.open(cookieOf(request, COOKIE) ?? "", PURPOSE);
       const value = text === undefined ? undefined : parseJson(text);
       if (!isJsonObject(value) || Number(value["until"]) <= clock.now()) return undefined;
-      // Sealed by this server alone.
+      // Only this server can encrypt it.
       return value["transaction"] as unknown as SignInTransaction;
     },
     write(transaction) {
       const until = clock.now() + LIFE_SECONDS * 1000;
       // JSON throughout; only its named type hides it.
       const text = stringifyJson({ until, transaction: transaction as unknown as JsonObject });
-      // Lax: it has to come back with the browser from the provider.
+      // Lax: browsers send it on the return from the provider.
       return setCookie(COOKIE, sealed.seal(text, PURPOSE), { sameSite: "Lax", maxAge: LIFE_SECONDS });
     },
     clear: setCookie(COOKIE, "", { sameSite: "Lax", maxAge: 0 }),

@@ -1,5 +1,5 @@
-// What is remembered between the steps of a sign-in, on whichever server each of them is taken: sealed, found by a secret that is not in the store,
-// taken once, and forgotten after minutes.
+// Records between the steps of a sign-in, for all servers: encrypted, found by a secret that is not in the store, used once, and deleted after
+// minutes.
 
 import { createHash } from "node:crypto";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -11,7 +11,7 @@ import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors
 import type { SealedValues } from "../encryption/sealed-value.ts";
 import type { ExpiringRecords } from "../store/expiring-records.ts";
 
-/** `pending`: signed in, not confirmed yet; `code`: to be redeemed by a command line; `device`: a device code; `user-code`: points to one. */
+/** `pending`: signed in, not confirmed yet; `code`: for a command line to redeem; `device`: a device code; `user-code`: refers to one. */
 export type RecordKind = "pending" | "code" | "device" | "user-code";
 
 export type SignInRecord = {
@@ -22,18 +22,18 @@ export type SignInRecord = {
 };
 
 export type SignInRecords = {
-  /** Resolves with false where there are too many. */
+  /** Resolves with false if there are too many. */
   put(kind: RecordKind, secret: string, content: JsonObject, until: number): Promise<boolean>;
   /** Undefined if it does not exist, has expired, or belongs to another user. */
   read(kind: RecordKind, secret: string): Promise<SignInRecord | undefined>;
-  /** The same, and it is gone: of two that take it, one has it. */
+  /** The same, and deletes it: of two callers, only one gets it. */
   take(kind: RecordKind, secret: string): Promise<JsonObject | undefined>;
-  /** Resolves with false where it is not as it was read any more. */
+  /** Resolves with false if it has changed since it was read. */
   replace(kind: RecordKind, secret: string, before: SignInRecord, content: JsonObject): Promise<boolean>;
 };
 
 const MAX_RECORDS = 5_000;
-/** Strangers may begin these: they leave room for people who are signed in. */
+/** Unauthenticated clients may create these, so some room is reserved for signed-in users. */
 const MAX_OF_STRANGERS = 4_000;
 const OF_STRANGERS: readonly RecordKind[] = ["device", "user-code"];
 

@@ -1,4 +1,4 @@
-// Every route of sign-in, in one table.
+// All sign-in routes, in one table.
 
 import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
@@ -49,7 +49,7 @@ const ROUTES: { readonly [path: string]: Routes } = {
   [PROFILE_PATH]:              { GET: profilePage },
   [SIGN_OUT_PATH]:             { POST: signOut },
 };
-/** What browsers open by its address. */
+/** Paths that users open in a browser. */
 const PAGES: readonly string[] = [LOGIN_PATH, START_PATH, AUTHORIZE_PATH, DEVICE_PATH, PROFILE_PATH];
 
 const isBelow = (path: string, base: string): boolean =>
@@ -58,9 +58,9 @@ const isBelow = (path: string, base: string): boolean =>
 export const isSignInPath = (path: string): boolean =>
   Object.hasOwn(ROUTES, path) || isBelow(path, CALLBACK_PATH) || isBelow(path, BACK_CHANNEL_PATH);
 
-/** People type, and a command line asks every few seconds. */
+/** For users who type, and command lines that poll every few seconds. */
 const PER_SOURCE = { qps: 10, burst: 200 };
-/** Codes for devices, which nobody has to sign in for: each is kept for minutes, and there is room for so many. */
+/** Device codes can be requested without signing in: each is stored for minutes, and their number is limited. */
 const DEVICES = { qps: 0.2, burst: 20 };
 
 export const signInLimits = (clock: Clock): RateLimits => ({ perSource: createRateLimiter(PER_SOURCE, clock) });
@@ -84,7 +84,7 @@ export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChan
     const { path, method } = request;
     if (!isSignInPath(path)) throw resourceNotFoundError();
     const routes = routesOf(path);
-    // Clients write what they like for a method, names that every object has among it.
+    // A method may be any string, such as the name of a property of every object.
     const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
     if (route === undefined) throw methodNotAllowedError();
     if (path === DEVICE_AUTHORIZATION_PATH) {

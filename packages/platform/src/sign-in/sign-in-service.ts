@@ -1,4 +1,4 @@
-// What all ways of signing in have in common: from the answer of a provider to a user, and from that to the key of a session.
+// Common steps of all ways to sign in: from the response of a provider to a user, and from the user to the key of a session.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
@@ -9,12 +9,12 @@ import type { ProviderAnswer } from "./provider-client.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 import type { SignInUsers } from "./sign-in-users.ts";
 
-/** Who has proven to a provider who they are, as the steps of a sign-in hand it on: sealed wherever it is kept. */
+/** A user who has authenticated at a provider, between the steps of a sign-in. Stored encrypted. */
 export type Proof = { readonly provider: string; readonly terms: string; readonly signedIn: SignedIn };
 
 export type ManagementCall = {
   readonly method: string;
-  /** Below the group of the management API. */
+  /** Path below the group of the management API. */
   readonly path: string;
   readonly query?: { readonly [name: string]: string };
   readonly key: string;
@@ -32,9 +32,9 @@ export type ManagementAnswer = {
 export type SignInService = {
   /** Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, answer: ProviderAnswer): Promise<Proof>;
-  /** The key of the session. `on` says where it is. Rejects with SignInRefusal. */
+  /** The key of the session. `on` describes its place. Rejects with SignInRefusal. */
   mint(proof: Proof, on: string): Promise<LoginKey>;
-  /** A session for the holder of an access key, which reaches no further and lives no longer. Rejects with SignInRefusal. */
+  /** A session for an access key, with the same limits and no later expiration. Rejects with SignInRefusal. */
   mintWithKey(key: string, on: string, from: string): Promise<LoginKey>;
   /** Deletes the key of a session, by its name. */
   endSession(keyName: string): Promise<void>;
@@ -65,13 +65,13 @@ export function createSignInService(deps: SignInServiceDeps): SignInService {
     },
     async mint({ provider: name, terms, signedIn }, on) {
       const provider = providers.get(name);
-      // Whoever was let in by other rules a moment ago asks again.
+      // The rules of the provider have changed since the user signed in.
       if (provider === undefined || provider.isOff || provider.terms !== terms)
         throw new SignInRefusal("the identity provider has changed: sign in again");
       return await mintLogin(provider, signedIn, on);
     },
     async mintWithKey(key, on, from) {
-      // As everywhere: guesses are counted and slowed down, and a value that was replaced locks its key.
+      // As in authentication: failures are counted and delayed, and a retired value locks its key.
       const body = { apiVersion, kind: "Self", metadata: {}, spec: {} };
       const { status } = await call({ method: "POST", path: "selves", key, from, body });
       if (status === 401) throw new SignInRefusal("the access key is not valid", { isUnknown: true });
@@ -81,7 +81,7 @@ export function createSignInService(deps: SignInServiceDeps): SignInService {
   };
 }
 
-/** As it is kept in a record. */
+/** As it is stored in a record. */
 export const writeProof = (proof: Proof): JsonObject => ({ proof: JSON.stringify(proof) });
 
 export function readProof(content: JsonObject): Proof | undefined {

@@ -1,4 +1,4 @@
-// Which user somebody is who signs in: found by the identity, linked or created where the provider allows it, and kept as the provider tells.
+// The user of a sign-in: found by identity, linked or created if the provider allows it, and updated from the provider.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -22,7 +22,7 @@ export type SignInUsersDeps = {
 };
 
 export type SignInUsers = {
-  /** The name of the user, whose groups are as the provider tells them. Rejects with SignInRefusal. */
+  /** The name of the user, after updating its groups from the provider. Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
   /** Writes the groups of a signed-in user. Rejects with SignInRefusal if the user is deleted, locked, or linked to another identity. */
   keep(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
@@ -83,7 +83,7 @@ export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
           : ({ ...object, spec: { ...spec, users: [...users, name] } } as KubeObject);
       });
     } catch (error) {
-      // A team that is not there has no members.
+      // Missing teams are ignored.
       if (!isApiError(error, "NotFound")) throw error;
     }
   };

@@ -13,7 +13,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { asRequest, awaitsSigning, type RequestSigner } from "./request-signer.ts";
 
 const HOUR_MS = 3_600_000;
-/** How long a request is kept after it was made (pending) or decided. */
+/** How long a request is kept after its creation (pending) or its decision. */
 const DECIDED_MS = HOUR_MS;
 const PENDING_MS = 24 * HOUR_MS;
 
@@ -40,7 +40,7 @@ export function createCertificateSigningController(
   return createQueueController(queue, [following]);
 }
 
-/** Milliseconds since the epoch at which a request may go. */
+/** Milliseconds since the epoch after which a request is deleted. */
 function expirationOf(request: CertificateSigningRequest): number {
   const decisions = conditionsOf(request).map(({ lastUpdateTime }) => parseTimestamp(lastUpdateTime ?? "") ?? 0);
   if (decisions.length > 0) return Math.max(...decisions) + DECIDED_MS;

@@ -1,4 +1,4 @@
-// Signs a request where it lies: puts the certificate, or why there will be none, into its status.
+// Signs a stored request: writes the certificate, or the reason why there is none, into its status.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
@@ -11,7 +11,7 @@ import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { CLIENT_SIGNER, type SignOutcome, signRequest } from "./sign-request.ts";
 
 export type RequestSigner = {
-  /** The request as it is afterwards; one that is not to be signed, or has been dealt with, stays as it is. */
+  /** Returns the request with its new status; unchanged if it is not to be signed, or already has a result. */
   sign(name: string, signal: AbortSignal): Promise<CertificateSigningRequest>;
 };
 
@@ -33,7 +33,7 @@ export function createRequestSigner({
   async function withOutcome(current: KubeObject, known: { outcome?: SignOutcome }): Promise<KubeObject> {
     const request = asRequest(current);
     if (!awaitsSigning(request)) return current;
-    // What is asked for never changes: an update that is tried again puts the same certificate into the request.
+    // The spec of a request is immutable: a retried update writes the same certificate.
     const isFirst = known.outcome === undefined;
     const outcome = known.outcome ?? signRequest(request, authority, runtime);
     known.outcome = outcome;
@@ -71,5 +71,5 @@ export function awaitsSigning(request: CertificateSigningRequest): boolean {
   return request.spec?.signerName === CLIENT_SIGNER && has("Approved") && !has("Denied") && !has("Failed") && !isSigned;
 }
 
-/** Whatever lies in the resource has gone through the schema of its kind. */
+/** Stored objects have been validated against the schema of their kind. */
 export const asRequest = (object: KubeObject): CertificateSigningRequest => object as CertificateSigningRequest;

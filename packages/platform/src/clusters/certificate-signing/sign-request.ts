@@ -1,4 +1,4 @@
-// What the signer kubernetes.io/kube-apiserver-client makes of one approved request.
+// The signer kubernetes.io/kube-apiserver-client: the certificate for one approved request.
 // Source: k8s.io/kubernetes/pkg/controller/certificates/signer/signer.go
 
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
@@ -13,17 +13,17 @@ import { CertificateRequestError, parseCertificateRequest } from "../../pki/cert
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
 
-/** What a request without an expiry gets: the usual cluster-signing-duration. */
+/** For requests without expirationSeconds: the usual cluster-signing-duration. */
 export const SIGNING_DURATION_SECONDS = 365 * 86_400;
 const MIN_EXPIRATION_SECONDS = 600;
 
 export type SignOutcome =
   | { readonly certificatePem: string; readonly notAfter: number }
-  /** The request can never be signed; the text is for its sender. */
+  /** The request can never be signed; the message is for its sender. */
   | { readonly failure: string };
 
 /**
- * Takes over the public key, the common name and the organizations; all else in the certificate is ours. The validity is that of the request, at
+ * Takes over the public key, the common name and the organizations; the signer sets everything else in the certificate. The validity is that of the request, at
  * least 10 minutes, and never beyond that of the CA.
  */
 export function signRequest(
@@ -65,7 +65,7 @@ export type SignedSubject = {
   readonly expirationSeconds: number | undefined;
 };
 
-/** What the signer makes of a subject and a key that it has been asked for in order. */
+/** Signs a subject and a key, from a valid request. */
 export function signSubject(
   { expirationSeconds = SIGNING_DURATION_SECONDS, ...subject }: SignedSubject,
   authority: CertificateAuthority,

@@ -1,4 +1,4 @@
-// Brings the manifests of `spec.template.objects` into an embedded cluster by server-side apply (ADR 70).
+// Applies the manifests of `spec.template.objects` in an embedded cluster, by server-side apply (ADR 70).
 
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
@@ -20,11 +20,11 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 
-/** Whose fields they are. */
+/** The field manager. */
 const MANAGER = "template";
-/** What others need comes first. */
+/** Kinds that others depend on come first. */
 const FIRST_KINDS = ["CustomResourceDefinition", "Namespace"];
-/** A definition is served a moment after it is written. */
+/** A CustomResourceDefinition is served a moment after it is written. */
 const ATTEMPTS = 5;
 
 export class ObjectsError extends Error {
@@ -34,7 +34,7 @@ export class ObjectsError extends Error {
 /** Hash of a text, in 16 hexadecimal digits. */
 export const hashOfObjects = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
-/** What is longer is read in a thread: a template has some hundred kilobytes, which take a second. */
+/** Longer texts are parsed in a thread: a template may have hundreds of kilobytes, which take a second. */
 const LONG_DOCUMENT = 4 * 1024;
 
 /** The objects of a text of YAML documents, with those of Lists. Throws ObjectsError that names the document. */
@@ -81,7 +81,7 @@ export type ObjectsTarget = {
   readonly clock: Runtime["clock"];
 };
 
-/** Applies all of them, what failed again when the rest is there. Throws ObjectsError that names what could not be applied. */
+/** Applies all of them, and retries failed ones after the rest. Throws ObjectsError that names objects that could not be applied. */
 export async function applyObjects(text: string, target: ObjectsTarget, signal: AbortSignal): Promise<void> {
   const ended = new AbortController();
   try {
@@ -114,7 +114,7 @@ async function applyAll(text: string, target: TargetWithThreads, signal: AbortSi
   if (faults.length > 0) throw new ObjectsError(faults.slice(0, 5).join("; "));
 }
 
-/** Undefined when it is there; otherwise why not. */
+/** Undefined if it was applied; otherwise the reason why not. */
 async function applyOne(
   object: JsonObject,
   target: TargetWithThreads,
@@ -171,7 +171,7 @@ function applyContext(
     user: system.user,
     warnings: { texts: [], add: () => {} },
     audit: system.audit,
-    // Tenants write templates: a large object keeps nobody else waiting.
+    // Tenants write templates: large objects must not block others.
     work: new WorkParts(createLongWork(clock, threads)),
     receivedAt: clock.now(),
   });

@@ -20,7 +20,7 @@ type BindingNames = Pick<PlatformNames, "name" | "insideRoleGroup">;
 
 /**
  * The binding has the name of the group it is for. A binding of that name with other content is replaced: the group belongs to the platform. Other
- * bindings of other people are left alone.
+ * bindings are not changed.
  */
 export async function bindRoles(
   cluster: EmbeddedCluster,
@@ -38,7 +38,7 @@ export async function bindRoles(
   for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
 }
 
-/** Whether `bindings`, all there are in a cluster, are what `bindRoles` would leave behind. */
+/** Whether `bindings`, all those of a cluster, are what `bindRoles` would write. */
 export function areRolesBound(
   bindings: readonly CachedObject[],
   clusterRoles: readonly string[],
@@ -63,7 +63,7 @@ function isAsWanted(
   );
 }
 
-/** What lets the standard roles in, for a cluster to begin with. */
+/** Bindings for the standard roles, for a new cluster. */
 export const standardBindings = (names: BindingNames): readonly KubeObject[] =>
   STANDARD_ROLES.map((role) => bindingOf(role, names));
 

@@ -5,14 +5,14 @@ import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 
 export type CertificateHolders = {
-  /** True for users of the platform that are locked, and for users and teams that are gone. Others are not the platform's to judge. */
+  /** True for locked users, and for deleted users and teams of the platform. False for other names. */
   isRefused(holder: Pick<UserInfo, "name" | "groups">): boolean;
-  /** Calls back after every change of the people until disposed. */
+  /** Calls back after every change of users and teams, until disposed. */
   onChange(listener: () => void): Disposable;
 };
 
 /**
- * The certificates of kubeconfigs carry the group of their user, or the name of their team: so it must belong to an existing user or team.
+ * Certificates of kubeconfigs contain the group of their user, or the name of their team: that user or team must exist.
  */
 export function createCertificateHolders(
   directory: Pick<Directory, "user" | "userBySubject" | "team" | "onChange">,

@@ -1,4 +1,4 @@
-// Reaches a virtual cluster that this very process serves.
+// The backend of a virtual cluster that this process serves.
 
 import { forbiddenPathError, internalError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
@@ -31,11 +31,11 @@ export type EmbeddedBackendDeps = {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
   readonly runtime: Pick<Runtime, "clock" | "random">;
   readonly version: VersionInfo;
-  /** PEM of what verifies the platform's own endpoint, which is also that of its embedded clusters; undefined for public roots. */
+  /** CA certificates in PEM for the platform's endpoint, which is also that of its embedded clusters; undefined for public CAs. */
   readonly serverCertificateAuthority: string | undefined;
   /** Whose certificates are refused. Absent: none. */
   readonly holders?: CertificateHolders;
-  /** What is known of certificates by their serials. Absent: all that the authority signed are good. */
+  /** The ledger of certificates, by serial number. Absent: all that the CA signed are valid. */
   readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
 };
 
@@ -80,7 +80,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     async issueClientCertificate(request) {
       const names = [request.commonName, ...request.organizations];
       if (names.some(isSystemName)) throw forbiddenPathError("certificates are not issued for system names");
-      // No authenticator of ours would read it back.
+      // No authenticator of this server would accept it.
       if (names.some((name) => CONTROL_CHARACTER.test(name))) {
         throw forbiddenPathError("certificates are not issued for names with control characters");
       }
@@ -90,7 +90,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     provision: (signal) => clusters.provision(uid, signal),
 
     async bindRoles(clusterRoles, signal) {
-      // Most are as they should be, and need not be started to find that out.
+      // Most are up to date, and need not be started to find that out.
       if (areRolesBound(clusters.viewOf(uid, CLUSTER_ROLE_BINDINGS), clusterRoles, names)) return;
       const cluster = await clusters.open(uid);
       await bindRoles(cluster, clusterRoles, { clock: runtime.clock, names }, signal);
@@ -108,7 +108,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     },
   };
 
-  /** Whose certificate it is, by its signature and its dates. */
+  /** The user of a certificate, after checking its signature and its dates. */
   async function verified(request: ApiRequest): Promise<Authentication | undefined> {
     const { clientCertificates } = await clusters.open(uid);
     try {
@@ -121,7 +121,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
   }
 }
 
-/** The same identity, whose credential also ends when its holder is refused. */
+/** The same identity; its credential also becomes invalid when its user is refused. */
 function untilRefused(
   { user, credential }: Authentication,
   { isRefused, onChange }: CertificateHolders,
@@ -151,11 +151,11 @@ function issueClientCertificate(
   { commonName, organizations, expirationSeconds, request }: ClientCertificateRequest,
   runtime: Pick<Runtime, "clock" | "random">,
 ): IssuedClientCertificate {
-  // As the signer refuses it in a request of anybody's.
+  // The signer refuses the same in requests of clients.
   if (organizations.includes(GROUP_MASTERS)) {
     throw internalError("the virtual cluster has not signed the certificate", new Error(`asked for ${GROUP_MASTERS}`));
   }
-  // Of a client's own request the public key counts alone: what it calls itself is replaced by what the platform knows.
+  // Only the public key of a client's request counts: its subject is replaced by the caller's identity.
   const { privateKeyPem, publicKeyInfo } =
     request === undefined
       ? makeKeyPair()

@@ -1,4 +1,4 @@
-// One embedded virtual cluster that is running: an API surface of its own, its authority, and the controllers of both.
+// One running embedded virtual cluster: its API surface, CA and controllers.
 
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -64,64 +64,64 @@ export type EmbeddedClusterDeps = {
   readonly runtime: Runtime;
   readonly continueTokens: ContinueTokens;
   readonly authority: CertificateAuthority;
-  /** Called with each client certificate before anybody gets it. Absent: none is written down. */
+  /** Called with each client certificate before it is issued. Absent: certificates are not recorded. */
   readonly onCertificateSigned?:
     | ((certificatePem: string, lineage: CredentialLineage | undefined) => Promise<void>)
     | undefined;
-  /** Judges what the tokens of its ServiceAccounts go back to. */
+  /** Checks the lineage of its ServiceAccount tokens. */
   readonly lineages?: LineageVerifier | undefined;
   /** Signs the tokens of its ServiceAccounts. */
   readonly serviceAccountKey: ServiceAccountKey;
   /** ClusterRoleBindings that it has before it serves requests, in addition to those of every cluster. */
   readonly firstBindings: readonly KubeObject[];
-  /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
+  /** CA certificates in PEM for its endpoint; undefined for public CAs. */
   readonly servingAuthority?: string | undefined;
   /** The address of that endpoint, where it is an IP that others can reach. Absent: it is not known. */
   readonly apiAddress?: (() => ApiAddress | undefined) | undefined;
   readonly version: VersionInfo;
-  /** What CustomResourceDefinitions compile to, shared with every other cluster. */
+  /** Compiled CustomResourceDefinitions, shared with all other clusters. */
   readonly customResources: CompiledDefinitions;
-  /** The state of its instance, read each time. Absent: nothing beyond what every cluster is. */
+  /** Settings of its instance, read each time. Absent: the defaults. */
   readonly settings?: (() => ClusterSettings) | undefined;
-  /** How its admission webhooks are reached. */
+  /** Connections to its webhooks. */
   readonly webhooks: Pick<WebhookConnectionsDeps, "addresses" | "resolve" | "userAgent">;
-  /** Faults of work that no request waits for. */
+  /** Receives errors of background work. */
   readonly onError: (error: unknown, subject: string) => void;
-  /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */
+  /** Metrics of its work queues, shared with all other clusters. Absent: none. */
   readonly queueMetrics?: WorkQueueMetrics | undefined;
-  /** Where the calls of its admission webhooks are counted, with those of all other clusters. Absent: nowhere. */
+  /** Metrics of its admission webhooks, shared with all other clusters. Absent: none. */
   readonly webhookMetrics?: WebhookMetrics | undefined;
 };
 
 export type ClusterSettings = {
-  /** Workloads are kept as objects: `spec.template.workloads` is `stored` or `completed`. */
+  /** Workloads are stored: `spec.template.workloads` is `stored` or `completed`. */
   readonly keepsWorkloads: boolean;
-  /** Jobs are taken for complete: `completed`. */
+  /** Jobs complete immediately: `completed`. */
   readonly completesJobs: boolean;
-  /** How much of the store it may have. */
+  /** Its quota of the store. */
   readonly share: StorageShare;
 };
 
 export type EmbeddedCluster = Disposable & {
   readonly authority: CertificateAuthority;
-  /** Accepts the certificates that this cluster's authority signed, and no others. */
+  /** Accepts only certificates that this cluster's CA signed. */
   readonly clientCertificates: Authenticator;
-  /** Knows the tokens of this cluster's ServiceAccounts, and no others. */
+  /** Accepts only tokens of this cluster's ServiceAccounts. */
   readonly serviceAccountTokens: TokenAuthenticator;
   readonly signer: RequestSigner;
-  /** A kind that every cluster serves. Throws where it does not. */
+  /** The resource of a kind that every cluster serves. Throws if it does not. */
   resource(group: string, kind: string): InstalledResource;
-  /** Answers a request whose path is below the cluster's root, as `user`, once its own RBAC allows it. */
+  /** Serves a request with a path below the cluster's root as `user`, if its own RBAC allows it. */
   handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
-  /** Applies a text of manifests on the server's own account. Throws ObjectsError. */
+  /** Applies manifests with the permissions of the server. Throws ObjectsError. */
   applyObjects(text: string, signal: AbortSignal): Promise<void>;
-  /** Milliseconds for which no request has been under way; 0 while one is. */
+  /** Milliseconds since the last request ended; 0 while one is in progress. */
   idleFor(): number;
-  /** Resolves when no controller has anything left to do. */
+  /** Resolves when all controllers are idle. */
   idle(): Promise<void>;
 };
 
-/** Has its first objects when it resolves. The cache must be ready. */
+/** Resolves when its initial objects exist. The cache must be ready. */
 export async function startEmbeddedCluster(
   options: EmbeddedClusterDeps,
   signal: AbortSignal,
@@ -176,7 +176,7 @@ export async function startEmbeddedCluster(
     throw error;
   }
 
-  /** The platform has already decided about impersonation in its requests; for the cluster's own credentials it is decided here. */
+  /** The platform has already authorized impersonation in its requests; this cluster authorizes it for its own credentials. */
   const serve = async (context: RequestContext): Promise<ApiResponse> => {
     const found = await impersonation(context, surface.authorizer);
     if (found === undefined) return await decideAndRoute(context, surface);
@@ -234,7 +234,7 @@ function countObjects({ resources }: Pick<StandardSurface["registry"], "resource
   return { objects, bytes };
 }
 
-/** Notes when something was last under way. */
+/** Tracks when the last request was in progress. */
 function createUsage({ clock }: Pick<Runtime, "clock">) {
   let underWay = 0;
   let lastUsedAt = clock.elapsed();
@@ -243,7 +243,7 @@ function createUsage({ clock }: Pick<Runtime, "clock">) {
     lastUsedAt = clock.elapsed();
   };
   return {
-    /** A stream or an upgraded connection is under way until it is over. */
+    /** Streams and upgraded connections are in progress until they are closed. */
     async during(answer: () => Promise<ApiResponse>): Promise<ApiResponse> {
       underWay++;
       try {
@@ -257,7 +257,7 @@ function createUsage({ clock }: Pick<Runtime, "clock">) {
   };
 }
 
-/** The handle says that it is no access key's, and which certificate it was. */
+/** The ID identifies the certificate, and cannot be that of an access key. */
 function identityInside(
   { subject, fingerprint, notAfter }: ClientCertificate,
   runtime: Runtime,
@@ -269,7 +269,7 @@ function identityInside(
   };
 }
 
-/** It runs in the same process: that it responds is all there is to check. */
+/** It runs in the same process, so it is healthy if it responds. */
 const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
 
 function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonResourceHandler {
@@ -307,9 +307,9 @@ const publishAuthority = (
     signal,
   );
 
-// A store that takes no more writes once its user has been stopped: what was under way then cannot come after the removal of everything.
+// A store that refuses writes after its cluster was stopped: writes in progress cannot follow the deletion of everything.
 
-/** Disposing it leaves the store beneath as it is. */
+/** Disposing it does not close the underlying store. */
 function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {
   const write = <T>(perform: () => Promise<T>): Promise<T> =>
     stopped.aborted ? Promise.reject(new StorageUnavailableError("the virtual cluster has been stopped")) : perform();

@@ -1,4 +1,4 @@
-// All embedded virtual clusters of this process: made once, run while they are used, and removed.
+// All embedded virtual clusters of this process: creates them, runs them while they are used, and deletes them.
 
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
@@ -35,19 +35,19 @@ import { DEFAULT_SHARE } from "./metered-storage.ts";
 import { createRunningClusters } from "./running-clusters.ts";
 
 export type EmbeddedClusters = Disposable & {
-  /** Makes the authority and the first objects of a cluster, where they are missing, and leaves it running. */
+  /** Creates the CA and the initial objects of a cluster if they are missing, and leaves it running. */
   provision(uid: string, signal: AbortSignal): Promise<void>;
-  /** Starts it where it is not running. Rejects with ApiError 503 when it has not been made yet, or is gone. */
+  /** Starts it if it is not running. Rejects with ApiError 503 if it has not been created yet, or was deleted. */
   open(uid: string): Promise<EmbeddedCluster>;
-  /** Whether it has been made; does not start it. */
+  /** Whether it was created; does not start it. */
   exists(uid: string): Promise<boolean>;
-  /** What one of its resources holds, as far as this can be read without starting it. */
+  /** The view of one of its resources, without starting it. */
   viewOf(uid: string, location: ResourceLocation): readonly CachedObject[];
-  /** Calls back after every change of what `viewOf` gives, until disposed; starts nothing. */
+  /** Calls back after every change of that view, until disposed; does not start it. */
   follow(uid: string, location: ResourceLocation, listener: () => void): Disposable;
-  /** Cuts its requests, and frees its memory. It starts again when it is used. */
+  /** Closes its requests, and frees its memory. The next request starts it again. */
   stop(uid: string): Promise<void>;
-  /** Stops it, and removes all that it has in the store. */
+  /** Stops it, and deletes everything that it has in the store. */
   remove(uid: string, signal: AbortSignal): Promise<void>;
   /** How many are running. */
   readonly running: number;
@@ -57,11 +57,11 @@ export type EmbeddedClustersDeps = Omit<
   EmbeddedClusterDeps,
   "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned" | "settings"
 > & {
-  /** What the instance of this uid says of its cluster. Absent: nothing. */
+  /** Settings of the cluster, by the uid of its instance. Absent: the defaults. */
   readonly settingsOf?: ((uid: string) => ClusterSettings) | undefined;
-  /** Seals the private keys of the authorities. */
+  /** Encrypts the private keys of the CAs. */
   readonly sealedValues: InternalValues;
-  /** Called with each client certificate of a cluster, by its uid, before anybody gets it. */
+  /** Called with each client certificate of a cluster, with the cluster's uid, before it is issued. */
   readonly onCertificateSigned?: (
     uid: string,
     certificatePem: string,
@@ -134,11 +134,11 @@ export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClus
   };
 }
 
-// The authority of one embedded virtual cluster: made once, its private key sealed in the store.
+// The CA of one embedded virtual cluster: created once, with its private key encrypted in the store.
 
 const AUTHORITY_RECORD = "certificate-authority";
 
-/** Undefined when it has not been made yet. */
+/** Undefined if it does not exist yet. */
 async function loadClusterAuthority(records: InternalRecords): Promise<CertificateAuthority | undefined> {
   const record = await records.read(AUTHORITY_RECORD);
   if (record === undefined) return undefined;
@@ -151,7 +151,7 @@ async function loadClusterAuthority(records: InternalRecords): Promise<Certifica
 
 const hasClusterAuthority = (records: InternalRecords): Promise<boolean> => records.has(AUTHORITY_RECORD);
 
-/** `commonName` names it in what it signs. An authority that is there already stays. */
+/** `commonName` is its name in certificates. An existing CA is kept. */
 async function createClusterAuthority(
   records: InternalRecords,
   commonName: string,
@@ -162,7 +162,7 @@ async function createClusterAuthority(
   await records.create(AUTHORITY_RECORD, { certificate: certificatePem, privateKey: privateKeyPem });
 }
 
-// The key with which one embedded virtual cluster signs the tokens of its ServiceAccounts: made once, sealed in the store.
+// The key with which one embedded virtual cluster signs ServiceAccount tokens: created once, encrypted in the store.
 
 const KEY_RECORD = "service-account-key";
 

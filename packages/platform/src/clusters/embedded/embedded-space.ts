@@ -1,4 +1,4 @@
-// A space on the built-in cluster: an embedded cluster of its own, of which one namespace is to be seen.
+// A space on the built-in cluster: an embedded cluster of its own, of which one namespace is visible.
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -9,7 +9,7 @@ import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import { createEmbeddedBackend, type EmbeddedBackendDeps } from "./embedded-backend.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
-/** `uid` is that of the instance; `namespace` the name by which its people know it. */
+/** `uid` is that of the instance; `namespace` is the visible name of the namespace. */
 export function createEmbeddedSpace(deps: EmbeddedBackendDeps, uid: string, namespace: string): SpaceBackend {
   const { clusters, runtime } = deps;
   const backend = createEmbeddedBackend(deps, uid);
@@ -51,7 +51,7 @@ export function createEmbeddedSpace(deps: EmbeddedBackendDeps, uid: string, name
   }
 }
 
-/** What others have put on the namespace stays. */
+/** Labels and annotations of others are kept. */
 const withMetadata = (object: KubeObject, { labels, annotations }: SpaceMetadata): KubeObject => ({
   ...object,
   metadata: {

@@ -1,4 +1,4 @@
-// What instances and their projects say of the clusters that this process serves for them, by their uids and without a search.
+// Settings of embedded clusters, from their instances and projects, by the uid of the instance.
 
 import { followView, type ViewFollower, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -20,7 +20,7 @@ export function createInstanceSettings(
   scheduler: Scheduler,
 ): InstanceSettings {
   const told = new Map<string, Told>();
-  /** By the namespace of the project; of those alone that limit anything. */
+  /** By the namespace of the project; only projects with quotas. */
   const shares = new Map<string, StorageShare>();
 
   const ofInstances = followView(
@@ -62,7 +62,7 @@ function shareOf(project: Project): StorageShare | undefined {
   return { objects: objects ?? DEFAULT_SHARE.objects, bytes: bytes ?? DEFAULT_SHARE.bytes };
 }
 
-/** Keeps in a map what `read` finds in objects; what the store holds has gone through the schema of its kind. */
+/** Maintains a map of what `read` returns for each object. Stored objects have been validated against their schema. */
 function following<T, V>(kept: Map<string, V>, read: (object: T) => readonly [string, V | undefined]): ViewFollower {
   const put: ViewFollower["put"] = (object) => {
     const [key, value] = read(object.decode() as T);

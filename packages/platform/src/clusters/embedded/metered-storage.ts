@@ -1,25 +1,25 @@
-// Holds one embedded cluster to its share of the store: so many objects, and so many bytes (ADR 71).
+// Enforces the quota of one embedded cluster: a number of objects and of bytes (ADR 71).
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { Storage } from "@postern/apiserver/storage/storage";
 
 export type StorageShare = { readonly objects: number; readonly bytes: number };
 
-/** What a cluster may have where its project says nothing. */
+/** The quota of a cluster if its project has none. */
 export const DEFAULT_SHARE: StorageShare = { objects: 200_000, bytes: 512 * 1024 * 1024 };
 
-/** Updates go on a little longer: without them nothing could be brought to its end. */
+/** Updates may exceed the quota a little: without them no deletion could be completed. */
 const UPDATE_ROOM = 1.1;
-/** So much of the share may be written before everything is counted again. */
+/** The part of the quota that may be written before everything is counted again. */
 const RECOUNT_SHARE = 0.02;
 
 export type MeteredStorage = {
   readonly storage: Storage;
-  /** Says how all there is is counted, once it can be. Until then, which is while the cluster gets its first objects, nothing is refused. */
+  /** Sets the function that counts everything. Until then, while the initial objects of the cluster are created, nothing is refused. */
   countBy(count: () => StorageShare): void;
 };
 
-/** Counts what is written, and looks at all there is only when that has become much. */
+/** Adds up what is written, and counts everything only if that may have reached the quota. */
 export function meteredStorage(storage: Storage, shareOf: () => StorageShare): MeteredStorage {
   let count: (() => StorageShare) | undefined;
   let known: StorageShare | undefined;
@@ -64,13 +64,13 @@ export function meteredStorage(storage: Storage, shareOf: () => StorageShare): M
       async update(key, value, expected) {
         check(value.length, UPDATE_ROOM);
         const revision = await storage.update(key, value, expected);
-        // What was there before it is found out when all is counted again.
+        // The next count includes what existed before.
         bytes += value.length;
         return revision;
       },
       async delete(key, expected) {
         const revision = await storage.delete(key, expected);
-        // Room may have been made: the next write that seems too much counts.
+        // Deletions may have made room: the next write that seems too large counts everything.
         bytes += 1;
         return revision;
       },

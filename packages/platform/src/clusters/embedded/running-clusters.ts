@@ -1,10 +1,10 @@
-// The embedded clusters that run: each is started at its first use, and stopped after a period without use.
+// The running embedded clusters: each is started at its first use, and stopped when it is idle.
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 export type RunningClusters = Disposable & {
-  /** Starts it where it is not running; rejects as the start does; the next caller tries again. */
+  /** Starts it if it is not running; rejects if the start fails. The next caller tries again. */
   open(uid: string): Promise<EmbeddedCluster>;
   stop(uid: string): Promise<void>;
   /** How many there are. */
@@ -13,13 +13,13 @@ export type RunningClusters = Disposable & {
 
 type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
 
-/** Time without use after which a cluster is stopped. Starting it again takes some milliseconds. */
+/** Idle time after which a cluster is stopped. Starting it again takes milliseconds. */
 const IDLE_MS = 10 * 60_000;
 const IDLE_CHECK_MS = 60_000;
 
 /**
- * The `signal` of a start is aborted when all of them are stopped for good. `onStopped` is called where one has been stopped, and has not
- * been started again meanwhile.
+ * The `signal` of a start is aborted when all clusters are stopped permanently. `onStopped` is called after a cluster was stopped, unless it was
+ * started again meanwhile.
  */
 export function createRunningClusters(
   start: (uid: string, signal: AbortSignal) => Promise<EmbeddedCluster>,
@@ -51,7 +51,7 @@ export function createRunningClusters(
     try {
       (await running.cluster)[Symbol.dispose]();
     } catch {
-      // It never started; the caller has the error.
+      // The start failed; the caller has the error.
     }
     if (!started.has(uid)) onStopped(uid);
   }
@@ -66,7 +66,7 @@ export function createRunningClusters(
 
   async function stopIdle(): Promise<void> {
     for (const [uid, known] of started) {
-      // One that does not start is forgotten by `open`.
+      // If the start fails, `open` removes it.
       const cluster = await known.cluster.catch(() => undefined);
       const sinceOpened = clock.elapsed() - known.openedAt;
       if (cluster !== undefined && Math.min(sinceOpened, cluster.idleFor()) >= IDLE_MS) await stop(uid);

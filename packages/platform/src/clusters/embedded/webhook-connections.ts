@@ -1,5 +1,5 @@
-// Asks the admission webhooks of one embedded cluster. Where they are is chosen by its tenant: they are dialled as targets that tenants register
-// are, followed nowhere else, and given so much time, answers of such a size, and so many calls at once.
+// Connections to the webhooks of one embedded cluster. Their addresses come from a tenant: the same address rules apply as for targets that tenants
+// register, redirects are not followed, and time, size of responses and number of concurrent calls are limited.
 
 import type { IncomingMessage } from "node:http";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -20,28 +20,28 @@ export type WebhookConnectionsDeps = {
   readonly scheduler: Scheduler;
   readonly addresses: AddressRules;
   readonly userAgent: string;
-  /** Absent: the operating system's. */
+  /** Absent: the operating system's resolver. */
   readonly resolve?: ResolveHost | undefined;
 };
 
-/** An object as large as one can be, as the base64 of a patch. */
+/** The largest possible object, as a patch in base64. */
 const MAX_ANSWER_BYTES = 4 << 20;
-/** Calls of one cluster under way at one time. */
+/** Concurrent calls of one cluster. */
 const MAX_CALLS = 100;
-/** Servers to which connections are kept. */
+/** Number of servers to which connections are kept alive. */
 const MAX_TARGETS = 16;
 const LIMITS = {
   maxConnections: MAX_CALLS,
   maxUpgrades: 0,
   connectTimeoutMs: 10_000,
-  // Each call has a time of its own, of 30 s at most.
+  // Each call has its own timeout, of at most 30 s.
   responseTimeoutMs: 60_000,
   idleTimeoutMs: 10_000,
 };
 
 export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookCaller & Disposable {
   const { scheduler, addresses, userAgent, resolve } = deps;
-  /** The one that was used last stands last. */
+  /** The most recently used one is last. */
   const targets = new Map<string, UpstreamConnections>();
   let calls = 0;
 
@@ -59,7 +59,7 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
     return connections;
   }
 
-  /** Throws what OpenSSL says of certificates that are none. */
+  /** Throws OpenSSL's error for invalid certificates. */
   const connect = ({ origin, serverName, authorityPem }: WebhookEndpoint): UpstreamConnections =>
     createUpstreamConnections(
       {

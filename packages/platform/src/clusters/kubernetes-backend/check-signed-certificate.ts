@@ -1,4 +1,4 @@
-// Whether a signer made the certificate that we asked for. Names are compared as kube-apiserver reads them, never as they are encoded:
+// Whether a signer issued the requested certificate. Names are compared as kube-apiserver reads them, never as they are encoded:
 // signers encode the subject again. Go writes the organizations as one sorted, multi-valued relative name of PrintableStrings.
 // Source: Go's crypto/x509/pkix (Name.ToRDNSequence); k8s.io/kubernetes/pkg/controller/certificates/authority/authority.go
 
@@ -17,7 +17,7 @@ export type WantedCertificate = {
 /** `notAfter` in milliseconds since the epoch. `fault` may be shown to the caller. */
 export type CheckedCertificate = { readonly notAfter: number } | { readonly fault: string };
 
-/** Checks the first certificate of `pem`. The chain is the cluster's own to check: only it knows which authorities it trusts. */
+/** Checks the first certificate of `pem`. Only the cluster can check the chain, since it knows which CAs it trusts. */
 export function checkSignedCertificate(pem: string, wanted: WantedCertificate, clock: Clock): CheckedCertificate {
   const certificate = readCertificate(pem);
   if (certificate === undefined) return { fault: "it cannot be read" };
@@ -34,7 +34,7 @@ export function checkSignedCertificate(pem: string, wanted: WantedCertificate, c
 function subjectFault(subject: CertificateSubject, wanted: WantedCertificate): string | undefined {
   if (subject.commonName !== wanted.commonName) return "it has another common name";
   if (!isSameSet(subject.organizations, wanted.organizations)) return "it has other organizations";
-  // An attribute may carry more of an identity, as that of the UID does for kube-apiserver.
+  // Other attributes may be part of an identity, such as the UID for kube-apiserver.
   if (subject.hasOtherAttributes) return "its subject has other attributes";
   if (subject.isCertificateAuthority) return "it is a CA certificate";
   if (!(subject.extendedKeyUsages ?? []).includes(OID.clientAuth)) {
@@ -45,7 +45,7 @@ function subjectFault(subject: CertificateSubject, wanted: WantedCertificate): s
 
 type ReadCertificate = Pick<X509Certificate, "raw" | "validTo"> & { readonly publicKeyInfo: Buffer };
 
-/** Undefined also for a kind of key that this platform does not know. */
+/** Undefined also for unsupported types of keys. */
 function readCertificate(pem: string): ReadCertificate | undefined {
   try {
     const { raw, validTo, publicKey } = new X509Certificate(pem);
@@ -57,7 +57,7 @@ function readCertificate(pem: string): ReadCertificate | undefined {
 
 const publicKeyInfoOf = (key: KeyObject): Buffer => key.export({ type: "spki", format: "der" });
 
-/** From the DER: printed names have been misread before (CVE-2021-44533). */
+/** From the DER: printed names have been misinterpreted before (CVE-2021-44533). */
 function readSubject({ raw }: ReadCertificate): CertificateSubject | { readonly fault: string } {
   try {
     return readCertificateSubject(raw);

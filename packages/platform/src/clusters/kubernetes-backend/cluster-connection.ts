@@ -1,4 +1,4 @@
-// Everything that speaks to one cluster, over connections that it shares: the proxy for callers, the client for the platform itself.
+// The proxy for callers and the client of the platform for one cluster, over shared connections.
 
 import type { ApiClient } from "@postern/client/api-client";
 import type { ProxyTarget } from "../../proxy/proxy-target.ts";
@@ -12,13 +12,13 @@ export type ClusterConnection = Disposable & {
   readonly proxy: ReverseProxy["proxy"];
   /** Acts as the credential of the kubeconfig. */
   readonly client: ApiClient;
-  /** Cuts what lasts, lets all else that is under way come to its end, and closes then. */
+  /** Closes long-running requests, lets all others complete, and then closes the connections. */
   retire(): void;
 };
 
 export type ClusterConnectionDeps = UpstreamDeps &
   ReverseProxyDeps & {
-    /** What the platform calls itself in its own requests. */
+    /** User agent of the platform's own requests. */
     readonly userAgent: string;
   };
 
@@ -38,7 +38,7 @@ function openConnections(target: ProxyTarget, deps: UpstreamDeps) {
   try {
     return createUpstreamConnections(target, deps);
   } catch (error) {
-    // OpenSSL's own words may quote what it could not read.
+    // OpenSSL's message may quote the secret.
     throw invalidKubeconfigError("the certificates or keys in the kubeconfig cannot be used", error);
   }
 }

@@ -5,11 +5,11 @@ import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 
 export type ClusterConnections = Disposable & {
   /**
-   * The connection of the cluster that `key` names. Under another kubeconfig than before it is a new one: what lasts on the old
-   * one is cut, since that was opened with what is not good any more, and all else comes to its end. Throws ApiError 502 for a kubeconfig that cannot be used.
+   * The connection of the cluster that `key` names. If its kubeconfig has changed, it is replaced: long-running requests on the old
+   * one are closed, since its credential is no longer valid, and all others complete. Throws ApiError 502 for an unusable kubeconfig.
    */
   connectionOf(key: string, kubeConfig: string, loopbackServer?: string): ClusterConnection;
-  /** Undefined when it has not been asked for yet. */
+  /** Undefined if it has not been used yet. */
   known(key: string): ClusterConnection | undefined;
   /** Closes requests in progress: the cluster is not connected any more. */
   remove(key: string): void;

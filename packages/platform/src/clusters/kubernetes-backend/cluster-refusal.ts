@@ -1,11 +1,11 @@
-// What becomes of refusals of requests that the platform made on its own account: they are not the caller's.
+// Converts errors of requests that the platform sends itself: they do not concern the caller.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { badGatewayError } from "../../proxy/upstream-failure.ts";
 
 /**
- * What to throw for `error`. A refusal in the words of the cluster would speak about the platform's credential, and tell a caller
- * who is well known that it is forbidden something. `what` completes "it does not let the platform …".
+ * The error to throw for `error`. The cluster's message would be about the platform's credential, and mislead the
+ * caller. `what` completes "it does not let the platform …".
  */
 export function clusterRefusal(what: string, error: unknown): unknown {
   if (!(error instanceof ApiError) || error.code >= 500) return error;
@@ -13,7 +13,7 @@ export function clusterRefusal(what: string, error: unknown): unknown {
   return badGatewayError({ reason: "RequestRefused", message }, error);
 }
 
-/** The answer to `work`, or its refusal as above. */
+/** The result of `work`, or its error as above. */
 export async function asPlatformRequest<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -8,22 +8,22 @@ import type { ClusterConnections } from "./cluster-connections.ts";
 import { invalidKubeconfigError } from "./kubeconfig-target.ts";
 
 export type ClusterSource = {
-  /** Rejects with an ApiError where the cluster cannot be reached, or not yet. */
+  /** Rejects with an ApiError if the cluster cannot be reached, or not yet. */
   connect(signal: AbortSignal): Promise<ClusterConnection>;
-  /** The connection without asking anybody else for it. Throws an ApiError where that is not possible. */
+  /** The connection, without a request to another cluster. Throws an ApiError if that is not possible. */
   current(): ClusterConnection;
-  /** Throws an ApiError where nothing leads to it any more, as far as this is known here. */
+  /** Throws an ApiError if the cluster is no longer connected, as far as this is known without requests. */
   assertReached(): void;
-  /** The cluster has refused the credential: the next one that connects looks for a newer one. */
+  /** The cluster refused the credential: the next connection looks for a newer one. */
   invalidate(): void;
 };
 
 export type SecretSourceDeps = {
   readonly connections: ClusterConnections;
-  /** Names the cluster among the connections: its uid. */
+  /** Identifies the connections of the cluster: its uid. */
   readonly key: string;
   /**
-   * The Secret as it is now, undefined when there is none; its entry, undefined for the usual one; and the place that error texts name.
+   * The Secret as it is now, undefined when there is none; its key, undefined for the usual ones; and its name for error messages.
    * May throw ApiErrors.
    */
   readonly find: () => {
@@ -33,10 +33,10 @@ export type SecretSourceDeps = {
   };
 };
 
-/** Entries that kubeconfigs are kept under, by convention. */
+/** Usual keys of kubeconfigs in Secrets. */
 const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 
-/** The kubeconfig is in a Secret of the platform, and is looked at for every request, so that a change counts at once. */
+/** The kubeconfig is in a Secret of the platform, and is read for every request, so that a change takes effect immediately. */
 export function createSecretSource({ connections, key, find }: SecretSourceDeps): ClusterSource {
   const current = (): ClusterConnection => {
     const { object, entry, place } = find();
@@ -45,11 +45,11 @@ export function createSecretSource({ connections, key, find }: SecretSourceDeps)
   return { current, connect: async () => current(), assertReached: () => void current(), invalidate() {} };
 }
 
-/** The text of a kubeconfig in a Secret. Throws ApiError 503 when there is none, 502 when it is no text. */
+/** The kubeconfig in a Secret. Throws ApiError 503 if it is missing, 502 if it is not valid UTF-8. */
 export function kubeconfigIn(secret: KubeObject | undefined, entry?: string, place?: string): string {
   const named = place === undefined ? "the Secret" : `the Secret ${JSON.stringify(place)}`;
   if (secret === undefined) throw noKubeconfigError(`${named} with its kubeconfig does not exist`);
-  // A Secret's data is a map of texts in base64, which its schema has checked.
+  // The schema of Secrets ensures that data is a map of base64 strings.
   const data = (secret["data"] ?? {}) as { readonly [entry: string]: unknown };
   const entries = entry === undefined || entry === "" ? DEFAULT_ENTRIES : [entry];
   const found = entries.find((name) => Object.hasOwn(data, name));

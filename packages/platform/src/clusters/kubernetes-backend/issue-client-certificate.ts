@@ -1,4 +1,4 @@
-// Gets a client certificate through a cluster's CertificateSigningRequest API: ask, approve, wait, collect.
+// Gets a client certificate through a cluster's CertificateSigningRequest API: create, approve, wait, read.
 // Source: k8s.io/client-go/util/certificate/csr/csr.go
 
 import { createPublicKey, generateKeyPair, type KeyObject, X509Certificate } from "node:crypto";
@@ -25,14 +25,14 @@ import { deadline, pause } from "./pause.ts";
 export type IssueOptions = {
   readonly scheduler: Scheduler;
   readonly clock: Clock;
-  /** How long the signer may take. Absent: 30 seconds. */
+  /** Timeout for the signer. Absent: 30 seconds. */
   readonly signingTimeoutMs?: number;
 };
 
 const SIGNER = "kubernetes.io/kube-apiserver-client";
 const COLLECTION = collectionPath({ group: CERTIFICATES_GROUP, version: "v1", resource: "certificatesigningrequests" });
 const NAME_PREFIX = "kube-config-";
-/** The API takes no less. */
+/** The minimum of the API. */
 const MIN_EXPIRATION_SECONDS = 600;
 const SIGNING_TIMEOUT_MS = 30_000;
 const CLEAN_UP_TIMEOUT_MS = 10_000;
@@ -44,7 +44,7 @@ const MAX_WORDS_LENGTH = 500;
 const generateKeys = promisify(generateKeyPair);
 
 /**
- * A private key that is made here is nowhere but in the result; the request is removed again, whatever becomes of it.
+ * A private key that is generated here is only in the result; the request is always deleted.
  *
  * Rejects with ApiErrors, distinguished by their cause: 403 CertificateDenied, 502 CertificateFailed, 504 CertificateTimedOut, and 502
  * RequestRefused where the platform's credential may not do this.
@@ -79,7 +79,7 @@ type RequestToSign = {
   readonly privateKeyPem: string | undefined;
 };
 
-/** The signer takes over what a request says, so that a client's own must say what ours would. Throws ApiError 400. */
+/** The signer takes over the subject of a request, so a client's request must have the subject that ours would have. Throws ApiError 400. */
 async function requestToSign({ commonName, organizations, request }: ClientCertificateRequest): Promise<RequestToSign> {
   if (request === undefined) {
     const { privateKey } = await generateKeys("ec", { namedCurve: "prime256v1" });
@@ -111,7 +111,7 @@ function refuseNames({ commonName, organizations }: ClientCertificateRequest): v
   }
 }
 
-/** The path answers with a request, or with an error. */
+/** The path returns a CertificateSigningRequest or an error. */
 const send = async (
   client: ApiClient,
   request: Parameters<ApiClient["request"]>[0],
@@ -135,7 +135,7 @@ const create = (client: ApiClient, pem: string, expirationSeconds: number | unde
     },
   });
 
-/** Others write to it as well: a policy of the cluster may have denied it before. */
+/** Others write to it, too: a policy of the cluster may already have denied it. */
 async function approve(client: ApiClient, created: CertificateSigningRequest, signal: AbortSignal): Promise<void> {
   const path = `${COLLECTION}/${encodeURIComponent(created.metadata.name ?? "")}`;
   let current = created;
@@ -146,7 +146,7 @@ async function approve(client: ApiClient, created: CertificateSigningRequest, si
       await send(client, { method: "PUT", path: `${path}/approval`, body: withApproval(current), signal });
       return;
     } catch (error) {
-      // Changed meanwhile, or decided the other way meanwhile.
+      // It was changed, or decided differently, meanwhile.
       const isRace = isApiError(error, "Conflict") || isApiError(error, "Invalid");
       if (!isRace || attempt >= APPROVAL_ATTEMPTS) throw clusterRefusal("approve certificate requests", error);
     }
@@ -164,7 +164,7 @@ function withApproval(request: CertificateSigningRequest): JsonObject {
     reason: "KubeConfigRequested",
     message: "The platform approved this request for a kubeconfig.",
   };
-  // An object of an API is JSON; its type says so member by member.
+  // Objects of an API are JSON; only their named types hide it.
   return { ...request, status: { ...request.status, conditions: [...conditionsOf(request), approved] } } as JsonObject;
 }
 
@@ -202,7 +202,7 @@ function throwIfRefused(request: CertificateSigningRequest): void {
   }
 }
 
-/** As far as a caller needs them. */
+/** The fields that a caller needs. */
 const wordsOf = ({ reason = "", message = "" }: CertificateCondition): string =>
   [reason, message]
     .filter((text) => text !== "")
@@ -231,7 +231,7 @@ function timedOut(): ApiError {
   });
 }
 
-/** Throws ApiError 502 for a certificate that is not what we asked for. */
+/** Throws ApiError 502 if the certificate differs from the request. */
 function checkedCertificate(
   certificatePem: string,
   publicKey: KeyObject,
@@ -246,12 +246,12 @@ function checkedCertificate(
   return { serial: new X509Certificate(certificatePem).serialNumber, notAfter: checked.notAfter };
 }
 
-/** Not under the signal of the request, which may be what ended it. */
+/** Not with the signal of the request, which may be aborted. */
 async function remove(client: ApiClient, name: string, scheduler: Scheduler): Promise<void> {
   using time = deadline(scheduler, CLEAN_UP_TIMEOUT_MS, timedOut);
   try {
     await client.request({ method: "DELETE", path: `${COLLECTION}/${encodeURIComponent(name)}`, signal: time.signal });
   } catch {
-    // What failed before is worth more, and the cluster removes old requests by itself.
+    // An earlier error is more important, and the cluster deletes old requests by itself.
   }
 }

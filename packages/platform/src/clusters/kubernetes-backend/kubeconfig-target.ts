@@ -1,4 +1,4 @@
-// Reads the kubeconfig by which the platform reaches a cluster. It lies in a Secret: nothing in it may point out of it.
+// Reads the kubeconfig of a cluster from a Secret. It must not refer to files or commands.
 
 import { isIP } from "node:net";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
@@ -16,8 +16,8 @@ import { badGatewayError } from "../../proxy/upstream-failure.ts";
 const ORIGIN = "the kubeconfig of the cluster";
 
 /**
- * The target of its current context. `loopbackServer` is where a server is reached that calls itself localhost, as those do that
- * expect a port-forward. Throws ApiError 502, which says what is wrong and holds no credential.
+ * The target of its current context. `loopbackServer` replaces a server named localhost, which is meant for a
+ * port-forward. Throws ApiError 502 with the reason, and without a credential.
  */
 export function targetOfKubeconfig(text: string, loopbackServer?: string): ProxyTarget {
   try {
@@ -61,7 +61,7 @@ function credentialOf({
   unsupported,
 }: KubeconfigUser): ProxyCredential {
   const [way] = unsupported;
-  // A program named by the file would run with the platform's rights.
+  // A command in the file would run with the platform's permissions.
   if (way !== undefined)
     throw new KubeconfigError(
       `${ORIGIN}: it authenticates with ${way}, which is not supported: use a token or a client certificate`,
@@ -89,7 +89,7 @@ function credentialOf({
   };
 }
 
-/** RFC 6750, section 2.1, and no more: it goes into a header. */
+/** RFC 6750, section 2.1, strictly: it is sent in a header. */
 function bearerToken(token: string): string {
   if (!/^[A-Za-z0-9\-._~+/:]+=*$/.test(token)) throw new KubeconfigError(`${ORIGIN}: its token is not valid`);
   return token;

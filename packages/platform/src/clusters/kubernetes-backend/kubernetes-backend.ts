@@ -1,4 +1,4 @@
-// Reaches a virtual cluster that others run, at its own Kubernetes API, with the credential that the platform was given for it.
+// The backend of a virtual cluster in a connected cluster, or of an external one: reached at its Kubernetes API with a kubeconfig.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
@@ -15,14 +15,14 @@ export type KubernetesBackendDeps = {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** How long the cluster's signer may take. */
+  /** Timeout for the cluster's signer. */
   readonly signingTimeoutMs?: number;
 };
 
 export function createKubernetesBackend(deps: KubernetesBackendDeps): VirtualClusterBackend {
   const { source, names, scheduler } = deps;
 
-  /** A credential that is refused may have been renewed in the meantime. */
+  /** A refused credential may have been renewed meanwhile. */
   async function withSource<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -46,7 +46,7 @@ export function createKubernetesBackend(deps: KubernetesBackendDeps): VirtualClu
     proxy: (context, user) =>
       withSource(source.connect(context.signal).then((connection) => connection.proxy(context, user))),
     assertReached: () => source.assertReached(),
-    /** It is the cluster itself that knows its own certificates, at its own endpoint. */
+    /** The cluster verifies its certificates at its own endpoint. */
     authenticateCertificate: async () => undefined,
     issueClientCertificate: (request, signal) =>
       withSource(source.connect(signal).then(({ client }) => issueClientCertificate(client, request, deps, signal))),

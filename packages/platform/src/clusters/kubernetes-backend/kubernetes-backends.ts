@@ -1,4 +1,4 @@
-// Finds what the platform reaches by a kubeconfig: connected clusters, the virtual clusters and spaces in them, and external ones.
+// Finds everything that is reached with a kubeconfig: connected clusters, the virtual clusters and spaces in them, and external virtual clusters.
 
 import { isIP } from "node:net";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
@@ -28,9 +28,9 @@ export type KubernetesBackends = {
   ofVirtualCluster(instance: VirtualClusterInstance): VirtualClusterBackend;
   /** A space in a connected cluster. */
   ofSpace(instance: SpaceInstance): SpaceBackend;
-  /** Texts for people who make or change an instance that others run: why the platform will not connect to its address. */
+  /** Warnings for writers of external instances: why the platform does not connect to their addresses. */
   addressWarnings(instance: VirtualClusterInstance): readonly string[];
-  /** Cuts the connections of an object that is gone, by its uid. */
+  /** Closes the connections of a deleted object, by its uid. */
   remove(uid: string): void;
 };
 
@@ -40,9 +40,9 @@ export type KubernetesBackendsDeps = {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** A Secret of the platform. Undefined when there is none. */
   readonly secret: (namespace: string, name: string) => KubeObject | undefined;
-  /** To what administrators have registered. */
+  /** To targets that administrators registered. */
   readonly connected: ClusterConnections;
-  /** To what tenants have registered; to be made with address rules that keep them out of the platform's own network. */
+  /** To targets that tenants registered, with address rules that protect the platform's network. */
   readonly external: ClusterConnections;
   /** The rules of `external`. */
   readonly addresses: AddressRules;
@@ -54,7 +54,7 @@ export function createKubernetesBackends(deps: KubernetesBackendsDeps): Kubernet
   const backends = new Map<string, VirtualClusterBackend>();
   const spaces = new Map<string, SpaceBackend>();
 
-  /** The cluster is looked up each time: where its kubeconfig lies may change, and one of its name may take its place. */
+  /** The cluster is looked up each time: the reference to its kubeconfig may change, and it may be deleted and created again. */
   function sourceOfCluster({ metadata: { name = "", uid = "" } }: Cluster): ClusterSource {
     const kubeConfigRef = () => {
       const cluster = lookup.cluster(name);
@@ -123,7 +123,7 @@ export function createKubernetesBackends(deps: KubernetesBackendsDeps): Kubernet
       const object = secret(namespace, `vc-${name}`);
       const server = object === undefined ? undefined : serverIn(object);
       const host = server === undefined ? "" : hostOfUrl(server);
-      // Other names are looked up when they are connected to.
+      // Other host names are resolved when connecting.
       const address = host === "localhost" ? "127.0.0.1" : host;
       if (isIP(address) === 0 || addresses.isAllowed(address)) return [];
       const { message } = new AddressRefusedError(addresses.adviceFor(address));
@@ -138,7 +138,7 @@ export function createKubernetesBackends(deps: KubernetesBackendsDeps): Kubernet
   };
 }
 
-/** Undefined for a kubeconfig that cannot be used: the status of the instance says why. */
+/** Undefined for an unusable kubeconfig: the status of the instance has the reason. */
 function serverIn(secret: KubeObject): string | undefined {
   try {
     return targetOfKubeconfig(kubeconfigIn(secret)).server;

@@ -1,19 +1,19 @@
-// Lets requests through to one namespace of a cluster: what a space is.
+// Limits a proxy to one namespace of a cluster, for a space.
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { ReverseProxy } from "../../proxy/reverse-proxy.ts";
 
-/** What clients need to find their way: discovery, OpenAPI, version and health. Read alone. */
+/** Paths that clients need: discovery, OpenAPI, version and health. Read-only. */
 const OPEN_PATHS =
   /^\/(?:|api|api\/v1|apis|apis\/[^/]+|apis\/[^/]+\/[^/]+|version|healthz|livez|readyz|openapi\/.+)\/?$/;
 const READ_METHODS: readonly string[] = ["GET", "HEAD"];
 
-/** They tell callers about themselves. */
+/** They only return information about the caller. */
 const SELF_REVIEWS: readonly string[] = ["selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"];
 const REVIEW_GROUPS: readonly string[] = ["authorization.k8s.io", "authentication.k8s.io"];
 
-/** The same proxy, closed to everything outside the namespace: those requests are answered 403. */
+/** The same proxy; requests outside of the namespace get 403. */
 export function namespacedProxy(proxy: ReverseProxy["proxy"], namespace: string): ReverseProxy["proxy"] {
   return async (context, user) => {
     if (!isWithin(context.info, context.request.method, namespace)) {
@@ -24,8 +24,8 @@ export function namespacedProxy(proxy: ReverseProxy["proxy"], namespace: string)
 }
 
 /**
- * The namespace itself can be read, not changed: its labels are what policies of the cluster go by. Lists across namespaces, and
- * what has no namespace, are the cluster's.
+ * The namespace itself is read-only: policies of the cluster use its labels. Lists across namespaces and
+ * cluster-scoped resources are refused.
  */
 export function isWithin(info: RequestInfo, method: string, namespace: string): boolean {
   const { isResourceRequest, path, verb, apiGroup, resource, subresource, name } = info;

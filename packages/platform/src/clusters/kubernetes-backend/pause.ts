@@ -2,7 +2,7 @@
 
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
-/** Resolves after so many milliseconds. Rejects with the reason of the signal when that aborts before. */
+/** Resolves after the given milliseconds. Rejects with the reason of the signal if it is aborted before. */
 export function pause(scheduler: Scheduler, milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -21,7 +21,7 @@ export function pause(scheduler: Scheduler, milliseconds: number, signal: AbortS
   });
 }
 
-/** A signal that aborts with `reason` after so many milliseconds, or with `outer`. To be disposed of. */
+/** A signal that is aborted with `reason` after the given milliseconds, or with `outer`. Must be disposed. */
 export function deadline(
   scheduler: Scheduler,
   milliseconds: number,
@@ -42,7 +42,7 @@ export function deadline(
   };
 }
 
-/** As `work`, but rejects with the reason of the signal when that aborts before; `work` goes on for others then. */
+/** Like `work`, but rejects with the reason of the signal if it is aborted before; `work` continues for other callers. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);

@@ -1,4 +1,4 @@
-// Asks a cluster whether it is ready, and which version it is.
+// Checks whether a cluster is ready, and reads its version.
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -12,7 +12,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 /** Clusters older than Kubernetes 1.16 have no /readyz. */
 const ENDPOINTS = ["/readyz", "/healthz"] as const;
 
-/** Rejects only when the signal aborts. */
+/** Rejects only if the signal is aborted. */
 export async function probeHealth(
   connect: (signal: AbortSignal) => Promise<{ readonly client: ApiClient }>,
   { scheduler, timeoutMs = PROBE_TIMEOUT_MS }: { readonly scheduler: Scheduler; readonly timeoutMs?: number },
@@ -37,18 +37,18 @@ async function checkReady(client: ApiClient, signal: AbortSignal): Promise<void>
   for (const path of ENDPOINTS) {
     try {
       const { body } = await client.stream({ method: "GET", path, accept: "*/*", signal });
-      // Read to its end, so that the connection may be used again.
+      // Read completely, so that the connection can be reused.
       for await (const _ of body);
       return;
     } catch (error) {
-      // Whether it may be asked is for the cluster to say; that it answers is known then.
+      // The cluster may refuse the request; its response shows that it runs.
       if (isApiError(error, "Forbidden")) return;
       if (!isApiError(error, "NotFound")) throw notReady(error);
     }
   }
 }
 
-/** Its own 500 is how it says that it is not ready; what we could not reach has its words already. */
+/** A 500 of the cluster means that it is not ready; connection errors already have a message. */
 function notReady(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.details?.causes !== undefined || error.code === 504) return error;
   return unreachableError({
@@ -60,7 +60,7 @@ function notReady(error: unknown): unknown {
 function versionOf(answer: unknown): string {
   const version =
     typeof answer === "object" && answer !== null && "gitVersion" in answer ? answer.gitVersion : undefined;
-  // It goes into a status that others read.
+  // It is written into a status that others read.
   return typeof version === "string" && /^v\d[\w.+-]{0,63}$/.test(version) ? version : "unknown";
 }
 

@@ -1,4 +1,4 @@
-// Reaches a space: a namespace of a connected cluster, made and removed with the instance that it belongs to.
+// The backend of a space: a namespace of a connected cluster, created and deleted with its instance.
 
 import { conflictError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
@@ -20,11 +20,11 @@ export type SpaceBackend = Pick<
   "proxy" | "health" | "bindRoles" | "isRemote" | "assertReached" | "authenticateServiceAccount"
 > & {
   /**
-   * Makes the namespace where it is missing, and gives it the labels and annotations. Rejects with ApiError 409 when the namespace
-   * is there and is not this space's.
+   * Creates the namespace if it is missing, and sets its labels and annotations. Rejects with ApiError 409 if the namespace
+   * exists and belongs to something else.
    */
   provision(metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
-  /** Resolves with true once the namespace is gone; it takes its content along, which may last. */
+  /** Resolves with true if the namespace is deleted; deleting its content may take time. */
   remove(signal: AbortSignal): Promise<boolean>;
 };
 
@@ -33,14 +33,14 @@ export type SpaceBackendDeps = {
   readonly host: ClusterSource;
   /** In the connected cluster. */
   readonly namespace: string;
-  /** Of the instance: a namespace carries it as a label, and is never taken from another. */
+  /** Of the instance: its namespace has it as a label, and a namespace of another instance is never used. */
   readonly uid: string;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 };
 
-/** How long a namespace that was this space's is taken to be still. */
+/** How long the ownership of a namespace is cached. */
 const OWNED_MS = 10_000;
 
 export function createSpaceBackend(deps: SpaceBackendDeps): SpaceBackend {

@@ -1,4 +1,4 @@
-// The namespace of a space in a connected cluster: looked for, made, labelled and deleted with the credential of the platform.
+// The namespace of a space in a connected cluster: read, created, labelled and deleted with the credential of the platform.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -11,11 +11,11 @@ import { asPlatformRequest } from "./cluster-refusal.ts";
 /** All methods reject with ApiErrors. */
 export type SpaceNamespace = {
   find(connection: ClusterConnection, signal: AbortSignal): Promise<KubeObject | undefined>;
-  /** Whether what was found carries the uid of this space. */
+  /** Whether the namespace has the uid of this space. */
   isOurs(found: KubeObject): boolean;
   create(connection: ClusterConnection, metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
   label(connection: ClusterConnection, metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
-  /** Asks for the end of the namespace that was found, and of no other that takes its name. */
+  /** Deletes this namespace, and not another one with its name. */
   delete(connection: ClusterConnection, found: KubeObject, signal: AbortSignal): Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-// Finds a vcluster in a connected cluster: its Secret vc-<name> there holds the kubeconfig by which it is reached.
+// Finds a vcluster in a connected cluster: its kubeconfig is in the Secret vc-<name> there.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -12,7 +12,7 @@ import { unlessAborted } from "./pause.ts";
 
 export type VclusterSourceDeps = {
   readonly connections: ClusterConnections;
-  /** Names the virtual cluster among the connections: the uid of the instance. */
+  /** Identifies the connections of the virtual cluster: the uid of the instance. */
   readonly key: string;
   /** Its host cluster. */
   readonly host: ClusterSource;
@@ -32,7 +32,7 @@ export type VclusterSourceDeps = {
   readonly clock: Clock;
 };
 
-/** How long what the Secret said is taken for true: after that the next request reads it again. */
+/** How long the content of the Secret is cached: afterwards the next request reads it again. */
 const FRESH_MS = 60_000;
 
 export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
@@ -53,7 +53,7 @@ export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
     return connection;
   }
 
-  /** Who comes while it is being read waits for that. The first one's signal is not everybody's: reading has a deadline of its own. */
+  /** Concurrent callers share one read. It has its own timeout, because the first caller's signal must not cancel it for others. */
   function readOnce(): Promise<ClusterConnection> {
     reading ??= read(new AbortController().signal).finally(() => {
       reading = undefined;
@@ -76,11 +76,11 @@ export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
     current() {
       const known = connections.known(key);
       if (known !== undefined) return known;
-      // The next request finds it.
+      // The next request reads it.
       readOnce().catch(() => undefined);
       throw unreachableError({ reason: "NotConnectedYet", message: "looking for it" });
     },
-    // Where its own Secret has changed is found out with the next request, and when its health is looked at.
+    // Changes of its Secret are noticed by the next request, and by health checks.
     assertReached: () => host.assertReached(),
     invalidate() {
       readAt = Number.NEGATIVE_INFINITY;
@@ -96,7 +96,7 @@ async function readSecret(
 ): Promise<KubeObject> {
   const collection = collectionPath({ group: "", version: "v1", resource: "secrets", namespace });
   try {
-    // The path answers with a Secret, or with an error.
+    // The path returns a Secret or an error.
     return (await client.request({
       method: "GET",
       path: `${collection}/${encodeURIComponent(name)}`,
