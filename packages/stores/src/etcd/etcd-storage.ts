@@ -32,6 +32,7 @@ import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 import { GrpcError } from "./grpc-error.ts";
 import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch-feed.ts";
+import { whyUnreachable } from "./why-unreachable.ts";
 
 export type EtcdCompaction = "always" | "never" | "unless-shared";
 
@@ -69,6 +70,7 @@ export type EtcdStorage = Storage & {
 
 const DEFAULT_PREFIX = "/postern";
 const DEFAULT_TIMEOUT_MS = 5_000;
+const CERTIFICATE_CHECK_MS = 2_000;
 /** What etcd takes by default: 1.5 MiB with everything around it. */
 const MAX_VALUE_BYTES = (1 << 20) + (1 << 19) - (8 << 10);
 /** Entries in one message: etcd looks at the keys of the whole rest of the range for each. */
@@ -97,7 +99,7 @@ export async function openEtcdStorage(options: EtcdStorageOptions): Promise<Etcd
   } catch (error) {
     connection[Symbol.dispose]();
     if (error instanceof StoreVersionError || error instanceof EtcdPlaceError) throw error;
-    throw openError(endpoints, error);
+    throw await openError(options, error);
   }
 }
 
@@ -118,14 +120,22 @@ async function tick(connection: EtcdConnection, { tick: key }: EtcdKeys): Promis
 /** What OpenSSL says of bad, unsupported, revoked, expired, unknown and missing certificates (RFC 8446 section 6.2), and of unknown authorities. */
 const CERTIFICATE_ALERT = /SSL alert number (?:4[2-68]|116)\b/;
 
-function openError(endpoints: readonly string[], error: unknown): StorageUnavailableError {
+async function openError({ endpoints, tls }: EtcdStorageOptions, error: unknown): Promise<StorageUnavailableError> {
   const reason = error instanceof StorageUnavailableError && error.cause instanceof GrpcError ? error.cause : error;
   const found =
     reason instanceof GrpcError ? reason.details : reason instanceof Error ? reason.message : String(reason);
-  const details = CERTIFICATE_ALERT.test(found)
-    ? "it refuses the client certificate, or wants one and got none"
-    : found;
+  const details =
+    CERTIFICATE_ALERT.test(found) || (await refusesCertificate(endpoints[0], tls))
+      ? "it refuses the client certificate, or wants one and got none"
+      : found;
   return new StorageUnavailableError(`etcd at ${endpoints.join(", ")} cannot be used: ${details}`, { cause: error });
+}
+
+/** HTTP/2 of Node 20 does not report the alert of a server that refuses a certificate: the connection is silent until its deadline. */
+async function refusesCertificate(address: string | undefined, tls: EtcdTls | undefined): Promise<boolean> {
+  if (address === undefined || tls === undefined) return false;
+  const reason = await whyUnreachable(address, tls, CERTIFICATE_CHECK_MS);
+  return reason === "client certificate missing" || reason === "client certificate refused";
 }
 
 type Parts = {
