@@ -241,7 +241,7 @@ describe("what does not go together", () => {
     expect(faultOf(source)).toHaveProperty("message", why);
   });
 
-  it("is reported where it stands", () => {
+  it("is reported at its position", () => {
     expect(faultOf("self.size == 1 && self.nobody")).toHaveProperty("at", 22);
     expect(faultOf("1 + 'a'")).toHaveProperty("at", 2);
     expect(faultOf("'a'.startsWith(1)")).toHaveProperty("at", 14);

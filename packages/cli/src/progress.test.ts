@@ -61,7 +61,7 @@ test("rewrites one line of a terminal, and leaves none behind", () => {
   expect(text().endsWith("\r\u001b[K")).toBe(true);
 });
 
-test("says nothing beside results for programs, but to a terminal", () => {
+test("prints only results to programs, and hints to a terminal", () => {
   const { progress, wait, text } = recorder(false, true);
   for (let done = 0; done < 100; done++) {
     progress.report(entries(done, 100));

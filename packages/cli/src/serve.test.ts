@@ -61,7 +61,7 @@ function startServe(args: readonly string[], environment: Record<string, string>
 }
 
 describe("postern serve", () => {
-  it("says where it is and what to try, in a few lines", async () => {
+  it("prints its address and what to try, in a few lines", async () => {
     const serve = startServe(["--secure-port", "0", "--platform-domain", "example.com"]);
     await serve.ready;
     const lines = serve.written.stdout.trimEnd().split("\n");
@@ -82,7 +82,7 @@ describe("postern serve", () => {
     ["22.20.0", /^$/],
     ["24.18.0", /^$/],
     ["26.1.0", /^$/],
-  ])("says in one line whether Node %s is past its end of life", (version, line) => {
+  ])("reports in one line whether Node %s is past its end of life", (version, line) => {
     expect(oldNodeNote(version)).toMatch(line);
   });
 
@@ -157,7 +157,7 @@ describe("postern serve", () => {
     expect(serve.listeners()).toBe(0);
   });
 
-  it("says which port is in use, and how to choose another", async () => {
+  it("reports which port is in use, and how to choose another", async () => {
     const other = http.createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as AddressInfo;

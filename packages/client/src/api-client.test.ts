@@ -141,7 +141,7 @@ describe("the verbs of a resource", () => {
 });
 
 describe("a refusal", () => {
-  it("is an ApiError with what the Status says", async () => {
+  it("is an ApiError with the fields of the Status", async () => {
     const details = { name: "ci", group: "management.postern", kind: "ownedaccesskeys" };
     server.respond((_, response) => sendJson(response, { ...failure(404, "NotFound", "gone"), details }, 404));
     const error = await keys()
@@ -181,7 +181,7 @@ describe("a refusal", () => {
 });
 
 describe("the client", () => {
-  it("hands out warnings", async () => {
+  it("returns warnings", async () => {
     server.respond((_, response) =>
       sendJson(response, key, 200, { warning: '299 - "use \\"scope\\"", 299 - "and rest"' }),
     );

@@ -146,7 +146,7 @@ describe("an informer", () => {
     expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(["a", "c"]);
   });
 
-  it("goes on from the last event or bookmark when the server ends the watch", async () => {
+  it("resumes from the last event or bookmark when the server ends the watch", async () => {
     const { seen } = start();
     const first = await nthWatch(1);
     send(first.response, "MODIFIED", object("a", "6"));
@@ -157,7 +157,7 @@ describe("an informer", () => {
     expect(server.requests.filter((request) => !request.includes("watch"))).toHaveLength(1);
   });
 
-  it("lists again when its version is too old, and tells only what changed", async () => {
+  it("lists again when its version is too old, and reports only what changed", async () => {
     const { seen } = start();
     const { response } = await nthWatch(1);
     await seen("added a@1", "added b@2");
@@ -169,7 +169,7 @@ describe("an informer", () => {
     await seen("added c@9", "deleted a@1");
   });
 
-  it("goes on after a cut connection, without a new list", async () => {
+  it("resumes after a lost connection, without a new list", async () => {
     const { informer, seen, waits } = start();
     await informer.synced;
     (await nthWatch(1)).response.destroy();

@@ -74,7 +74,7 @@ describe("fault texts of Go's encoding/json", () => {
     ["'a'", "invalid character '\\'' looking for beginning of value"],
     ["[1é]", "invalid character 'Ã' after array element"],
     ["😀", "invalid character 'ð' looking for beginning of value"],
-  ])("says for %j: %s", (text, message) => {
+  ])("answers %j with: %s", (text, message) => {
     expect(() => parseJson(text)).toThrow(expect.objectContaining({ name: "JsonSyntaxError", message }));
     expect(() => parseJson(utf8.encode(text))).toThrow(message);
   });
@@ -83,7 +83,7 @@ describe("fault texts of Go's encoding/json", () => {
 describe("nesting", () => {
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
-  it("goes to the limit and no further", () => {
+  it("accepts nesting up to the limit, and no deeper", () => {
     expect(() => parseJson(nested(1_000))).not.toThrow();
     expect(() => parseJson(nested(1_001))).toThrow("invalid character '[' exceeded max depth");
     expect(() => parseJson(nested(10_000), { maxDepth: 10_000 })).not.toThrow();

@@ -127,7 +127,7 @@ describe("decodeProtobufObject", () => {
 });
 
 describe("isProtobufKind", () => {
-  it("knows what go clients send as protobuf", () => {
+  it("decodes what Go clients send as protobuf", () => {
     expect(isProtobufKind("authorization.k8s.io/v1", "SelfSubjectRulesReview")).toBe(true);
     expect(isProtobufKind("v1", "DeleteOptions")).toBe(true);
     expect(isProtobufKind("v1", "Node")).toBe(false);

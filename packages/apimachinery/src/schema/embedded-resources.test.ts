@@ -86,7 +86,7 @@ describe("coerceEmbeddedResources", () => {
       'template.metadata: Invalid value: map[string]interface {}{"labels":map[string]interface {}{"a":1}}: ' +
         "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string",
     ],
-  ])("says why %j cannot be read", (value, fault) => {
+  ])("explains why %j cannot be read", (value, fault) => {
     expect(coerceEmbeddedResources(value, schema).fault).toBe(fault);
   });
 });

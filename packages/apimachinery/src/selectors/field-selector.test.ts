@@ -50,7 +50,7 @@ describe("upstream vectors", () => {
 });
 
 describe("parseFieldSelector", () => {
-  it("tells the one value a field must have", () => {
+  it("names the one value a field must have", () => {
     const selector = parseFieldSelector("metadata.name=a,spec.user!=b");
     expect(selector.requiresExactMatch("metadata.name")).toBe("a");
     expect(selector.requiresExactMatch("spec.user")).toBeUndefined();

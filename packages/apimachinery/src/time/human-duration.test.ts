@@ -8,7 +8,7 @@ describe("humanDuration", () => {
     expect(humanDuration(nanoseconds / 1e6)).toBe(text);
   });
 
-  it("calls what lies further ahead than clocks drift invalid", () => {
+  it("rejects times further ahead than clocks can drift", () => {
     expect(humanDuration(-2000)).toBe("<invalid>");
   });
 });

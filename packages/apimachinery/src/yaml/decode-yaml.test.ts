@@ -171,7 +171,7 @@ describe("hostile texts", () => {
     expect(() => decode(text)).toThrow(expect.objectContaining({ name: "YamlError" }));
   });
 
-  it("goes as deep as the limit", () => {
+  it("accepts nesting up to the limit", () => {
     expect(() => decodeYaml(`x: ${"[".repeat(9)}${"]".repeat(9)}`, { maxDepth: 10 })).not.toThrow();
     expect(() => decodeYaml(`x: ${"[".repeat(10)}${"]".repeat(10)}`, { maxDepth: 10 })).toThrow("exceeded max depth");
   });
@@ -221,7 +221,7 @@ describe("hostile texts", () => {
     expect(() => decode(text)).toThrow(message);
   });
 
-  it("does not mind what stands behind the end of the first document", () => {
+  it("ignores text after the first document", () => {
     expect(decode("a: b\n...\n]")).toEqual({ a: "b" });
     expect(decode("a: b\n---\nc: d: e")).toEqual({ a: "b" });
   });

@@ -81,7 +81,7 @@ describe("the chain of an audit log", () => {
     expect(check(await linesOf(), CHAIN_START)).toMatchObject({ lines: 54, faults: [], startsAfter: CHAIN_START });
   });
 
-  it("goes on from file to file", async () => {
+  it("continues in the next file", async () => {
     for (let at = 0; at < 10; at++) await write([`${at}`], { maxBytes: 1000, maxBackups: 20 });
     const files = [5, 4, 3, 2, 1].map((number) => `${path}.${number}`).concat(path);
     const all: string[] = [];
@@ -101,7 +101,7 @@ describe("the chain of an audit log", () => {
     expect(faults[0]).toEqual({ line, fault: "broken" });
   });
 
-  it("goes on behind half a line that a killed process left", async () => {
+  it("continues after an incomplete line of a killed process", async () => {
     await write(["1", "2"]);
     await appendFile(path, '{"kind":"Ev');
     await write(["3"]);

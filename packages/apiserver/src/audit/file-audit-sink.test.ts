@@ -48,7 +48,7 @@ it("is readable for its owner alone, also where the file was there before", asyn
   expect((await stat(path)).mode & 0o777).toBe(0o600);
 });
 
-it("goes on behind what is there, on a line of its own", async () => {
+it("appends to an existing file, on a new line", async () => {
   await writeFile(path, `${JSON.stringify(event("old"))}\n{"half":`);
   const sink = await createFileAuditSink({ path });
   await sink.write(event("new"));

@@ -57,7 +57,7 @@ describe("an authenticator that has to be fresh", () => {
     expect(listeners.size).toBeLessThanOrEqual(2);
   });
 
-  it("says the same of what is said to be the same", async () => {
+  it("returns the same answer for the same credential", async () => {
     const { authenticator } = setUp({ user: jane, credential: { id: "k" } });
     expect(await authenticator.authenticate(request)).toBe(await authenticator.authenticate(request));
   });

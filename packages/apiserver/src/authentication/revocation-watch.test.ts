@@ -31,7 +31,7 @@ function manualTime() {
 }
 
 describe("a credential that ends by itself (security book 15)", () => {
-  it.each([1_000, 2 ** 31 - 1, 2 ** 31, 10 * 366 * 86_400_000])("tells so after %d ms and not before", (end) => {
+  it.each([1_000, 2 ** 31 - 1, 2 ** 31, 10 * 366 * 86_400_000])("reports it after %d ms and not before", (end) => {
     const time = manualTime();
     let calls = 0;
     watchExpiry(end, time)(() => calls++);

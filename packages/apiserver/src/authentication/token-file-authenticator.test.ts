@@ -15,7 +15,7 @@ describe("createTokenFileAuthenticator", () => {
     ["", undefined],
     ["T1", undefined],
     ["__proto__", undefined],
-  ])("tells whose %j is", async (token, user) => {
+  ])("finds the owner of %j", async (token, user) => {
     expect((await tokens.authenticateToken(token))?.user).toEqual(user);
   });
 

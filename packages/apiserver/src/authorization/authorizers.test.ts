@@ -47,7 +47,7 @@ describe("mastersAuthorizer", () => {
     );
   });
 
-  it("tells the group that it may do everything", async () => {
+  it("reports full access to the masters group", async () => {
     const resolver = unionRuleResolver([mastersAuthorizer, mastersAuthorizer]);
     expect((await resolver.rulesFor(masters, "ns")).nonResourceRules).toHaveLength(2);
     expect((await resolver.rulesFor({ name: "a", groups: [] }, "ns")).resourceRules).toEqual([]);

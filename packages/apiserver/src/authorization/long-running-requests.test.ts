@@ -75,7 +75,7 @@ describe("a request that lasts", () => {
     await until(() => ended.length > 0);
   });
 
-  it("knows before it sends something, without waiting for its turn", () => {
+  it("is known before a request is sent, without waiting", () => {
     using requests = new LongRunningRequests(systemRuntime);
     const rights = createRights();
     const { request, ended } = open(requests);

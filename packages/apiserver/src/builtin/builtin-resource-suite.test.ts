@@ -34,8 +34,8 @@ const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } =
     change: { metadata: { labels: { a: "b" } } },
     skip: {
       "answers a deletion with the uid of what is gone": "a namespace is emptied first",
-      "keeps what finalizers hold until the last of them goes": "its spec holds it too",
-      "tells a watch of a creation, a change and a deletion, each once": "its phase changes on the way",
+      "keeps an object with finalizers until the last one is removed": "its spec holds it too",
+      "sends a watch one event for a creation, a change and a deletion": "its phase changes on the way",
       "keeps nothing of a dry run": "it is shown as terminating",
     },
   },

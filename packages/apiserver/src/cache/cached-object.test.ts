@@ -119,7 +119,7 @@ test("what is sealed is looked into without being parsed", () => {
   expect(peek(undefined, '\n{"id":"abc"}')).toBeUndefined();
 });
 
-test("tells whether what is served has a text in it, whatever lies beside it", () => {
+test("finds a text in what is served, whatever else is stored", () => {
   const has = (object: KubeObject, sealed?: JsonObject, behind = "") => {
     const [entry] = pageOf(encodeStoredValue(object, sealed), Buffer.from(behind));
     return CachedObject.entryReader()(entry!).has(Buffer.from('"token"'));
@@ -131,7 +131,7 @@ test("tells whether what is served has a text in it, whatever lies beside it", (
   expect(has(boat("a"), undefined, '"token"')).toBe(false);
 });
 
-test("tells whether what is sealed has a text in it, whatever lies beside it", () => {
+test("finds a text in encrypted values, whatever else is stored", () => {
   const has = (object: KubeObject, sealed?: JsonObject, behind = "") => {
     const [entry] = pageOf(encodeStoredValue(object, sealed), Buffer.from(behind));
     return CachedObject.entryReader()(entry!).hasSealed(Buffer.from('"token":'));

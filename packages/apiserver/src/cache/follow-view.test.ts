@@ -40,7 +40,7 @@ function recorder() {
 }
 
 describe("followView", () => {
-  it("tells the content, every change, and the content again after a break", () => {
+  it("reports the content, every change, and the content again after an interruption", () => {
     const { view, observers, disposed, content } = brittleView();
     const { log, follower } = recorder();
     const tasks: (() => void)[] = [];

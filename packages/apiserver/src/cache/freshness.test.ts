@@ -73,7 +73,7 @@ describe("freshness", () => {
     expect(freshness.isFresh()).toBe(true);
   });
 
-  it("goes on for as long as the store answers, and tells once when it no longer does", async () => {
+  it("continues while the store answers, and reports once when it stops", async () => {
     const time = manualTime();
     const store = questions();
     using freshness = followFreshness({ cache: store.cache, runtime: time });
@@ -96,7 +96,7 @@ describe("freshness", () => {
     expect([freshness.isFresh(), told]).toEqual([true, 1]);
   });
 
-  it("tells soon who asks too late", async () => {
+  it("refuses a late request quickly", async () => {
     const time = manualTime();
     using freshness = followFreshness({ cache: questions().cache, runtime: time });
     await new Promise<void>((resolve) => freshness.onStale(resolve));

@@ -45,7 +45,7 @@ test(`offers an event to those whose prefix its key begins with, and to nobody e
   );
 });
 
-test("tells many of progress in parts, and nobody who has ended meanwhile", async () => {
+test("reports progress to many watches in parts, and not to ended ones", async () => {
   const count = 1_700;
   const set = new SubscriptionSet();
   const told: number[] = [];

@@ -44,7 +44,7 @@ describe("refresh", () => {
     expect(shown).toEqual(["a"]);
   });
 
-  test("gives up when its time is over, or its signal says so", async () => {
+  test("gives up at its deadline or when its signal aborts", async () => {
     const { storage } = late();
     const { cache, scheduler } = await start({ storage });
     await storage.create(`${VIEW}a`, value("a"));

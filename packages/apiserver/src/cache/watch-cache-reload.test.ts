@@ -69,7 +69,7 @@ describe("everything loaded anew", () => {
     expect(cache.view(OTHER_VIEW).size).toBe(0);
   });
 
-  test("tells whoever asks for what it has missed from the history of the store", async () => {
+  test("sends missed events from the history of the store", async () => {
     const { view, missed, before } = await reloaded();
     using subscriber = new Subscriber(view, VIEW, before);
     await turn();
@@ -99,7 +99,7 @@ describe("everything loaded anew", () => {
   });
 });
 
-test("whoever is told of an event finds the view at its revision", async () => {
+test("a listener of an event finds the view at the event's revision", async () => {
   const { storage, view } = await start();
   const found: number[] = [];
   using _ = view.subscribe(VIEW, view.revision, {
@@ -111,7 +111,7 @@ test("whoever is told of an event finds the view at its revision", async () => {
   expect(found).toEqual([0, 0]);
 });
 
-test("whoever waits from before the first load is told when that has got as far", async () => {
+test("waiters from before the first load are told when the load reaches their revision", async () => {
   const storage = createMemoryStorage();
   const revision = await storage.create(`${VIEW}a`, value("a"));
   await using cache = createWatchCache({ storage, prefix: "/registry/", scheduler: manualScheduler() });
@@ -144,7 +144,7 @@ describe("watches of the store", () => {
   });
 });
 
-test("all views are replaced before anybody is told", async () => {
+test("all views are replaced before any listener is called", async () => {
   const storage = createMemoryStorage();
   await storage.create(`${VIEW}a`, value("a"));
   await storage.create(`${OTHER_VIEW}b`, value("b"));

@@ -52,7 +52,7 @@ describe("content", () => {
     expect(view.count(`${VIEW}a/`, `${VIEW}a/1`)).toBe(2);
   });
 
-  test("changedRevision stands still while only other views change", async () => {
+  test("changedRevision does not move while only other views change", async () => {
     const { storage, view } = await start();
     const changed = await storage.create(`${VIEW}a`, value("a"));
     await storage.create(`${OTHER_VIEW}a`, value("a"));
@@ -167,7 +167,7 @@ describe("subscriptions", () => {
     expect(subscriber.log).toEqual(["put c@4"]);
   });
 
-  test("get what lies under their own prefix only: all, one namespace, one object", async () => {
+  test("get only the keys under their own prefix: all, one namespace, one object", async () => {
     const { storage, view } = await start();
     const prefixes = [VIEW, `${VIEW}a/`, `${VIEW}a/1`, `${VIEW}ab/`];
     const subscribers = prefixes.map((prefix) => new Subscriber(view, prefix, 1));
@@ -184,7 +184,7 @@ describe("subscriptions", () => {
     expect(one.events[0]).toBe(two.events[0]);
   });
 
-  test("are told of progress that changes nothing of theirs", async () => {
+  test("get progress that changes none of their objects", async () => {
     const { storage, view, scheduler } = await start();
     using subscriber = new Subscriber(view, VIEW, 1);
     await turn();
@@ -196,7 +196,7 @@ describe("subscriptions", () => {
     expect(scheduler.delays).toEqual([]);
   });
 
-  test("are told nothing once disposed, be it by another observer of the same commit", async () => {
+  test("get nothing after disposal, even disposal by another observer of the same commit", async () => {
     const { storage, view } = await start();
     const first = new Subscriber(view, VIEW, 1);
     const second = new Subscriber(view, VIEW, 1);

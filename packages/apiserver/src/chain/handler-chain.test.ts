@@ -21,7 +21,7 @@ describe("refusals", () => {
     expect(response.headers["retry-after"]).toBe(code === 503 ? "1" : undefined);
   });
 
-  it("lets nothing past a question that is answered with no, whatever the authorizer of paths says", async () => {
+  it("refuses what the authorizer denies, whatever the authorizer of paths answers", async () => {
     let served = 0;
     const handler: Handler = async () => {
       served++;
@@ -47,7 +47,7 @@ describe("refusals", () => {
     expect([asked, served]).toEqual([["use x", "use open"], 1]);
   });
 
-  it("tells nothing about an unforeseen failure, logs it, and goes on", async () => {
+  it("hides the details of an unexpected failure, logs it, and continues", async () => {
     const lines: string[] = [];
     const logger = createLogger({ destination: { write: (line) => lines.push(line) } });
     const { port } = await serveChain(() => Promise.reject(new Error("inner detail")), { logger });

@@ -93,7 +93,7 @@ describe("audit", () => {
     ]);
   });
 
-  it("keeps no body that is too large, and says so", async () => {
+  it("records no body that is too large, and notes the omission", async () => {
     const events: AuditEvent[] = [];
     const policy = () => ({ level: "RequestResponse" as const, omitStages: ["RequestReceived" as const] });
     const handler: Handler = async ({ audit, info }) => {
@@ -142,7 +142,7 @@ describe("audit", () => {
     expect(headers["audit-id"]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  it("answers 500 to what could not be recorded, or goes on, as it is told", async () => {
+  it("answers 500 where a record could not be written, or continues, as configured", async () => {
     const ask = async (mode: AuditMode) => {
       const audit = { policy: metadataForAll, sink: failingSink, mode };
       const { port, metrics } = await serveChain(async () => jsonResponse(200, "s3cret"), { audit });

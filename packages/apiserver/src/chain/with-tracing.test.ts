@@ -53,7 +53,7 @@ describe("the span of a request", () => {
     expect(spans[0]?.more).toEqual({ "http.response.status_code": 200 });
   });
 
-  it("goes on until a stream is over", async () => {
+  it("lasts until a stream ends", async () => {
     let isOverInside: boolean | undefined;
     const stream: Handler = async () =>
       streamResponse(async (sink) => {
@@ -65,7 +65,7 @@ describe("the span of a request", () => {
     expect([isOverInside, spans[0]?.isOver]).toEqual([false, true]);
   });
 
-  it("says that a request failed, and nothing of why", async () => {
+  it("reports that a request failed, without the reason", async () => {
     const { port } = await serveChain(() => Promise.reject(new Error("inner detail")), { tracing });
     await http1({ port, path: PODS, headers: as("admin") });
     expect(spans[0]).toMatchObject({ failure: "500", isOver: true });

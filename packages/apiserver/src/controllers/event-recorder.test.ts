@@ -61,7 +61,7 @@ it("drops one quietly where there are no events, or its time is over", async () 
   await expect.poll(() => cluster.names("events")).toEqual([expect.stringMatching(/^last\./)]);
 });
 
-it("tells of one that is refused, and goes on", async () => {
+it("reports a refused one, and continues", async () => {
   const record = recorder();
   record(about({ namespace: "nowhere" }));
   record(about({}));
@@ -69,7 +69,7 @@ it("tells of one that is refused, and goes on", async () => {
   await expect.poll(() => cluster.names("events")).toHaveLength(1);
 });
 
-it("tells of what happens very often in one Event that says how often, and of other things as ever", async () => {
+it("counts frequent repetitions in one Event, and reports other things as usual", async () => {
   const time = manualTime();
   const record = recorder({ runtime: { ...cluster.port.runtime, ...time } });
   const stored = () => cluster.names("events").map((name) => cluster.get("events", { namespace: "default", name }));

@@ -53,7 +53,7 @@ describe("WorkQueue", () => {
     expect(done).toEqual(["a", "b", "a"]);
   });
 
-  it("works a hundred times a second on a key that comes back by itself, and goes on with the others", async () => {
+  it("handles a self-requeuing key up to a hundred times a second, and still works on the others", async () => {
     let elapsed = 0;
     const scheduler = manualScheduler();
     const done: string[] = [];
@@ -173,7 +173,7 @@ describe("WorkQueue", () => {
     expect(scheduler.delays).toEqual([10]);
   });
 
-  it("does nothing more once disposed, and tells the work that runs", async () => {
+  it("stops once disposed, and signals running work", async () => {
     const scheduler = manualScheduler();
     let aborted = false;
     const queue = new WorkQueue(portWith(scheduler), {

@@ -245,13 +245,13 @@ describe("a rule", () => {
     expect(faultsOf(source)).toEqual(expected);
   });
 
-  it("cannot compare items that nothing tells apart", () => {
+  it("cannot compare items without a distinguishing key", () => {
     expect(faultsOf({ rule: "self == oldSelf" }, { type: "integer" }, { type: "array" })).toEqual([
       'FieldValueInvalid schema.properties[value].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within schema.properties[value]',
     ]);
   });
 
-  it("is told of as are all others, each with its faults", () => {
+  it("is reported like all others, each with its faults", () => {
     const faults: FieldError[] = [];
     const value: StructuralSchema = {
       type: "object",
@@ -272,7 +272,7 @@ describe("a rule", () => {
     ]);
   });
 
-  it("leads to a member of an object and to a key of a map", () => {
+  it("points to a field of an object and to a key of a map", () => {
     const at = (fieldPath: string) =>
       broken({ labels: {} }, undefined, {
         type: "object",

@@ -217,7 +217,7 @@ describe("resource router", () => {
     expect(await send({ url: `${COLLECTION}/a` })).toMatchObject({ status: 404 });
   });
 
-  it("changes status and nothing else through /status", async () => {
+  it("changes only the status through /status", async () => {
     const { body } = await create("a");
     const written = await send({
       method: "PUT",

@@ -58,7 +58,7 @@ describe("places", () => {
     expect(given.join(" ")).toBe("first a s0 b s1 c s2 s3 s4");
   });
 
-  it("go to whoever holds least when one is free again, and else in turns", async () => {
+  it("go to the client with the fewest when one is free again, otherwise in turns", async () => {
     const { given, take, giveBack } = takers(shared(4, { userShare: 1, keyShare: 1 }));
     await take(of("greedy"), of("greedy"), of("greedy"), of("greedy"));
     await take(of("greedy"), of("b"), of("c"), of("b"), of("c"));
@@ -76,7 +76,7 @@ describe("places", () => {
     expect(shares.state).toMatchObject({ mutating: { taken: 1 }, urgent: { taken: 1 }, readOnly: { taken: 0 } });
   });
 
-  it("are not given to whoever went away, or waited too long, or came when too many wait", async () => {
+  it("are not given to clients that left, waited too long, or came while too many wait", async () => {
     const shares = shared(1, { queueMs: 20 });
     const place = await shares.take("mutating", of("a"), never);
     const gone = new AbortController();
@@ -268,7 +268,7 @@ describe("memory for bodies", () => {
     body(of("a"), () => undefined).add(2 * MiB);
   });
 
-  it("is taken from the largest body of whoever holds most when there is no more", () => {
+  it("is taken from the largest body of the client with the most when none is left", () => {
     const { body } = shared(1, { bodyBytes: 8 * MiB, userShare: 1, keyShare: 1 });
     const told: string[] = [];
     const open = (user: string, name: string, bytes: number) => {

@@ -9,7 +9,7 @@ function limiterAt(start: number, limit: { qps: number; burst: number }) {
 }
 
 describe("rate limiter", () => {
-  it("lets a burst through and then tells when to come back", () => {
+  it("allows a burst, then answers with when to retry", () => {
     const { delayOf } = limiterAt(0, { qps: 2, burst: 3 });
     expect([1, 2, 3, 4].map(() => delayOf("a"))).toEqual([undefined, undefined, undefined, 1]);
   });

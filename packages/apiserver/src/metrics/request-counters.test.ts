@@ -39,7 +39,7 @@ it("keeps servers of one process apart", async () => {
   expect(await two.registry.metrics()).toContain("apiserver_audit_event_total 0");
 });
 
-it("tells of the process only where asked to", async () => {
+it("reports on the process only where configured", async () => {
   expect(await createServerMetrics().registry.metrics()).not.toContain("process_cpu_seconds_total");
   const { registry } = createServerMetrics({ withProcessMetrics: true });
   expect(await registry.metrics()).toContain("process_cpu_seconds_total");

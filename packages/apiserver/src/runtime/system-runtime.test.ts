@@ -20,7 +20,7 @@ it("gives pieces of any length, and never the same bytes twice", () => {
   for (const length of [0, 1, 64, 65, 4096, 10_000]) expect(bytes(length)).toHaveLength(length);
 });
 
-it("gives each piece a memory of its own", () => {
+it("gives each part its own memory budget", () => {
   const { bytes } = counting();
   const [first, second] = [bytes(32), bytes(32)];
   first.fill(0xff);

@@ -59,7 +59,7 @@ describe("a signed token (security book 20)", () => {
     ["whose claims are no JSON", signed(ours, Buffer.from("{").toString("base64url"))],
     ["that is empty", ""],
     ["that is very long", signed(ours, encode({ sub: "x".repeat(20_000) }))],
-  ])("%s opens nothing", (_what, text) => {
+  ])("%s allows nothing", (_what, text) => {
     expect(openToken(text, key)).toBeUndefined();
   });
 

@@ -55,7 +55,7 @@ test("history is kept for the time that is asked for, and forgotten step by step
   expect(oldest).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5]);
 });
 
-test("more history than is allowed goes at once", async () => {
+test("history beyond the limit is dropped at once", async () => {
   const { storage, scheduler, write } = await start({ keepRevisions: 3 });
   for (let round = 0; round < 10; round++) await write();
   await scheduler.run();
@@ -76,7 +76,7 @@ test("more bytes than are allowed go without waiting for a turn, and about as ma
   schedule[Symbol.dispose]();
 });
 
-test("a failure is told, and the next turn tries again", async () => {
+test("a failure is reported, and the next run tries again", async () => {
   const { storage, scheduler, errors } = await start();
   await storage[Symbol.asyncDispose]();
   await scheduler.run();

@@ -52,7 +52,7 @@ function startGate() {
 /** One of 60,000. */
 const attacker = (number: number): string => `2001:db8:${(number % 60_000).toString(16)}::1`;
 
-describe("handshakes beyond what there is room for", () => {
+describe("handshakes beyond the limit", () => {
   it("give way where one address has most, however old those of others are", () => {
     const { connect } = startGate();
     const good = connect("192.0.2.1");

@@ -106,7 +106,7 @@ describe("requests", () => {
     expect(await http2(session, { ":path": "/", ":method": "HEAD" })).toMatchObject({ status: 200, body: "" });
   });
 
-  it("answers a bare 500 when the handler rejects, and goes on", async () => {
+  it("answers a bare 500 when the handler rejects, and serves further requests", async () => {
     const { port } = await serveHandler(async ({ path }) => {
       if (path === "/fail") throw new Error("s3cret");
       return jsonResponse(200, "fine");

@@ -101,7 +101,7 @@ describe("either side may end first", () => {
     expect(await readAll(stream)).toBe("got everything");
   });
 
-  test("the client goes on after the server's end", async () => {
+  test("the client continues after the server ends its side", async () => {
     const received = deferred<string>();
     const { port } = await serveTunnel((socket) => {
       socket.end(`${SWITCHING}\r\nbye`);

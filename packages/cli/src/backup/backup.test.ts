@@ -239,7 +239,7 @@ describe("postern backup and restore", () => {
     expect(await refusal("backup", "--data-dir", file("void"), "--out", file("x"))).toMatch(/missing|does not exist/);
   });
 
-  it("says so where a server runs on the database", async () => {
+  it("reports a server that runs on the database", async () => {
     await using _ = await start(origin);
     expect(await refusal("backup", "--data-dir", origin, "--out", file("locked"))).toMatch(/in use by another server/);
   });

@@ -132,7 +132,7 @@ describe("postern key", () => {
     );
   });
 
-  it("says so when there are none", async () => {
+  it("reports when there are none", async () => {
     answer({ columnDefinitions: [{ name: "Name" }], rows: [] });
     expect(await runCommand(["key", "list"], environment)).toEqual({ code: 0, stdout: "", stderr: "no access keys\n" });
   });
@@ -176,7 +176,7 @@ describe("postern key", () => {
     ]);
   });
 
-  it("says what to do about a refused credential, a foreign server and none at all", async () => {
+  it("explains what to do about a refused credential, a foreign server and a missing one", async () => {
     const message = "platform access key not found. Please login again";
     server.respond((_, response) =>
       sendJson(response, { kind: "Status", code: 401, reason: "Unauthorized", message }, 401),
@@ -193,7 +193,7 @@ describe("postern key", () => {
 });
 
 describe("postern key create", () => {
-  it("says all that a scope, a rule and a lifecycle can", async () => {
+  it("prints everything that a scope, a rule and a lifecycle can contain", async () => {
     answer({ metadata: { name: "ci" }, spec: { key: "pst_x" } }, 201);
     const lines = [
       "--description x --ttl 90m --ttl-after-last-activity --group g --secret-ref p-a/s --space a/s --cluster c",

@@ -110,13 +110,13 @@ describe("a command line that waits for the browser", () => {
     expect(await result).toBe(key);
   });
 
-  it("gets nothing for a code that a rival has put in, and says so", async () => {
+  it("refuses a code that another party has injected, and reports it", async () => {
     const { result, state, come } = await begin();
     expect(await come({ code: "a rival's", state, iss: server })).toBe(200);
     await expect(result).rejects.toThrow("not signed in: invalid_grant");
   });
 
-  it("gives the port back, and tells of a refusal", async () => {
+  it("releases the port, and reports a refusal", async () => {
     const { result, redirectUri, state, come } = await begin();
     expect(await come({ error: "access_denied", state, iss: server })).toBe(200);
     await expect(result).rejects.toThrow("refused in the browser");

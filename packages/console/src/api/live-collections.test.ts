@@ -108,7 +108,7 @@ it("ends the watch with the last view", async () => {
   expect(fake.signal()?.aborted).toBe(true);
 });
 
-it("gives up where the server refuses, and says why", async () => {
+it("gives up where the server refuses, and reports why", async () => {
   const queries = new QueryClient();
   let lists = 0;
   const fake = fakeResource(() => {

@@ -129,7 +129,7 @@ describe("what is no key (security book 19)", () => {
 });
 
 describe("soon after a start", () => {
-  it("whoever has a key of its own is answered at once, and all others when all keys have been read", async () => {
+  it("callers with their own key are answered at once, all others after all keys have been read", async () => {
     const key = await newKey({ user: "jane", scope: {} });
     const child = await newKey({ user: "jane", scope: {} }, "child", key);
     for (let number = 0; number < 200; number++) await newKey({ user: "jane" }, `other-${number}`);
@@ -306,7 +306,7 @@ describe("a key stops being good (security book 13, 15)", () => {
     expect(cut).toBe(1);
   });
 
-  it("counts from the last use where it says so, and leaves no timer behind", async () => {
+  it("counts from the last use where configured, and leaves no timer behind", async () => {
     const key = await newKey({ user: "jane", ttl: 60, ttlAfterLastActivity: true });
     const { credential } = await server.login(key);
     let cut = 0;

@@ -36,7 +36,7 @@ function recordOf({ name, uid, kind, owner, parents, scope }: SomeKey): AccessKe
   return new AccessKeyRecord(stored, restrictionNames("postern"), () => undefined, epoch);
 }
 
-it("finds what is in it by everything that a key has, and nothing else", () => {
+it("finds keys by each of their attributes, and nothing else", () => {
   const change = fc.oneof(
     { weight: 2, arbitrary: someKey.map((key) => ({ name: key.name, record: recordOf(key) })) },
     { weight: 1, arbitrary: few("name").map((name) => ({ name, record: undefined })) },

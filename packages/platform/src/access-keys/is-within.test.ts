@@ -15,7 +15,7 @@ describe("restrictionsOf", () => {
     ["the flag alone", { allowPlatformCli: true }, undefined],
   ])("is undefined with %s", (_what, spec, restrictions) => expect(of(spec)).toBe(restrictions));
 
-  it("opens nothing with an empty scope", () => {
+  it("allows nothing with an empty scope", () => {
     const empty = { roles: [], projects: [], spaces: [], virtualClusters: [], clusters: [] };
     expect(scope({})).toEqual({ scope: empty, ruleSets: [] });
     expect(scope({ rules: [] })?.scope).toEqual(empty);

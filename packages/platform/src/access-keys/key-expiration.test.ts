@@ -76,7 +76,7 @@ describe("whether a key has ended", () => {
     return ends({ uses }).hasEnded(keyRecord(parts), graceMs);
   };
 
-  it("is told to the millisecond", () => {
+  it("is reported to the millisecond", () => {
     expect(ended({})).toBe(false);
     expect(ended({ ttl: 1_000 })).toBe(true);
     expect(ended({ ttl: 1_000, createdAt: 1 })).toBe(false);
@@ -88,7 +88,7 @@ describe("whether a key has ended", () => {
     expect([ended(counted, NOW - 12_000, 2_000), ended(counted, NOW - 12_000, 2_001)]).toEqual([true, false]);
   });
 
-  it("is put off by a use, where the key says so, until the use is as long ago", () => {
+  it("is postponed by each use, where the key has an idle timeout", () => {
     expect(ended({ ttl: 10 }, NOW - 1)).toBe(true);
     expect(ended({ ttl: 10, countsFromActivity: true }, NOW - 10_000)).toBe(true);
     expect(ended({ ttl: 10, countsFromActivity: true }, NOW - 9_999)).toBe(false);

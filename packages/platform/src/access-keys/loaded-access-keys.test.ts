@@ -228,7 +228,7 @@ describe("LoadedAccessKeys", () => {
     expect(names).toEqual([]);
   });
 
-  it("knows of two keys with the same id the first one by it", () => {
+  it("finds the first of two keys with the same id", () => {
     const twin = CachedObject.fromEntry({
       key: "/keys/twin",
       value: encodeStoredValue(

@@ -138,7 +138,7 @@ describe("audit events", () => {
     }
   });
 
-  it("name the object by what the request says of it", async () => {
+  it("name the object as the request does", async () => {
     const created = await eventsOf({
       method: "POST",
       path: PROJECTS,

@@ -5,7 +5,7 @@ import { inner, intoCluster, intoSpace, intoVirtualCluster, management, names, p
 const AUTHENTICATION = "authentication.k8s.io";
 const AUTHORIZATION = "authorization.k8s.io";
 
-describe("paths that every live key opens", () => {
+describe("paths that every valid key allows", () => {
   const roots = ["/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz"];
   test.each([...roots, ...roots.flatMap((root) => [`${root}/`, `${root}/x`, `${root}/x/y`]), "/version", "/version/"])(
     "%s",
@@ -39,7 +39,7 @@ describe("paths that every live key opens", () => {
   ])("and '%s' is none of them", (closed) => expect(isAlwaysAllowed(path(closed), names)).toBe(false));
 });
 
-describe("resources that every live key opens", () => {
+describe("resources that every valid key allows", () => {
   const open = [
     [names.managementGroup, "selves"],
     [names.managementGroup, "selfsubjectaccessreviews"],
@@ -70,7 +70,7 @@ describe("resources that every live key opens", () => {
   });
 });
 
-it("says the same as rules of a role", () => {
+it("is equivalent to rules of a role", () => {
   const create = (group: string, resource: string) => ({
     verbs: ["create"],
     apiGroups: [group],

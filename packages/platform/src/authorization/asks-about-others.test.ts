@@ -10,7 +10,7 @@ const questions = [
   ["create", GROUP, "subjectaccessreviews"],
 ] as const;
 
-test.each(questions)("%s %s %s asks about others", (verb, apiGroup, resource) => {
+test.each(questions)("%s %s %s asks about other users", (verb, apiGroup, resource) => {
   const question = { verb, apiGroup, resource };
   expect(asksAboutOthers(inner(question), names)).toBe(true);
   for (const parts of [{ subresource: "status" }, { namespace: "p-a" }, { isResourceRequest: false }]) {

@@ -18,7 +18,7 @@ const agent = { name: "postern:cluster:c1", groups: ["system:authenticated"] };
 const nameless = { name: "x", groups: ["postern:user:", "postern:team:"] };
 
 describe("users and teams", () => {
-  it("are told by groups alone, not by the name of the caller", () => {
+  it("are recognized by groups alone, not by the caller's name", () => {
     expect([isUser(alice, "alice", names), isInTeam(alice, "devs", names)]).toEqual([true, true]);
     expect([isUser(alice, "devs", names), isInTeam(alice, "alice", names)]).toEqual([false, false]);
     expect(isUser({ name: "alice", groups: [] }, "alice", names)).toBe(false);
@@ -49,7 +49,7 @@ describe("a list of people", () => {
     expect([listed([], []), listed(["bob"], ["ops"]), listed(["devs"], ["alice"])]).toEqual([false, false, false]);
   });
 
-  it("means every user, or every team, with a star that stands alone", () => {
+  it("means every user or every team with a single star", () => {
     expect([listed(["*"], []), listed([], ["*"])]).toEqual([true, true]);
     expect([listed(["*"], [], userInfo("bob")), listed([], ["*"], userInfo("bob"))]).toEqual([true, false]);
     expect([listed(["al*"], []), listed(["**"], []), listed([], ["d*"])]).toEqual([false, false, false]);

@@ -24,7 +24,7 @@ const APPROVAL = {
   name: "mine",
 };
 
-describe("what hands out credentials", () => {
+describe("requests that return credentials", () => {
   test.each<[Partial<TargetedRequest>, boolean]>([
     [TOKEN, true],
     [{ ...TOKEN, verb: "get" }, false],
@@ -82,7 +82,7 @@ describe("credentials of a cluster behind the proxy (security book 2)", () => {
     ],
     ["some namespaces", { namespaces: ["ci", ""] }, false],
     ["paths beside all resources", { resources: [all], nonResourceURLs: ["*"] }, false],
-  ])("are handed out with a rule that opens %s: %s", (_what, rule, open) => {
+  ])("are returned with a rule that allows %s: %s", (_what, rule, open) => {
     for (const request of behind) expect({ request, open: opens(rule, request) }).toEqual({ request, open });
   });
 

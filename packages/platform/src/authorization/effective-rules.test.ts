@@ -27,7 +27,7 @@ const sources = memorySources(
 const rules = createEffectiveRules(sources);
 const { managementGroup } = names;
 
-describe("what a caller is told", () => {
+describe("what a caller is shown", () => {
   test("is complete for a key that is not narrowed", async () => {
     const told = await rules.rulesFor(userInfo("vera"), "p-a");
     expect(told.incomplete).toBe(false);
@@ -86,7 +86,7 @@ describe("what a caller is told", () => {
     expect(told.resourceRules.flatMap(({ resources }) => resources)).not.toContain("*");
   });
 
-  test("is everything for the server itself, and nothing for who says so with a credential", async () => {
+  test("is unrestricted for the server itself, and empty for a credential that claims its name", async () => {
     const master = { name: "system:apiserver", groups: ["system:masters"] };
     expect(await rules.rulesFor(master, "p-a")).toEqual({
       resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [] }],
@@ -96,7 +96,7 @@ describe("what a caller is told", () => {
     expect((await rules.rulesFor(master, "p-a", { id: "certificate:1" })).resourceRules).toEqual([]);
   });
 
-  test("says what is wrong with the roles, also for a narrowed key", async () => {
+  test("reports what is wrong with the roles, also for a narrowed key", async () => {
     const broken = memorySources(
       world({
         bindings: [

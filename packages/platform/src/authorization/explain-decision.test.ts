@@ -21,7 +21,7 @@ function decided(restrictions: Parameters<typeof accessKey>[0] = {}, owns = alic
 }
 
 describe("a decision", () => {
-  it("allows with the right that opens the request", () => {
+  it("allows with the permission that grants the request", () => {
     const { authorizer, subject } = decided();
     expect(authorizer.explainDecision(own, subject)).toEqual({
       decision: {
@@ -38,7 +38,7 @@ describe("a decision", () => {
     });
   });
 
-  it("has no opinion where the owner has no right, and tells what the scope says all the same", () => {
+  it("has no opinion where the owner has no permission, and still reports the scope", () => {
     const { authorizer, subject } = decided({ restrictions: scoped({}) });
     expect(authorizer.explainDecision(foreign, subject)).toEqual({
       decision: {
@@ -68,7 +68,7 @@ describe("a decision", () => {
     });
   });
 
-  it("denies everything to a key that is gone, and says nothing of a scope that nobody knows", () => {
+  it("denies everything to a deleted key, and reports no unknown scope", () => {
     const { authorizer, subject, sources, key } = decided();
     sources.access.setKey(undefined, key.id);
     expect(authorizer.explainDecision(own, subject)).toEqual({

@@ -39,7 +39,7 @@ describe("the ClusterRoles inside", () => {
     expect(insideClusterRoles(admin, place, sources)).toEqual(["cluster-admin"]);
   });
 
-  test("of a space is told by the space", () => {
+  test("of a space is named by the space", () => {
     const space = { ...instance, resource: "spaceinstances" as const, name: "s1", owner: { user: "sam", team: "" } };
     const withSpace = memorySources(world({ projects: [project], instances: [instance, space] }));
     expect(insideClusterRoles(userInfo("sam"), { project: "a", space: "s1" }, withSpace)).toEqual(["cluster-admin"]);

@@ -176,7 +176,7 @@ describe("the use of access keys", () => {
     }
   });
 
-  it("is bounded, and says where it is not complete", async () => {
+  it("is bounded, and marks where it is incomplete", async () => {
     const server = await openServer();
     for (let number = 0; number <= MAX_ENTRIES; number++) server.use(`projects/p${number}`);
     server.use(`namespaces/p-${"x".repeat(1000)}/virtualclusterinstances`);
@@ -189,7 +189,7 @@ describe("the use of access keys", () => {
     expect(await server.storage.currentRevision()).toBe(revision);
   });
 
-  it("goes with its key", async () => {
+  it("is deleted with its key", async () => {
     const server = await openServer();
     server.use("projects/a");
     await server.flush();
@@ -201,7 +201,7 @@ describe("the use of access keys", () => {
     expect(server.failures).toEqual([]);
   });
 
-  it("goes later where the store fails", async () => {
+  it("is deleted later where the store fails", async () => {
     const { storage, failing } = failingStorage("delete");
     const server = await openServer(storage);
     server.use("projects/a");

@@ -106,7 +106,7 @@ describe("membership gives no more than its giver has (security book 12)", () =>
     await expect(change(asTeam, { ...asMember, members: [admins] })).resolves.toBeUndefined();
   });
 
-  test("a narrowed key gives no more than it opens", async () => {
+  test("a narrowed key grants no more than it allows", async () => {
     const { grant, access } = platform();
     const key = accessKey({
       restrictions: ruled({

@@ -79,7 +79,7 @@ describe("the access list of an instance", () => {
   const listed = (user: Parameters<typeof ownerRight>[0], verb: string, subresource = "") =>
     right(user, ofInstance(verb, { subresource }), { instances: [instance] });
 
-  it("names the entry that opens the request", () => {
+  it("names the entry that allows the request", () => {
     const reason = (at: number) => ({ code: "instance-access", reason: `is in spec.access[${at}] of p-a/v1` });
     expect(listed(userInfo("greta"), "get")).toEqual(reason(0));
     expect(listed(userInfo("paul"), "list", "status")).toEqual(reason(1));
@@ -88,7 +88,7 @@ describe("the access list of an instance", () => {
     expect(listed(userInfo("vera"), "update", "status")).toBeUndefined();
   });
 
-  it("opens its verbs alone, and below the instance what it lists alone", () => {
+  it("allows only its verbs, and below the instance only what it lists", () => {
     expect(listed(userInfo("greta"), "list")).toBeUndefined();
     expect(listed(userInfo("greta"), "get", "status")).toBeUndefined();
     expect(listed(userInfo("paul"), "update", "status")).toBeUndefined();
@@ -96,7 +96,7 @@ describe("the access list of an instance", () => {
     expect(listed(userInfo("carl"), "get")).toBeUndefined();
   });
 
-  it("opens with a star the verbs that objects know", () => {
+  it("allows with a star the verbs of objects", () => {
     expect(listed(userInfo("vera"), "patch")?.code).toBe("instance-access");
     for (const verb of ["create", "deletecollection", "impersonate"]) {
       expect(listed(userInfo("vera"), verb)).toBeUndefined();
@@ -124,7 +124,7 @@ describe("one's own user and teams", () => {
     }
   });
 
-  it("open nothing else of the same name", () => {
+  it("allow nothing else of the same name", () => {
     for (const parts of [
       { resource: "teams", name: "dora" },
       { resource: "users", name: "devs" },
@@ -161,7 +161,7 @@ describe("members of a project", () => {
     expect(rolesOf("x", "paul")).toEqual([]);
   });
 
-  it("are none where the member is of a kind that nobody knows", () => {
+  it("are none where the member is of an unknown kind", () => {
     expect(projectRolesOf(userInfo("x", "ops"), project, names)).toEqual([]);
     expect(projectRolesOf(userInfo("ops"), project, names)).toEqual([]);
   });
@@ -170,7 +170,7 @@ describe("members of a project", () => {
     expect(projectRolesOf(userInfo("olga"), undefined, names)).toEqual([]);
   });
 
-  it("are told by which role and project they may do something", () => {
+  it("learn which role and project allows a request", () => {
     const request = ask("get", { resource: "projects", name: "a" });
     expect(right(userInfo("paul"), request, { projects: [project] })).toEqual({
       code: "project-member",
@@ -230,7 +230,7 @@ describe("those who ask about others", () => {
     }
   });
 
-  it("virtual clusters do nothing else", () => {
+  it("virtual clusters may do nothing else", () => {
     for (const request of [
       ofInstance("update"),
       ofInstance("use"),
@@ -254,7 +254,7 @@ describe("those who ask about others", () => {
     }
   });
 
-  it("clusters do nothing else", () => {
+  it("clusters may do nothing else", () => {
     const itself = { resource: "clusters", name: "c1" };
     for (const request of [
       ask("update", itself),

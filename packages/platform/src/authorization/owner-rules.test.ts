@@ -74,7 +74,7 @@ describe("a member of a project", () => {
     ["other resources", { resources: ["users", "myprojects/x", "x/projects/"] }, undefined],
     ["this project by name", { resources: ["projects"], resourceNames: ["b", "a"] }, ["projects"]],
     ["another project by name", { resources: ["projects"], resourceNames: ["b"] }, undefined],
-  ])("sees of the project itself what a rule on %s opens", (_what, given, onProject) => {
+  ])("sees of the project itself what a rule on %s allows", (_what, given, onProject) => {
     expect(tellsOf([rule({ verbs: ["get", "update"], ...given })], "")).toEqual(
       onProject === undefined ? [] : [managed(["get", "update"], onProject, "a")],
     );
@@ -96,7 +96,7 @@ describe("an instance", () => {
     expect(tellsOf({ ...owned, owner: { user: "bo", team: "" } })).toEqual([]);
   });
 
-  test("is open to those whom it names, as far as it says", () => {
+  test("is available to those it names, within its limits", () => {
     const of = "virtualclusterinstances";
     expect(opened(["use", "create"], [])).toEqual([managed(["use"], [of], "v1")]);
     expect(opened(["create"], ["kubeconfig"])).toEqual([managed(["create"], [`${of}/kubeconfig`], "v1")]);

@@ -148,7 +148,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
     expect(shown).toBeGreaterThan(0);
   });
 
-  test("the rules that a caller is told open nothing that is refused to it", async () => {
+  test("the rules shown to a caller contain nothing that is refused to it", async () => {
     const resolve = fc.asyncProperty(
       anyWorld,
       caller,

@@ -132,7 +132,7 @@ describe("what users may do", () => {
     expect(decide("teams", "ops")).toBe("no-right");
   });
 
-  test("lists of filtered kinds are let through for whoever is authenticated, and for nobody else", () => {
+  test("lists of filtered kinds are allowed for authenticated callers, and for nobody else", () => {
     const { authorizer } = platform();
     for (const verb of ["list", "watch"]) {
       for (const resource of ["projects", "clusters", "users", "teams", "virtualclusterinstances", "spaceinstances"]) {
@@ -212,7 +212,7 @@ describe("access keys", () => {
     expect(authorizer.decide(vci("get"), mia).verdict).toBe("no-opinion");
   });
 
-  test("the scope applies to who is impersonated as well", () => {
+  test("the scope applies to impersonated users as well", () => {
     const { authorizer, access } = platform();
     const key = accessKey({
       owner: { kind: "user", name: "admin" },

@@ -14,7 +14,7 @@ describe("parseProxyPath", () => {
     expect(parseProxyPath(path)).toMatchObject({ destination: { target }, path: rest, encodedPath: rest });
   });
 
-  test("names the target and what stands before the path behind it", () => {
+  test("names the target and the prefix of the path", () => {
     expect(parseProxyPath("/kubernetes/project/a/virtualcluster/v1/version")).toEqual({
       destination: { target: "ProjectVirtualCluster", project: "a", virtualCluster: "v1" },
       base: "/kubernetes/project/a/virtualcluster/v1",

@@ -31,11 +31,11 @@ const told = (restrictions: AccessKeyRestrictions, namespace: string) => {
 describe("a scope", () => {
   const tellsOf = (scope: Parameters<typeof scoped>[0], namespace = "p-a") => told(scoped(scope), namespace);
 
-  test("opens lists, and nothing else when it is empty", () => {
+  test("allows lists, and nothing else when it is empty", () => {
     expect(tellsOf({})).toEqual([[LISTS]]);
   });
 
-  test("opens all that is in the namespace of a project", () => {
+  test("allows everything in the namespace of a project", () => {
     const all = { ...NOTHING, verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
     expect(tellsOf({ projects: [{ project: "a" }] })).toEqual([[LISTS, all]]);
     expect(tellsOf({ projects: [{ project: "*" }] })).toEqual([[LISTS, all]]);
@@ -45,7 +45,7 @@ describe("a scope", () => {
     expect(tellsOf({ projects: [{ project: "*" }] }, "kube-system")).toEqual([[LISTS]]);
   });
 
-  test("opens the way into an instance, and its project to look at", () => {
+  test("allows access to an instance, and reading its project", () => {
     const project = managed(["get"], ["projects"], "a");
     const virtualClusters = [{ project: "a", virtualCluster: "v1" }];
     expect(tellsOf({ virtualClusters })).toEqual([[LISTS, ...into("virtualclusterinstances", "v1"), project]]);
@@ -55,7 +55,7 @@ describe("a scope", () => {
     expect(tellsOf({ spaces }, "p-b")).toEqual([[LISTS]]);
   });
 
-  test("opens clusters, wherever one asks", () => {
+  test("allows clusters from every path", () => {
     const clusters = [{ cluster: "c1" }, { cluster: "*" }];
     expect(tellsOf({ clusters })).toEqual([
       [LISTS, managed(["get", "use"], ["clusters"], "c1"), managed(["get", "use"], ["clusters"])],
@@ -104,7 +104,7 @@ describe("rules", () => {
     expect(tellsOf({ resources: [pods] })).toEqual([{ ...onPods, verbs: ["*"] }]);
   });
 
-  test("say nothing by a star about what lies in no namespace, where access keys are", () => {
+  test("do not cover cluster-scoped resources such as access keys with a star", () => {
     const all = { ...pods, resources: ["*", "pods"] };
     expect(tellsOf({ verbs: ["get"], resources: [all] }, "")).toEqual([onPods]);
     expect(tellsOf({ verbs: ["get"], resources: [all] })).toEqual([{ ...onPods, resources: ["*", "pods"] }]);
@@ -118,7 +118,7 @@ describe("rules", () => {
   });
 });
 
-test("each part is told by itself", () => {
+test("each part is reported separately", () => {
   const [first, second] = [{ verbs: ["get"] }, { verbs: ["list"] }].map((rule) => ruled(rule).ruleSets[0] ?? []);
   const both = { scope: emptyScope, ruleSets: [first ?? [], second ?? []] };
   expect(told(both, "").length).toBe(3);

@@ -212,7 +212,7 @@ describe("access keys", () => {
     expect(opens(ofGroup("*"), intoVirtualCluster("a", "v1", inside))).toBe(true);
   });
 
-  test("are opened by a rule that names them, where no scope stands beside it", () => {
+  test("are allowed by a rule that names them, where no other scope is set", () => {
     const facts = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
     expect(opens(named, keys)).toBe(true);
     expect(inScope(ruled(named), keys, facts).open).toBe(true);
@@ -233,7 +233,7 @@ describe("several rule sets", () => {
   const readOnly = ruled({ verbs: ["get"] }).ruleSets;
   const inA = ruled({ namespaces: ["p-b"] }, { namespaces: ["p-a"] }).ruleSets;
 
-  test("each must have a rule that opens the request", () => {
+  test("each must have a rule that allows the request", () => {
     const both = { scope: undefined, ruleSets: [...readOnly, ...inA] };
     expect(inScope(both, pod(), facts)).toEqual({ open: true, reason: "ruleSets[0][0] ruleSets[1][1]" });
     expect(inScope(both, pod({ verb: "list" }), facts)).toEqual({ open: false, reason: "out-of-rules" });

@@ -109,7 +109,7 @@ const TABLE: readonly ScopeCase[] = [
   ],
 ];
 
-describe("what each entry opens", () => {
+describe("what each entry allows", () => {
   test.each(TABLE)("%s", (_, restrictions, open, closed) => expectVerdicts(restrictions, open, closed));
 
   test("the role vcluster opens the instance that its subject stands for, and no other", () => {

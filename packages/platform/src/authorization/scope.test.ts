@@ -60,11 +60,11 @@ const NEVER_ALWAYS: readonly PlatformRequest[] = [
   intoVirtualCluster("a", "v1", { isResourceRequest: false, path: "/version" }),
 ];
 
-describe("what any live key opens", () => {
+describe("what any valid key allows", () => {
   test.each([
     ["an empty scope", scoped({})],
     ["roles that open nothing", scoped({ roles: ["network-peer", "workspace", "metrics-writer"].map(role) })],
-  ])("%s opens discovery, health and questions about oneself, and nothing else", (_, restrictions) => {
+  ])("%s allows discovery, health and self reviews, and nothing else", (_, restrictions) => {
     expectVerdicts(restrictions, ALWAYS, NEVER_ALWAYS);
   });
 
@@ -180,7 +180,7 @@ const TABLE: readonly ScopeCase[] = [
   ],
 ];
 
-describe("what each entry opens", () => {
+describe("what each entry allows", () => {
   test.each(TABLE)("%s", (_, restrictions, open, closed) => expectVerdicts(restrictions, open, closed));
 
   test("lists of filtered kinds pass, to be filtered; other lists do not", () => {
@@ -211,7 +211,7 @@ describe("what each entry opens", () => {
     [scoped({ spaces: [{ project: "a", space: "s1" }] }), intoSpace("a", "s1"), "scope.spaces[0]"],
     [scoped({ clusters: [{ cluster: "c1" }] }), intoCluster("c1"), "scope.clusters[0]"],
     [scoped({ roles: [role("agent"), role("metrics-reader")] }), path("/metrics"), "scope.roles[1]"],
-  ])("%j tells why it opens %j: %s", (restrictions, request, reason) => {
+  ])("%j explains why it allows %j: %s", (restrictions, request, reason) => {
     expect(inScope(restrictions, request, facts)).toEqual({ open: true, reason });
   });
 
@@ -229,7 +229,7 @@ describe("what each entry opens", () => {
 
 describe("names that hold wildcards (security book 8)", () => {
   test.each(["a*", "*a", "a.*", "?", "**", " *", "* ", "%2a", "A", "a/", "", ","])(
-    "%j opens no more than itself",
+    "%j allows no more than itself",
     (name) => {
       const restrictions = scoped({
         projects: [{ project: name }],
@@ -249,7 +249,7 @@ describe("names that hold wildcards (security book 8)", () => {
     },
   );
 
-  test("a star that stands alone selects every name, but not the absence of one", () => {
+  test("a single star selects every name, but not the absence of one", () => {
     const restrictions = scoped({ projects: [{ project: "*" }], clusters: [{ cluster: "*" }] });
     expect(opens(restrictions, project("get", "anything"))).toBe(true);
     expect(opens(restrictions, secret("p-x"))).toBe(true);

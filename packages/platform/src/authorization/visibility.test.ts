@@ -102,7 +102,7 @@ describe("what is seen", () => {
     expect([seenInstances(sources, withKey(admin, key)), refused.isOutdated()]).toEqual([[], true]);
   });
 
-  it("is everything for the server itself, and nothing for who says so with a credential (security book 29)", () => {
+  it("is unrestricted for the server itself, and empty for a credential that claims its name (security book 29)", () => {
     const sources = platform();
     expect(seenInstances(sources, { user: MASTER })).toBe("all");
     expect(seenInstances(sources, { user: MASTER, credential: { id: "certificate:1" } })).toEqual([]);

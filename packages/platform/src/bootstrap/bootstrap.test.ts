@@ -53,7 +53,7 @@ const faultOf = async (): Promise<string> => {
   return error.message;
 };
 
-test("applies what depends on each other in one start, whatever the order of the files, and changes nothing in the next", async () => {
+test("applies dependent objects in one start, in any order of the files, and changes nothing at the next", async () => {
   const space = "p-web";
   await write(
     "a.yaml",
@@ -119,7 +119,7 @@ test("applies what depends on each other in one start, whatever the order of the
   expect((await platform.send({ path: "selves", key: value, body: {} })).status).toBe(201);
 });
 
-test("leaves to others what they have changed, reports it, and applies the rest", async () => {
+test("leaves fields that others have changed, reports them, and applies the rest", async () => {
   await write("users.yaml", jane);
   {
     await using platform = await start();

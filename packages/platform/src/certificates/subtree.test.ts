@@ -97,7 +97,7 @@ describe.each<[string, string, object]>([
     ["the root of them", 0, [0, 1, 2, 3, 4]],
     ["a token among them", 1, [1, 2, 4]],
     ["a certificate among them", 3, [3]],
-  ])("end with %s, and nothing else does", async (_what, revoked, ended) => {
+  ])("end with %s, and only those", async (_what, revoked, ended) => {
     const tree = await plant(name, spec);
     const bystander = await newKey(`bystander-${owner.replace("/", "-")}`, spec);
     const lastAccepted = new Map<Holder, number>();

@@ -99,7 +99,7 @@ it("is on no path of the API", () => {
   }
 });
 
-it("tells the page the server's names, and holds it to a policy without exceptions", async () => {
+it("gives the page the server's names, and a strict content security policy", async () => {
   const { headers, body } = await get("/clusters/shop/dev", { accept: BROWSER });
   const [, settings = ""] = /content="(.*?)"/.exec(String(body)) ?? [];
   expect(JSON.parse(settings.replaceAll("&quot;", '"'))).toEqual({
@@ -134,7 +134,7 @@ it("sends the page once", async () => {
   expect((await get("/", { accept: BROWSER, "if-none-match": '"other"' })).status).toBe(200);
 });
 
-it("sends files compressed, for ever, and nothing else below their folder", async () => {
+it("sends files compressed and cacheable for ever, and nothing else below their folder", async () => {
   const path = "/console/index-1234.js";
   const plain = (bytes: Buffer): Buffer => bytes;
   for (const [accepted, coding, decode] of [

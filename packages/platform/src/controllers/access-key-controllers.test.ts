@@ -45,7 +45,7 @@ const dependencies = () => ({
 });
 
 describe("createAccessKeyReaper", () => {
-  it("deletes what is over, and nothing else", async () => {
+  it("deletes only what has expired", async () => {
     await post("ownedaccesskeys", "short", { user: "jane", ttl: 60 });
     await post("ownedaccesskeys", "long", { user: "jane", ttl: 3600 });
     await post("ownedaccesskeys", "endless", { user: "jane" });
@@ -61,7 +61,7 @@ describe("createAccessKeyReaper", () => {
     expect(server.events.at(-1)).toMatchObject({ reason: "Expired", involvedObject: { name: "short" } });
   });
 
-  it("keeps what is over for as long as it is told to, refused all the while", async () => {
+  it("keeps expired keys for the configured time, refused all the while", async () => {
     const { body } = await post("ownedaccesskeys", "short", { user: "jane", ttl: 60 });
     const reaper = start(createAccessKeyReaper({ ...dependencies(), keepExpiredSeconds: 600 }));
     const pass = async (milliseconds: number): Promise<void> => {

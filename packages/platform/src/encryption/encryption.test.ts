@@ -23,7 +23,7 @@ const pass = (storage: Storage, ring: StoredKeyRing) =>
   reencryptStore({ storage, ring, random, signal, pause: async () => {}, onStep: () => {} });
 
 describe("the key ring", () => {
-  it("of an empty store has a key of its own, and that of an older store the server key", async () => {
+  it("of an empty store has its own key, that of an older store the server key", async () => {
     const fresh = await open(createMemoryStorage());
     const derived = deriveRingKey({ secret: SERVER_KEY, createdAt: 0, isFirst: true });
     expect(fresh.keys.map(({ id }) => id)).not.toContain(derived.id);
@@ -38,7 +38,7 @@ describe("the key ring", () => {
     expect(new Set(rings.map(({ keys }) => keys[0].id)).size).toBe(1);
   });
 
-  it("opens under its server key alone, and says which one that is", async () => {
+  it("decrypts only with its server key, and reports which one that is", async () => {
     const storage = createMemoryStorage();
     const { serverKeys } = await open(storage);
     await expect(open(storage, [OTHER_KEY])).rejects.toThrow(new RegExp(`encrypted with server key ${serverKeys[0]}`));

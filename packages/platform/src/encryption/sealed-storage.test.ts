@@ -71,7 +71,7 @@ describe("a value under a key that came meanwhile", () => {
     expect(unreadable).toEqual([]);
   });
 
-  it("is told in its turn, however long it takes to learn of the keys", async () => {
+  it("is reported in order, however long the keys take to arrive", async () => {
     const waiting: (() => void)[] = [];
     let isSlow = false;
     const slow = withMethods(disk, {

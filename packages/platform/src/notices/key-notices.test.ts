@@ -153,7 +153,7 @@ const pass = async (milliseconds: number): Promise<void> => {
 };
 
 describe("createKeyNotices", () => {
-  it("tells of each lead time once, and names whom the key speaks for", async () => {
+  it("reports each lead time once, and names the subject of the key", async () => {
     await post("ownedaccesskeys", "janes", { user: "jane", ttl: 90 * DAY_SECONDS, displayName: "Laptop" });
     await post("ownedaccesskeys", "devs", { team: "devs", ttl: 90 * DAY_SECONDS });
     await post("ownedaccesskeys", "robots", { subject: "robot", ttl: 90 * DAY_SECONDS });
@@ -186,7 +186,7 @@ describe("createKeyNotices", () => {
     expect([events.size, sent.length]).toEqual([6, 6]);
   });
 
-  it("says nothing of keys that have no end, a short life, or open nothing", async () => {
+  it("reports no keys without an end, with a short life, or that are disabled", async () => {
     await post("ownedaccesskeys", "endless", { user: "jane" });
     await post("ownedaccesskeys", "short", { user: "jane", ttl: DAY_SECONDS });
     await post("ownedaccesskeys", "off", { user: "jane", ttl: 8 * DAY_SECONDS, disabled: true });
@@ -208,7 +208,7 @@ describe("createKeyNotices", () => {
     expect([...events.values()].map(({ involvedObject }) => involvedObject.name)).toEqual(["used"]);
   });
 
-  it("tells once over restarts and on two servers", async () => {
+  it("reports once across restarts and on two servers", async () => {
     await post("ownedaccesskeys", "k", { user: "jane", ttl: 30 * DAY_SECONDS });
     await pass(23 * DAY);
     start();
@@ -223,7 +223,7 @@ describe("createKeyNotices", () => {
     expect([events.size, sent.length]).toEqual([1, 1]);
   });
 
-  it("goes on, as whoever leads next, until the Event is written and the webhook has taken it", async () => {
+  it("continues on the next leader until the Event is written and the webhook has accepted it", async () => {
     isTaken = () => false;
     eventFailures = 2;
     await post("ownedaccesskeys", "k", { user: "jane", ttl: 30 * DAY_SECONDS });
@@ -249,7 +249,7 @@ describe("createKeyNotices", () => {
     expect(deliveries).toEqual(["failed", "failed", "failed", "delivered"]);
   });
 
-  it("gives up at the end of the key, and says so", async () => {
+  it("gives up at the expiry of the key, and reports it", async () => {
     isTaken = () => false;
     await post("ownedaccesskeys", "k", { user: "jane", ttl: 30 * DAY_SECONDS });
     await pass(29 * DAY + 23 * HOUR);
@@ -263,7 +263,7 @@ describe("createKeyNotices", () => {
     expect(deliveries.filter((result) => result === "abandoned").length).toBe(1);
   });
 
-  it("tells again of a new end, and forgets what is gone", async () => {
+  it("reports a new expiry again, and forgets deleted keys", async () => {
     await post("ownedaccesskeys", "k", { user: "jane", ttl: 30 * DAY_SECONDS });
     start();
     await pass(23 * DAY);

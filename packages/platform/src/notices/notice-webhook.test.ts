@@ -97,7 +97,7 @@ describe("a webhook of notices", () => {
     expect(elsewhere.received).toEqual([]);
   });
 
-  it("takes an answer without an end for what its status says", async () => {
+  it("accepts an endless answer by its status", async () => {
     const target = await receiver((_, response) => {
       response.writeHead(200);
       const more = (): void => void (response.destroyed || response.write("x".repeat(16_384), more));
@@ -123,7 +123,7 @@ describe("a webhook of notices", () => {
     await expect(webhook.send({ id: "one", body: "{}" }, ending.signal)).rejects.toThrow("no longer leading");
   });
 
-  it("trusts nobody but whom it is told to", async () => {
+  it("does not trust a receiver without its CA", async () => {
     const target = await receiver();
     const { webhook } = await webhookTo(target, { caFile: "" });
     expect(await refusalOf(webhook.send({ id: "one", body: "{}" }, never))).toMatch(/certificate/);
@@ -146,7 +146,7 @@ describe("a webhook of notices", () => {
     expect(target.accepted()).toBe(0);
   });
 
-  it("tells nothing of its URL in what is logged", async () => {
+  it("logs nothing of its URL", async () => {
     const token = randomBytes(12).toString("hex");
     const target = await receiver((_, response) => response.writeHead(500).end(token));
     const { webhook } = await webhookTo(target, { url: `${target.url}/${token}` });
@@ -165,7 +165,7 @@ describe("a webhook of notices", () => {
     if (secret !== "") await expect(refused).rejects.not.toThrow(secret);
   });
 
-  it("says which file is not there", async () => {
+  it("names the missing file", async () => {
     const target = { url: "https://127.0.0.1:1", certificateAuthorityPem: "" };
     await expect(webhookTo(target, { secretFile: "/nowhere/secret" })).rejects.toThrow("/nowhere/secret");
     await expect(webhookTo(target, { caFile: "/nowhere/ca" })).rejects.toThrow("/nowhere/ca");

@@ -73,7 +73,7 @@ describe("a backup", () => {
     for (const text of ["value 7", "/k/119", "xxxxxxxx"]) expect(bytes.includes(text), text).toBe(false);
   });
 
-  it("is under a key of its own: two of the same content have nothing in common behind their heads", async () => {
+  it("has its own key: two with the same content share nothing after their headers", async () => {
     const storage = createMemoryStorage();
     await storage.create("/k/a", Buffer.alloc(1_000, "a"));
     const [one, other] = await Promise.all(["twin-1", "twin-2"].map((name) => backUp(name, storage)));
@@ -89,7 +89,7 @@ describe("a backup", () => {
     expect(await entriesOf(path)).toEqual([]);
   });
 
-  it("opens with its passphrase alone, wherever white space stands around it", async () => {
+  it("decrypts only with its passphrase, white space around it ignored", async () => {
     const secret = await passphraseBackupKey("a long passphrase\n", random);
     const { path } = await backUp("passphrase", await fullStore(), secret);
     const { key: source } = await readBackupHeader(path);
@@ -118,7 +118,7 @@ describe("a backup", () => {
     }
   });
 
-  it("is refused wherever it is cut off, and where more stands behind it", async () => {
+  it("is refused where it is truncated, and where more follows it", async () => {
     const storage = createMemoryStorage();
     await storage.create("/k/a", Buffer.alloc(1 << 20, "a"));
     await storage.create("/k/b", Buffer.from("b"));

@@ -55,7 +55,7 @@ async function statusFor(key: string, configuration: Awaited<ReturnType<typeof c
 }
 
 describe("a copy of a store", () => {
-  it("has the same entries, and goes into an empty store alone", async () => {
+  it("has the same entries, and is restored only into an empty store", async () => {
     const from = createMemoryStorage();
     for (let index = 0; index < 1_001; index++) await from.create(`/k/${index}`, Buffer.from(`${index}`));
     const to = createMemoryStorage();

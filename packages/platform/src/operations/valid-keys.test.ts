@@ -11,55 +11,52 @@ import { temporaryDirectory } from "../testing/temporary-directory.ts";
 import { openStoppedServer } from "./stopped-server.ts";
 import { listValidKeys } from "./valid-keys.ts";
 
-it.skipIf(whyNoEtcd() !== undefined)(
-  "knows of everything that another server has revoked before it was asked for",
-  async () => {
-    await using directory = await temporaryDirectory();
-    await using etcd = await startEtcd();
-    const [endpoint = ""] = etcd.endpoints;
-    using way = await startWay(endpoint);
-    const configure = (store: string) =>
-      loadConfiguration({
-        flags: new Map([
-          ["data-dir", directory.path],
-          ["store", `etcd://${store}`],
-          ["secure-port", "0"],
-          ["log-level", "silent"],
-          ["shutdown-drain-seconds", "0"],
-        ]),
-        workingDirectory: directory.path,
-      });
-    const server = await startServer(await configure(endpoint));
-    await using _server = { [Symbol.asyncDispose]: () => server.close() };
-    const token = /token: (\S+)/.exec(await readFile(server.adminKubeconfigPath, "utf8"))?.[1];
-    const send = async (method: string, path: string, body?: object) => {
-      const { status, body: text } = await http1({
-        port: Number(new URL(server.url).port),
-        path: `/apis/management.postern/v1/${path}`,
-        method,
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      if (status >= 300) throw new Error(text);
-      return JSON.parse(text);
-    };
-    const make = async (name: string): Promise<string> =>
-      (await send("POST", "ownedaccesskeys", { metadata: { name }, spec: {} })).metadata.uid;
-    const [stays, revoked] = [await make("stays"), await make("revoked")];
+it.skipIf(whyNoEtcd() !== undefined)("has everything that another server revoked before the request", async () => {
+  await using directory = await temporaryDirectory();
+  await using etcd = await startEtcd();
+  const [endpoint = ""] = etcd.endpoints;
+  using way = await startWay(endpoint);
+  const configure = (store: string) =>
+    loadConfiguration({
+      flags: new Map([
+        ["data-dir", directory.path],
+        ["store", `etcd://${store}`],
+        ["secure-port", "0"],
+        ["log-level", "silent"],
+        ["shutdown-drain-seconds", "0"],
+      ]),
+      workingDirectory: directory.path,
+    });
+  const server = await startServer(await configure(endpoint));
+  await using _server = { [Symbol.asyncDispose]: () => server.close() };
+  const token = /token: (\S+)/.exec(await readFile(server.adminKubeconfigPath, "utf8"))?.[1];
+  const send = async (method: string, path: string, body?: object) => {
+    const { status, body: text } = await http1({
+      port: Number(new URL(server.url).port),
+      path: `/apis/management.postern/v1/${path}`,
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (status >= 300) throw new Error(text);
+    return JSON.parse(text);
+  };
+  const make = async (name: string): Promise<string> =>
+    (await send("POST", "ownedaccesskeys", { metadata: { name }, spec: {} })).metadata.uid;
+  const [stays, revoked] = [await make("stays"), await make("revoked")];
 
-    await using far = await openStoppedServer(await configure(way.endpoint));
-    // Nothing that happens from here on is seen there.
-    way.holdAnswers();
-    await send("DELETE", "ownedaccesskeys/revoked");
-    let now = 1;
-    const listing = listValidKeys({ ...far, clock: { now: () => now, elapsed: () => now } });
-    now = 2;
-    way.releaseAnswers();
-    const { takenAt, keys } = await listing;
-    const uids = keys.map(({ uid }) => uid);
-    expect(uids).toContain(stays);
-    expect(uids).not.toContain(revoked);
-    // What is revoked while it is made may be in it or not: it tells of what was before.
-    expect(takenAt).toBe(1);
-  },
-);
+  await using far = await openStoppedServer(await configure(way.endpoint));
+  // Nothing that happens from here on is seen there.
+  way.holdAnswers();
+  await send("DELETE", "ownedaccesskeys/revoked");
+  let now = 1;
+  const listing = listValidKeys({ ...far, clock: { now: () => now, elapsed: () => now } });
+  now = 2;
+  way.releaseAnswers();
+  const { takenAt, keys } = await listing;
+  const uids = keys.map(({ uid }) => uid);
+  expect(uids).toContain(stays);
+  expect(uids).not.toContain(revoked);
+  // What is revoked while it is made may be in it or not: it tells of what was before.
+  expect(takenAt).toBe(1);
+});

@@ -60,7 +60,7 @@ describe("a certificate authority", () => {
 });
 
 describe("a client certificate", () => {
-  it("verifies for client authentication and for nothing else", () => {
+  it("verifies only for client authentication", () => {
     const file = workspace.write("client.crt", signClient().pem);
     expect(openssl("verify", "-x509_strict", "-purpose", "sslclient", "-CAfile", caFile, file)).toContain("OK");
     expect(() => openssl("verify", "-purpose", "sslserver", "-CAfile", caFile, file)).toThrow(
@@ -97,7 +97,7 @@ describe("a client certificate", () => {
     );
   });
 
-  it("has a serial of its own, which it reports as node:crypto reads it", () => {
+  it("has a unique serial number, in the form of node:crypto", () => {
     const serials = Array.from({ length: 50 }, () => signClient());
     expect(new Set(serials.map(({ serialNumber }) => serialNumber)).size).toBe(50);
     for (const { pem, serialNumber } of serials) {
@@ -117,7 +117,7 @@ describe("a client certificate", () => {
       ["2^31 seconds", clock.now() + 2 ** 31 * 1000],
       ["the largest safe integer", Number.MAX_SAFE_INTEGER],
       ["no end at all", Number.POSITIVE_INFINITY],
-    ])("is cut to the authority's and says so: %s", (_, notAfter) => {
+    ])("is cut to the authority's and reports it: %s", (_, notAfter) => {
       const signed = signClient({ notAfter });
       expect(signed.clamped).toBe(true);
       expect(signed.notAfter).toBe(authority.notAfter);

@@ -7,7 +7,7 @@ import { serveCanary } from "./testing/serve-canary.ts";
 import { BASE, openSession, serveProxy } from "./testing/serve-proxy.ts";
 
 describe("the response", () => {
-  test("arrives with status, headers and body, without what speaks for the platform's origin", async () => {
+  test("arrives with status, headers and body, without headers for the platform's origin", async () => {
     const { target } = await serveCanary((_request, response) => {
       response.writeHead(409, {
         "content-type": "application/json",

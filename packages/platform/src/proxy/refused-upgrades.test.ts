@@ -35,7 +35,7 @@ describe("an upgrade that the target does not make (security book 30)", () => {
   test.each([
     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\r\n",
-  ])("is 502 where it goes over to something else: %j", async (answer) => {
+  ])("is 502 where it switches to another protocol: %j", async (answer) => {
     const { port } = await serveSpdy((socket) => void socket.write(answer));
     expect((await askToUpgrade(port)).head).toMatch(/^HTTP\/1\.1 502 /);
   });

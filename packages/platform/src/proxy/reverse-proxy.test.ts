@@ -132,7 +132,7 @@ describe("request smuggling (security book 34)", () => {
   });
 });
 
-test("a target that leads back to its own proxy ends in 502, and holds nothing", async () => {
+test("a target that points back to its own proxy ends in 502, and holds nothing", async () => {
   let front = 0;
   const { target, seen } = await serveCanary(async (request, response) => {
     const { via = "" } = request.headers;

@@ -60,7 +60,7 @@ describe("SPDY", () => {
     expect(await collect(socket)).toBe("got everything");
   });
 
-  test("keeps a connection half open: the caller goes on after the target's end", async () => {
+  test("keeps a connection half open: the caller continues after the target's end", async () => {
     const received = deferred<string>();
     const { port } = await serveSpdy((socket) => {
       socket.end(`${SWITCHING}\r\nbye`);

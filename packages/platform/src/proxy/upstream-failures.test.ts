@@ -38,7 +38,7 @@ async function askThrough(target: Parameters<typeof serveProxy>[0], options: Par
   return { status, retryAfter: headers["retry-after"], reason: details.causes?.[0]?.reason, message };
 }
 
-test("a target that is down is 503, and nobody is told to wait for it", async () => {
+test("a target that is down is 503, without Retry-After", async () => {
   const server = createServer();
   const port = await listen(server);
   await new Promise((resolve) => server.close(resolve));
@@ -83,7 +83,7 @@ test("a name that does not resolve is 503", async () => {
 });
 
 describe("trust", () => {
-  test("a certificate of another authority is 502 that says so", async () => {
+  test("a certificate of another authority is 502 with that reason", async () => {
     const upstream = await serveUpstream((_request, response) => void response.end());
     const certificateAuthorityPem = createTestCertificate("other").cert;
     const answer = await askThrough({ server: upstream.url, certificateAuthorityPem, credential: {} });
@@ -96,7 +96,7 @@ describe("trust", () => {
     expect(answer).toMatchObject({ status: 502, reason: "CertificateNotTrusted" });
   });
 
-  test("a certificate for another name is 502 that says so", async () => {
+  test("a certificate for another name is 502 with that reason", async () => {
     const upstream = await serveUpstream((_request, response) => void response.end());
     const answer = await askThrough({
       ...upstream,
@@ -182,13 +182,13 @@ describe("addresses (security book 31)", () => {
     "0251.0376.0251.0376",
   ];
 
-  test.each(REFUSED)("%s is refused where it stands in the URL", async (host) => {
+  test.each(REFUSED)("%s is refused in the URL", async (host) => {
     const answer = await askThrough({ server: `https://${host}`, credential: {} });
     expect(answer).toMatchObject({ status: 502, retryAfter: undefined, reason: "AddressRefused" });
   });
 
   test.each(["169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254"])(
-    "a name that leads to %s is refused",
+    "a name that resolves to %s is refused",
     async (address) => {
       const resolve: ResolveHost = (_host, _options, callback) =>
         callback(null, [{ address, family: address.includes(":") ? 6 : 4 }]);

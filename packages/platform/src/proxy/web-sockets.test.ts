@@ -87,7 +87,7 @@ describe("WebSockets", () => {
     expect(seen.map(({ headers }) => headers.origin)).toEqual([undefined, undefined]);
   });
 
-  test("that a target says yes to without having read the key are refused", async () => {
+  test("that a target accepts without having read the key are refused", async () => {
     const answer = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
     const { port } = await serveSpdy((socket) => void socket.write(`${answer}Sec-WebSocket-Accept: bm8=\r\n\r\n`));
     const headers = ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];

@@ -49,7 +49,7 @@ describe("GET /audit/events", () => {
     expect((await search(platform, "?object=/audit/events&verb=get")).body.items).not.toEqual([]);
   });
 
-  it("keeps the newest where there are more than the limit, and says so", async () => {
+  it("keeps the newest where there are more than the limit, and reports it", async () => {
     for (const name of ["a", "b", "c", "d", "e"]) await platform.send({ path: `projects/${name}`, key: janesKey });
     const { body } = await search(platform, "?key=jane-ci&verb=get&limit=2");
     expect(body.items.map(({ object }: any) => object)).toEqual([
@@ -86,7 +86,7 @@ describe("GET /audit/events", () => {
   });
 });
 
-it("says where to look if the log goes to standard output", async () => {
+it("explains where to look if the log is written to standard output", async () => {
   await using platform = await startPlatform({ "audit-log-path": "-" });
   const { status, body } = await search(platform);
   expect(status).toBe(404);

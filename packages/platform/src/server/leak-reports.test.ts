@@ -29,7 +29,7 @@ describe("POST /leaks", () => {
   });
   afterAll(() => platform[Symbol.asyncDispose]());
 
-  it("disables a key that is found in any text, and says so to nobody but its owner", async () => {
+  it("disables a key found in any text, and notifies only its owner", async () => {
     const key = await create(platform, "leaked");
     await create(platform, "kept");
     const answer = await report(platform, `https://paste.example/x: token=${key}&more`);
@@ -52,7 +52,7 @@ describe("POST /leaks", () => {
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
   });
 
-  it("is not moved by a handle with another secret, nor by who the sender says to be", async () => {
+  it("ignores an id with another secret, and the claimed identity of the sender", async () => {
     const key = await create(platform, "victim");
     const guess = `${key.slice(0, 15)}${"A".repeat(43)}`;
     await report(platform, guess);
@@ -73,7 +73,7 @@ describe("POST /leaks", () => {
   });
 });
 
-it("only tells of a leaked key where the setting says so", async () => {
+it("only reports a leaked key where so configured", async () => {
   await using platform = await startPlatform({ "leaked-access-keys": "report" });
   const key = await create(platform, "leaked");
   await report(platform, key);

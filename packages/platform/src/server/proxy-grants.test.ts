@@ -73,7 +73,7 @@ describe.each<[string, object]>([
     key = await keyWith({ rules: [rule] });
   });
 
-  it("gives what it opens", async () => {
+  it("gives what it allows", async () => {
     expect((await inside("POST", ROLES, role(READING_MAPS), key)).status).toBe(201);
     const made = await inside("POST", ROLES, role(READING_MAPS));
     expect((await inside("POST", BINDINGS, binding("Role", made.body.metadata.name), key)).status).toBe(201);
@@ -104,7 +104,7 @@ describe.each<[string, object]>([
     expect([status, body.message]).toEqual([403, expect.stringContaining("not currently held")]);
   });
 
-  it("gives nothing across the cluster that it opens in a part of it", async () => {
+  it("gives nothing cluster-wide that it allows in a part of the cluster", async () => {
     for (const attempt of [
       inside("POST", CLUSTER_ROLES, role(EVERYTHING), key),
       inside("POST", CLUSTER_BINDINGS, binding("ClusterRole", "cluster-admin"), key),
@@ -165,7 +165,7 @@ describe("a key whose rules open all but some verbs (security book 2)", () => {
   });
 });
 
-describe("a key that opens all of a virtual cluster", () => {
+describe("a key for all of a virtual cluster", () => {
   it.each([
     ["its scope", { scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] } }],
     ["its rules", { rules: [{ virtualClusters: [{ name: "demo" }] }] }],

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => platform[Symbol.asyncDispose]());
 
 describe("impersonation through the proxy (security book 29)", () => {
-  it("is refused to whoever has no right to it, and to nobody in particular", async () => {
+  it("is refused without the permission to impersonate, and to anonymous callers", async () => {
     expect((await platform.send({ path: SECRETS, key: malloryKey })).status).toBe(403);
     const attempt = await platform.send({ path: SECRETS, key: malloryKey, headers: AS_ADMIN });
     expect(attempt.status).toBe(403);
@@ -25,7 +25,7 @@ describe("impersonation through the proxy (security book 29)", () => {
     expect((await platform.send({ path: SECRETS, key: "", headers: AS_ADMIN })).status).toBe(403);
   });
 
-  it("is open to whoever may impersonate in the management API, with what that user may do", async () => {
+  it("is available to callers that may impersonate in the management API, with that user's permissions", async () => {
     const asMallory = { "impersonate-user": "mallory" };
     expect((await platform.send({ path: SECRETS, headers: asMallory })).status).toBe(403);
     expect((await platform.send({ path: SECRETS })).status).toBe(200);

@@ -27,7 +27,7 @@ async function robotToken(): Promise<string> {
 }
 
 describe("the token of a ServiceAccount over the wire", () => {
-  it("opens its own cluster, as far as RBAC there says", async () => {
+  it("has access to its own cluster, within the RBAC there", async () => {
     const token = await robotToken();
     expect((await platform.send({ path: MAPS, key: token })).status).toBe(200);
     const { status, body } = await platform.send({ path: MAPS, key: token, body: { metadata: { name: "x" } } });

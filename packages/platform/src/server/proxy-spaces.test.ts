@@ -62,7 +62,7 @@ describe("a space", () => {
     expect(answer.status).toBe(403);
   });
 
-  it("opens to the tokens of its ServiceAccounts as far as its RBAC says, and they to nothing else", async () => {
+  it("accepts the tokens of its ServiceAccounts within its RBAC, and they are valid nowhere else", async () => {
     const namespaced = `${SPACE}/api/v1/namespaces/team`;
     await platform.send({ path: `${namespaced}/serviceaccounts`, body: { metadata: { name: "robot" } } });
     const asked = await platform.send({ path: `${namespaced}/serviceaccounts/robot/token`, body: { spec: {} } });
@@ -93,7 +93,7 @@ describe("a space", () => {
     expect((await platform.send({ path: absent, key: strangerKey })).status).toBe(403);
   });
 
-  it("opens to a key that is scoped to it, and not to one that is scoped to another", async () => {
+  it("accepts a key that is scoped to it, and refuses one that is scoped to another", async () => {
     const scopedTo = async (space: string): Promise<string> => {
       const scope = { spaces: [{ project: "default", space }] };
       return (

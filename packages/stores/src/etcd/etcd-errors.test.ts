@@ -18,7 +18,7 @@ describe("what etcd answers", () => {
     [grpcStatus.resourceExhausted, "etcdserver: too many requests", StorageUnavailableError],
     [grpcStatus.invalidArgument, "etcdserver: request is too large", ValueTooLargeError],
     [grpcStatus.resourceExhausted, "grpc: received message larger than max (16 vs. 2)", ValueTooLargeError],
-  ])("status %s, %s, is told in the words of the port", (code, details, expected) => {
+  ])("status %s, %s, becomes an error of the port", (code, details, expected) => {
     const error = toStorageError(new GrpcError(code, details));
     expect(error.constructor).toBe(expected);
     // What etcd says is for the log.

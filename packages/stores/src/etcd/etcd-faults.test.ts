@@ -87,7 +87,7 @@ describe.skipIf(missing)("three members", () => {
     },
   );
 
-  test("without a quorum everything fails within the bound, health says so, watches end; with it, all is well again", async () => {
+  test("without a quorum everything fails within the bound, health fails, watches end; with it, all recovers", async () => {
     await using storage = await openEtcdStorage({
       endpoints: etcd.endpoints,
       prefix: "/quorum",
@@ -114,7 +114,7 @@ describe.skipIf(missing)("three members", () => {
 });
 
 test.skipIf(missing)(
-  "a write does not wait for a member that takes connections and says nothing: the next one gets it",
+  "a write does not wait for a member that accepts connections and never answers: the next one gets it",
   async () => {
     await using etcd = await startEtcd();
     const silent = createServer((socket) => socket.on("error", () => undefined).resume()).listen(0, "127.0.0.1");
@@ -167,7 +167,7 @@ describe.skipIf(missing)("one member", () => {
     expect(watch.log).toHaveLength(1);
   });
 
-  test("a watch goes on without a gap when etcd is killed and comes back", async () => {
+  test("a watch continues without a gap when etcd is killed and restarts", async () => {
     await using storage = await open("/restart");
     using watch = WatchRecorder.start(storage, "/", await storage.currentRevision());
     await storage.create("/a", value);
@@ -201,7 +201,7 @@ describe.skipIf(missing)("one member", () => {
     expect(page.entries).toHaveLength(1_700);
   });
 
-  test("an etcd that swallows everything: watches end, health says so, and all is well once it answers again", async () => {
+  test("an etcd that never answers: watches end, health fails, and all recovers once it answers again", async () => {
     await using storage = await openEtcdStorage({
       endpoints: etcd.endpoints,
       prefix: "/swallowed",
@@ -241,7 +241,7 @@ describe.skipIf(missing)("one member", () => {
     for (const prefix of ["", "/", "/a/", "/a."]) await expect(open(prefix)).rejects.toBeInstanceOf(RangeError);
   });
 
-  test("nobody there: opening fails within the bound, and says where it looked", async () => {
+  test("nothing listens: opening fails within the bound, and names the endpoints", async () => {
     const opening = openEtcdStorage({ endpoints: ["127.0.0.1:1"], requestTimeoutMs: 500 });
     await expect(opening).rejects.toThrow(/etcd at 127\.0\.0\.1:1 cannot be used: .*ECONNREFUSED/);
   });
@@ -353,7 +353,7 @@ describe.skipIf(missing)("TLS", () => {
   });
 
   // The last one: from then on every client of this etcd needs a user.
-  test("a user who may only read opens what is there, and is told what may not be written", async () => {
+  test("a read-only user can open a store, and gets an error for writes", async () => {
     const credentials = { ca: await pem("ca.crt"), cert: await pem("client.crt"), key: await pem("client.key") };
     /** Etcd takes orders about its users over HTTP as well. */
     const order = async (path: string, body: object): Promise<void> => {

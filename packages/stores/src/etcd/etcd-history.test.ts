@@ -26,7 +26,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a way to etcd that breaks", () => {
     return { endpoint, way, far, near };
   };
 
-  test("what happened meanwhile is told, once and in order", async () => {
+  test("missed events are sent, once and in order", async () => {
     const { endpoint, way, far, near } = await start("/missed");
     using _way = way;
     await using _far = far;

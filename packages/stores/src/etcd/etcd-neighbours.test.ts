@@ -24,7 +24,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
   });
 
   it.each(["/mien", "/min", "/mine2", "/zzz", "/a"])(
-    "is not begun in at %s, where nothing lies, and nothing is written",
+    "does not open at %s, where nothing is stored, and writes nothing",
     async (prefix) => {
       await using own = await open("/mine");
       const before = await own.currentRevision();

@@ -135,7 +135,7 @@ describe("a server of another maker", () => {
     expect(end.code).toBe(grpcStatus.ok);
   });
 
-  test("a cancelled stream tells nothing any more", async () => {
+  test("a cancelled stream delivers nothing more", async () => {
     let told = 0;
     await new Promise<void>((resolve) => {
       const stream = channel.stream(STREAM, {
@@ -203,7 +203,7 @@ describe("a server that does as it likes", () => {
     [403, grpcStatus.permissionDenied],
     [404, grpcStatus.unimplemented],
     [500, grpcStatus.unknown],
-  ])("HTTP status %s without gRPC is told as status %s", async (httpStatus, code) => {
+  ])("HTTP status %s without gRPC becomes status %s", async (httpStatus, code) => {
     answer = (stream) => stream.respond({ ":status": httpStatus }, { endStream: true });
     expect((await failure(call())).code).toBe(code);
   });
@@ -231,7 +231,7 @@ describe("a server that does as it likes", () => {
     expect((await call()).toString()).toBe("x");
   });
 
-  test("after a farewell the call under way ends well, and the next one goes to a new connection", async () => {
+  test("after GOAWAY the running call completes, and the next one uses a new connection", async () => {
     const sessions = new Set<ServerHttp2Session>();
     answer = (stream, session) => {
       sessions.add(session);
@@ -285,7 +285,7 @@ describe("nobody there", () => {
     channel[Symbol.dispose]();
   });
 
-  test("where somebody listens and says nothing, a call ends with its time and was not sent; closing ends it too", async () => {
+  test("where a listener never answers, a call ends at its deadline and was not sent; closing ends it too", async () => {
     const sockets = new Set<Socket>();
     const server = createTcpServer((socket) => {
       sockets.add(socket.on("error", () => undefined));

@@ -32,7 +32,7 @@ it("gives each call a run that began after it, and one run to all who call while
   expect(await later).toBe(2);
 });
 
-it("goes on after a run that failed, which only those are told of who shared it", async () => {
+it("continues after a failed run, which only its own callers see", async () => {
   const { shared, ends } = observed();
   const first = shared();
   const next = shared();

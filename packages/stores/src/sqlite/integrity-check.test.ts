@@ -59,7 +59,7 @@ test("a file that is whole is found to be, while others write to it", async () =
   await storage.health.check();
 });
 
-test("what was found stands for a day: the next start does without the check", async () => {
+test("a result is valid for a day: the next start skips the check", async () => {
   await fill();
   await (await checked()).storage[Symbol.asyncDispose]();
   let asked = false;
@@ -90,7 +90,7 @@ test("damage that a start does not see is found, told, and in the way of the nex
   await expect(openSqliteStorage({ path, maxQuickCheckBytes: 0 })).rejects.toBeInstanceOf(StoreCorruptError);
 });
 
-test("an entry of the index that leads nowhere is found", async () => {
+test("an index entry without its row is found", async () => {
   await fill();
   const before = await readFile(path);
   const database = openDatabase(path);

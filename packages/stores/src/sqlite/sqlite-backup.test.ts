@@ -27,7 +27,7 @@ test("a backup of an empty store is an empty store", async () => {
   expect(await copy.list("/")).toEqual({ entries: [], revision: 1, remaining: 0 });
 });
 
-test("a backup holds exactly the state of its revision, whatever is written meanwhile, and goes on from there", async () => {
+test("a backup holds exactly the state of its revision, whatever is written meanwhile, and accepts writes after it", async () => {
   const value = Buffer.alloc(4_000, "x");
   const revisions: Revision[] = await Promise.all(
     Array.from({ length: 500 }, (_, index) => storage.create(`/${index}`, value)),

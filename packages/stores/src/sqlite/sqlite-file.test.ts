@@ -74,7 +74,7 @@ describe("one process only", () => {
     expect(await storage.create("/a", Buffer.from("x"))).toBe(2);
   });
 
-  test("a file that another process has open is refused; once that process is killed it opens, with everything in it", async () => {
+  test("a file that another process has open is refused; once that process is killed it opens, complete", async () => {
     const holder = await startHolder();
     await expect(openSqliteStorage({ path })).rejects.toBeInstanceOf(StoreLockedError);
     holder.kill("SIGKILL");
@@ -168,7 +168,7 @@ describe("what is in the file", () => {
 describe("a full store", () => {
   const value = Buffer.alloc(10_000, "x");
 
-  test("refuses what would grow it with StorageFullError, and goes on reading and deleting", async () => {
+  test("refuses growth with StorageFullError, and still reads and deletes", async () => {
     await using storage = await openSqliteStorage({ path, maxBytes: 1 << 20 });
     let written = 0;
     const error = await fill(async () => {

@@ -147,7 +147,7 @@ describe("group commit", () => {
 });
 
 describe("a disk that fails", () => {
-  test("before the commit: nothing is stored, the next write goes through", () => {
+  test("before the commit: nothing is stored, the next write succeeds", () => {
     beforeExec = (sql) => {
       if (sql === "COMMIT") throw ioError();
     };

@@ -50,7 +50,7 @@ const binding: fc.Arbitrary<RbacBinding> = fc.record({
 });
 
 describe("RBAC", () => {
-  it("covers a grant only with rules that open all that it opens", () => {
+  it("covers a grant only with rules that allow everything in the grant", () => {
     fc.assert(
       fc.property(
         fc.array(rule, { maxLength: 3 }),

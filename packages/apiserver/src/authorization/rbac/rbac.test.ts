@@ -51,7 +51,7 @@ describe("a rule", () => {
     ["*/xstatus", "status", false],
     ["abstatus", "status", false],
     ["*status", "status", false],
-  ])("about %s opens pods/%s: %s", (resource, subresource, expected) => {
+  ])("about %s allows pods/%s: %s", (resource, subresource, expected) => {
     expect(opens({ resources: [resource] }, { resourceRequest: true, resource: "pods", subresource })).toBe(expected);
   });
 
@@ -61,7 +61,7 @@ describe("a rule", () => {
     ["/a*b*", "/axb", false],
     ["/a*b", "/axb", false],
     ["*", "/", true],
-  ])("about the path %s opens %s: %s", (url, path, expected) => {
+  ])("about the path %s allows %s: %s", (url, path, expected) => {
     expect(opens({ nonResourceURLs: [url] }, { resourceRequest: false, path })).toBe(expected);
   });
 });
@@ -184,7 +184,7 @@ describe("createRbacAuthorizer", () => {
     expect(authorizer.authorize(attributes)).toEqual({ verdict, reason });
   });
 
-  it("tells everything that a user may do in a namespace", () => {
+  it("lists everything that a user may do in a namespace", () => {
     expect(authorizer.rulesFor({ name: robot, groups: ["devs"] }, "ns1")).toEqual({
       resourceRules: [
         { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: [] },
@@ -244,7 +244,7 @@ describe("createRbacAuthorizer", () => {
     expect(asked).toEqual(["", "", "ns1"]);
   });
 
-  it("turns what it tells into rules again", () => {
+  it("converts its list of permissions back into rules", () => {
     const rules = readPolicyRules([
       { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },
       { verbs: ["get"], nonResourceURLs: ["/x"] },

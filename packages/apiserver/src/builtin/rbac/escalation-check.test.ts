@@ -60,7 +60,7 @@ it("asks about each piece, as the caller and with its credential", async () => {
   ]);
 });
 
-it("tells the pieces that are closed, and only these", async () => {
+it("reports the denied pieces, and only those", async () => {
   expect(await closed(({ resource }) => resource === "pods", [read("pods", "secrets"), read("events")])).toEqual([
     "get secrets",
     "get events",

@@ -60,7 +60,7 @@ describe("the garbage collector", () => {
     expect(await settled()).toEqual(["a"]);
   });
 
-  it("asks the store before it believes that an owner is absent", async () => {
+  it("reads the store before it treats an owner as absent", async () => {
     const a = await widget("a");
     const { view } = cluster.resource("widgets");
     const get = view.get.bind(view);
@@ -80,7 +80,7 @@ describe("the garbage collector", () => {
     expect(await settled()).toEqual(["a"]);
   });
 
-  it("looks for the owner of a namespaced object in that namespace alone, and tells of one in another", async () => {
+  it("looks for the owner of a namespaced object only in its namespace, and reports one in another", async () => {
     const a = await widget("a");
     const b = await cluster.create("widgets", {
       metadata: { name: "b", namespace: "other", ownerReferences: [ownerReferenceTo(a)] },
@@ -98,7 +98,7 @@ describe("the garbage collector", () => {
     });
   });
 
-  it("tells once of a namespaced owner of a cluster-scoped object, and again of another one of that name", async () => {
+  it("reports a namespaced owner of a cluster-scoped object once, and again for a new owner of the same name", async () => {
     const a = await widget("a");
     const create = () => cluster.create("gadgets", { metadata: { name: "g", ownerReferences: [ownerReferenceTo(a)] } });
     const touch = (value: string) =>
@@ -124,7 +124,7 @@ describe("the garbage collector", () => {
     await expect.poll(() => cluster.names("events")).toHaveLength(2);
   });
 
-  it("tells nothing of owners that are where they should be, gone, or of another uid", async () => {
+  it("reports no valid, deleted or replaced owners", async () => {
     const a = await widget("a");
     await cluster.create("widgets", { metadata: { name: "a", namespace: "other" } });
     await widget("kept", [ownerReferenceTo(a)]);

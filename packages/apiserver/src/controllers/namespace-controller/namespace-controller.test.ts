@@ -42,7 +42,7 @@ describe("the namespace controller", () => {
     expect(cluster.names("secrets")).toEqual([]);
   });
 
-  it("waits for what finalizers hold, and says what that is", async () => {
+  it("waits for objects with finalizers, and lists them in its status", async () => {
     await widget("a", ["example.com/held"]);
     await cluster.delete("namespaces", doomed);
     await controller.idle();
@@ -73,7 +73,7 @@ describe("the namespace controller", () => {
     expect(cluster.get("namespaces", doomed)?.["spec"]).toEqual({ finalizers: ["example.com/own"] });
   });
 
-  it("refuses new content while the namespace goes, and content of namespaces that are not there", async () => {
+  it("refuses new content in a terminating or missing namespace", async () => {
     await widget("a", ["example.com/held"]);
     await cluster.delete("namespaces", doomed);
     await expect(widget("b")).rejects.toMatchObject({

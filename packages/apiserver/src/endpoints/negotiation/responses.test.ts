@@ -120,7 +120,7 @@ describe("a Status", () => {
     expect(await jsonOf(errorResponse(asking(table()).request, error))).toEqual(error.toStatus());
   });
 
-  it("says when to try again", () => {
+  it("includes when to retry", () => {
     const response = errorResponse(asking("").request, tooManyRequestsError("slow down", 3));
     expect(response.headers["retry-after"]).toBe("3");
   });
@@ -147,7 +147,7 @@ describe("a list", () => {
     [`${table()};pretty=1`, "json"],
     ["application/yaml;as=Table;v=v1;g=meta.k8s.io", "yaml"],
     [partial("PartialObjectMetadataList"), "json"],
-  ])("says the same in every form and encoding: %j", async (accept, format) => {
+  ])("has the same content in every form and encoding: %j", async (accept, format) => {
     for (const content of [page, empty]) {
       const text = await textOf(await listResponse(asking(accept), content, keys));
       const list = format === "yaml" ? parse(text) : JSON.parse(text);
@@ -201,7 +201,7 @@ describe("a list", () => {
     ["?includeObject=None", null],
     ["?includeObject=Object", l0.decode()],
     ["?includeObject=Metadata", expect.objectContaining({ kind: "PartialObjectMetadata" })],
-  ])("carries what %s says", async (query, object) => {
+  ])("carries the contents of %s", async (query, object) => {
     const list = await jsonOf(await listResponse(asking(table(), query), page, keys));
     expect(list.rows[0].object).toEqual(object);
   });

@@ -252,7 +252,7 @@ describe("OpenAPI v2", () => {
     expect([refused.status, (await bodyOf(refused)).length]).toEqual([406, 0]);
   });
 
-  it("says the same in protobuf as in JSON", async () => {
+  it("has the same content in protobuf and JSON", async () => {
     const accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     const response = await ask("/openapi/v2", { headers: { accept } });
     expect(decodeGnosticDocument(await bodyOf(response))).toEqual(await askV2());

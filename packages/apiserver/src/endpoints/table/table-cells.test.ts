@@ -59,7 +59,7 @@ describe("a cell", () => {
     ["date", ".spec.text", "<invalid>"],
     ["date", ".spec.absent", null],
     ["string", ".spec[", null],
-  ])("of type %s at %s holds what the column can print", (type, value, expected) =>
+  ])("of type %s prints %s, or nothing where the value does not fit", (type, value, expected) =>
     expect(cell({ type, value })).toEqual(expected),
   );
 

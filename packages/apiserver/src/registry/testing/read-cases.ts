@@ -60,7 +60,7 @@ export function describeReads(suite: ResourceSuiteContext): void {
   });
 
   test(
-    "tells a watch of a creation, a change and a deletion, each once",
+    "sends a watch one event for a creation, a change and a deletion",
     ["create", "patch", "delete", "watch"],
     async () => {
       using watch = await suite.client.watch("fieldSelector=metadata.name%3Dwatched");

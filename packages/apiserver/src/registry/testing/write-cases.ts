@@ -121,17 +121,21 @@ export function describeWrites(suite: ResourceSuiteContext): void {
     expect(await suite.client.send("GET", "/gone")).toMatchObject({ status: 404 });
   });
 
-  test("keeps what finalizers hold until the last of them goes", ["create", "delete", "get", "patch"], async () => {
-    await create("held", { finalizers: ["example.com/suite"] });
-    const { json: held } = await suite.client.send("DELETE", "/held");
-    expect(held.metadata).toMatchObject({
-      deletionTimestamp: expect.any(String),
-      finalizers: expect.arrayContaining(["example.com/suite"]),
-    });
-    expect(await suite.client.send("POST", "", object("held"))).toMatchObject({ status: 409 });
-    await suite.client.send("PATCH", "/held", { metadata: { finalizers: null } }, MERGE);
-    expect(await suite.client.send("GET", "/held")).toMatchObject({ status: 404 });
-  });
+  test(
+    "keeps an object with finalizers until the last one is removed",
+    ["create", "delete", "get", "patch"],
+    async () => {
+      await create("held", { finalizers: ["example.com/suite"] });
+      const { json: held } = await suite.client.send("DELETE", "/held");
+      expect(held.metadata).toMatchObject({
+        deletionTimestamp: expect.any(String),
+        finalizers: expect.arrayContaining(["example.com/suite"]),
+      });
+      expect(await suite.client.send("POST", "", object("held"))).toMatchObject({ status: 409 });
+      await suite.client.send("PATCH", "/held", { metadata: { finalizers: null } }, MERGE);
+      expect(await suite.client.send("GET", "/held")).toMatchObject({ status: 404 });
+    },
+  );
 
   test("deletes what a selector chooses, and answers with it", ["create", "deletecollection", "get"], async () => {
     await create("chosen", { labels: { suite: "chosen" } });

@@ -51,7 +51,7 @@ export function describeLists(context: SuiteContext): void {
       expect(await context.storage.list(ROOT, { limit: 6 })).toMatchObject({ remaining: 0 });
     });
 
-    test("remaining, when only asked whether, tells nothing from something", async () => {
+    test("remaining distinguishes none from some, when only existence is asked for", async () => {
       await createAll("a", "b", "c");
       expect((await context.storage.list(ROOT, { limit: 1, remaining: "any" })).remaining).toBeGreaterThan(0);
       expect((await context.storage.list(ROOT, { limit: 3, remaining: "any" })).remaining).toBe(0);

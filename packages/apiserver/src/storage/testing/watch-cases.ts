@@ -11,7 +11,7 @@ export function describeWatches(context: SuiteContext): void {
   const create = (name: string) => context.storage.create(`${ROOT}${name}`, value(name));
 
   describe("watches", () => {
-    test("a watch from now tells every later change, and nothing earlier", async () => {
+    test("a watch from now sends every later change, and nothing earlier", async () => {
       await create("a");
       using watch = WatchRecorder.start(context.storage, ROOT, await context.storage.currentRevision());
       const b = await create("b");
@@ -20,7 +20,7 @@ export function describeWatches(context: SuiteContext): void {
       expect(watch.log).toEqual([`put ${ROOT}b@${b}`, `put ${ROOT}c@${c}`]);
     });
 
-    test("a watch from the past tells what has happened since, then goes on", async () => {
+    test("a watch from the past sends what has happened since, then continues", async () => {
       const a = await create("a");
       const b = await create("b");
       using watch = WatchRecorder.start(context.storage, ROOT, a);
@@ -89,7 +89,7 @@ export function describeWatches(context: SuiteContext): void {
       expect(replayed.events.map(plain)).toEqual(live.events.map(plain));
     });
 
-    test("a watch tells only what lies under its prefix", async () => {
+    test("a watch sends only changes under its prefix", async () => {
       using watch = WatchRecorder.start(context.storage, `${ROOT}a/`, context.start);
       await create("ab/1");
       const inside = await create("a/1");
@@ -125,7 +125,7 @@ export function describeWatches(context: SuiteContext): void {
       }
     });
 
-    test("a disposed watch is told nothing any more", async () => {
+    test("a disposed watch gets nothing more", async () => {
       const watch = WatchRecorder.start(context.storage, ROOT, context.start);
       const first = await create("a");
       await watch.reached(first);

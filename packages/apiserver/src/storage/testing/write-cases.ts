@@ -21,7 +21,7 @@ export function describeWrites(context: SuiteContext): void {
       expect(await context.storage.currentRevision()).toBe(revision);
     });
 
-    test("create rejects with KeyExistsError, which carries what is there, when the key exists", async () => {
+    test("create rejects an existing key with KeyExistsError, which carries the stored entry", async () => {
       const revision = await context.storage.create(key, value("one"));
       const error = await context.storage.create(key, value("two")).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(KeyExistsError);
@@ -57,7 +57,7 @@ export function describeWrites(context: SuiteContext): void {
       }
     });
 
-    test("delete removes the key under a revision of its own", async () => {
+    test("delete removes the key at a new revision", async () => {
       const first = await context.storage.create(key, value("one"));
       const deleted = await context.storage.delete(key, first);
       expect(deleted).toBeGreaterThan(first);

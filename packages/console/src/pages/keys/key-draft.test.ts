@@ -62,7 +62,7 @@ it("is read from a scope as it was made", () => {
   expect(scopeOf(draftOfScope(undefined))).toBeUndefined();
 });
 
-it("says a scope in words", () => {
+it("describes a scope in words", () => {
   expect(scopeSummary({})).toBe("everything its owner may do");
   expect(scopeSummary({ scope: {} })).toBe("nothing");
   expect(

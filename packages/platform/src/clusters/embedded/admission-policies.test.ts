@@ -89,7 +89,7 @@ describe("the parameters of a policy", () => {
 });
 
 describe("the variable authorizer", () => {
-  it("tells what the user of the request may do", async () => {
+  it("reports what the user of the request may do", async () => {
     const validations = [
       {
         expression:
@@ -220,7 +220,7 @@ describe("the status of a policy", () => {
     ]);
   });
 
-  it("says nothing where all fits, or where nobody knows the types", async () => {
+  it("reports nothing where all types match or are unknown", async () => {
     await post(POLICIES, policy("fits", { validations: [{ expression: "object.data.size() > 0" }] }));
     expect(await warningsOf("fits")).toBeUndefined();
     const matchConstraints = { resourceRules: [{ ...rule, apiGroups: ["*"], resources: ["*"] }] };

@@ -212,7 +212,7 @@ describe("a validating webhook", () => {
     expect(pathsAsked()).toEqual([]);
   });
 
-  it("fails closed or open, and says why", async () => {
+  it("fails closed or open, and reports why", async () => {
     const asked = (path: string, more: object = {}) => configure("validating", "a", hook(path, more));
     const fails = async (why: string) => {
       expect(await refusal(create("x"))).toMatchObject({
@@ -304,7 +304,7 @@ describe("a validating webhook", () => {
     });
   });
 
-  it("is reached through a Service, where that leads somewhere", async () => {
+  it("is called through a Service, or reports why that fails", async () => {
     const service = { name: "hooks", namespace: "default", path: "/check", port: 8443 };
     const byService = hook("/check", { clientConfig: { service, caBundle: server.caBundle } });
     await configure("validating", "a", byService);
@@ -408,7 +408,7 @@ describe("a mutating webhook", () => {
     }
   });
 
-  it("is told where its patch does not fit", async () => {
+  it("is reported where its patch does not apply", async () => {
     await configure("mutating", "m", hook("/m", { failurePolicy: "Ignore" }));
     const fails = async (answer: object, why: RegExp) => {
       server.answers.set("/m", () => answer);

@@ -74,7 +74,7 @@ describe("certificate signing requests", () => {
     ["a usage that is not for clients", csr({ usages: ["client auth", "server auth"] }), "server auth"],
     ["no usage for clients", csr({ usages: ["digital signature"] }), "client auth"],
     ["no common name", csr({}, { commonName: "" }), "common name"],
-  ])("fails what was approved with %s, and says why", async (_what, body, why) => {
+  ])("fails what was approved with %s, and reports why", async (_what, body, why) => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const failed = await approveAndWait(host, body);

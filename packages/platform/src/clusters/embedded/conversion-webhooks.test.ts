@@ -240,7 +240,7 @@ describe("a conversion webhook", () => {
     expect(await recordOf("old")).toMatchObject({ apiVersion: "example.com/v2", spec: { host: "x" } });
   });
 
-  it("may change labels and annotations, and nothing else of the metadata", async () => {
+  it("may change only labels and annotations in the metadata", async () => {
     server.raw.set(
       "/convert",
       converting((object, to) => {
@@ -281,7 +281,7 @@ describe("a conversion webhook", () => {
     await send("DELETE", "/api/v1/namespaces/default/services/converter");
   });
 
-  it("takes reviews of v1beta1 where it knows no other", async () => {
+  it("receives v1beta1 reviews where it supports no other", async () => {
     const conversionReviewVersions = ["v9", "v1beta1"];
     await define({ ...url(), conversionReviewVersions });
     await create("v1", "a", { address: "x:80" });

@@ -47,7 +47,7 @@ describe("an embedded virtual cluster", () => {
     expect(host.errors).toEqual([]);
   });
 
-  it("gives each role inside what the ClusterRole of its name opens", async () => {
+  it("gives each role the permissions of the ClusterRole of its name", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const post = (user: object) =>

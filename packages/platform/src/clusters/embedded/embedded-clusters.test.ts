@@ -236,7 +236,7 @@ describe("a cluster that nobody uses", () => {
     expect(host.clusters.running).toBe(1);
   });
 
-  it("goes on while somebody watches", async () => {
+  it("keeps running while there are watches", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const leave = new AbortController();

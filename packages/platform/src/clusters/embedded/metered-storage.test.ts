@@ -23,7 +23,7 @@ async function createMeter(share: StorageShare) {
   };
 }
 
-it("refuses what is one object or one byte too much, and goes on when there is room", async () => {
+it("refuses one object or one byte too many, and accepts again when there is room", async () => {
   const { storage, look } = await createMeter({ objects: 3, bytes: 100 });
   await storage.create("/a", value(30));
   await look();

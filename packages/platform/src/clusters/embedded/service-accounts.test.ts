@@ -42,7 +42,7 @@ describe("ServiceAccounts of an embedded virtual cluster", () => {
     expect((await host.request("one", { url: `${ACCOUNTS}/default` })).status).toBe(200);
   });
 
-  it("go with their namespace, which is not filled again while it goes", async () => {
+  it("are deleted with their namespace, which is not filled again while terminating", async () => {
     await using host = await createHost();
     await post(host, "/api/v1/namespaces", { metadata: { name: "shop" } });
     await host.settled("one");
@@ -54,7 +54,7 @@ describe("ServiceAccounts of an embedded virtual cluster", () => {
     expect(host.errors).toEqual([]);
   });
 
-  it("find what verifies the server in every namespace, as it is, whoever changes it", async () => {
+  it("find the server's CA in every namespace, restored after changes", async () => {
     await using host = await createHost();
     const url = "/api/v1/namespaces/kube-public/configmaps/kube-root-ca.crt";
     expect((await host.request("one", { url })).body.data).toEqual({ "ca.crt": "the authority\n" });

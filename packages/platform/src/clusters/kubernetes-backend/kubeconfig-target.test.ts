@@ -33,7 +33,7 @@ describe("a kubeconfig", () => {
     });
   });
 
-  test("turns checks off only where it says so", () => {
+  test("turns checks off only where configured", () => {
     expect(targetOfKubeconfig(kubeConfig({}, { token: "a" })).insecureSkipTlsVerify).toBeUndefined();
     const insecure = kubeConfig({ "insecure-skip-tls-verify": true }, { token: "a" });
     expect(targetOfKubeconfig(insecure).insecureSkipTlsVerify).toBe(true);

@@ -85,7 +85,7 @@ describe("the proxy", () => {
     expect(refused.body.message).toContain('User "bob" cannot create resource "configmaps"');
   });
 
-  test("tells the cluster who the caller is, and nothing of the platform's", async () => {
+  test("sends the cluster the caller's identity, and nothing of the platform's", async () => {
     const { backend } = await connectCluster();
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview", metadata: {} };
     const { body } = await ask(backend, {
@@ -245,7 +245,7 @@ describe("client certificates", () => {
     await expect(failure).rejects.not.toThrow(/weak-credential/);
   });
 
-  test("leave no request behind when the caller goes", async () => {
+  test("leave no request behind when the caller disconnects", async () => {
     const left = new AbortController();
     const { backend, cluster } = await connectCluster({
       async intercept(incoming) {
@@ -294,20 +294,20 @@ describe("health", () => {
     expect(await backend.health(signal)).toMatchObject({ ready: true, version: expect.stringMatching(/^v\d/) });
   });
 
-  test("says why a cluster is not ready", async () => {
+  test("reports why a cluster is not ready", async () => {
     const { backend } = await connectCluster({
       intercept: ({ path }) => (path === "/readyz" ? textResponse(500, "[-]etcd failed") : undefined),
     });
     expect(await backend.health(signal)).toMatchObject({ ready: false, reason: "NotReady" });
   });
 
-  test("says that a cluster is down, and does not wait for it", async () => {
+  test("reports that a cluster is down, and does not wait for it", async () => {
     const { backend, state } = await connectCluster();
     state.secret = secretWith(configOf({ server: "https://127.0.0.1:1", credential: { token: "a" } }));
     expect(await backend.health(signal)).toMatchObject({ ready: false, reason: "ConnectionRefused" });
   });
 
-  test("says that a credential is refused, or missing", async () => {
+  test("reports a refused or missing credential", async () => {
     const { backend, state } = await connectCluster({
       intercept: (request) => errorResponse(request, unauthorizedError()),
     });

@@ -56,7 +56,7 @@ test("a namespace of somebody else is neither taken nor removed", async () => {
   await expect(space("two").bindRoles(["admin"], signal)).rejects.toMatchObject({ code: 409 });
 });
 
-test("callers have their roles in the namespace, and reach nothing else", async () => {
+test("callers have their roles in the namespace, and no other access", async () => {
   const { space } = await createHost();
   const backend = space("one");
   await backend.provision({}, signal);

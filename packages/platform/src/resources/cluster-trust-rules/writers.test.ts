@@ -143,7 +143,7 @@ describe("a trust rule of a project (security book 10, 12)", () => {
     expect((await write({ path: "clustertrustrules", key: keys["lead"] }, { user: "lead" }))[0]).toBe(403);
   });
 
-  it("opens nothing outside of its project, by whichever field", async () => {
+  it("allows nothing outside its project, by any field", async () => {
     for (const [spec, expected] of [
       [{ scope: { projects: [{ project: "elsewhere" }] } }, 403],
       [{ scope: { projects: [{ project: "*" }] } }, 403],

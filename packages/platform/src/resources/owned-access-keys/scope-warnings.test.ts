@@ -29,7 +29,7 @@ describe("names in a scope that stand for nothing", () => {
   const create = (scope: object, key?: string, path = "ownedaccesskeys") =>
     platform.send({ method: "POST", path, key, body: { metadata: { name: `k-${made++}` }, spec: { scope } } });
 
-  it("are told with the answer, and refuse nothing", async () => {
+  it("are returned with the answer, and refuse nothing", async () => {
     const { status, warnings } = await create({
       roles: [{ role: "vcluster", projects: ["default", "nowhere"] }],
       projects: [{ project: "default" }, { project: "gone, or never there" }],
@@ -64,7 +64,7 @@ describe("names in a scope that stand for nothing", () => {
     expect([status, warnings]).toEqual([201, []]);
   });
 
-  it("are told with an update, a patch and an apply", async () => {
+  it("are returned with an update, a patch and an apply", async () => {
     const { body } = await create({});
     const path = `ownedaccesskeys/${body.metadata.name}`;
     const spec = { scope: { projects: [{ project: "x" }] } };

@@ -17,7 +17,7 @@ const namespaceNamed = (name: string) => {
 };
 
 describe("a project", () => {
-  it("gets a namespace of its own and says so", async () => {
+  it("gets its own namespace and reports it", async () => {
     await tenancy.create("projects", { metadata: { name: "web" } }, userOf("alice"));
     await tenancy.settled();
     expect(namespaceNamed("p-web")?.metadata.labels).toMatchObject({ "example.test/project": "web" });
@@ -68,7 +68,7 @@ describe("a project", () => {
     expect(namespaceNamed("p-taken")).toBeDefined();
   });
 
-  it("goes with its namespace and everything in it", async () => {
+  it("is deleted with its namespace and everything in it", async () => {
     const uid = tenancy.lookup.virtualClusterInstance("p-default", "demo")?.metadata.uid;
     await tenancy.request({ method: "DELETE", url: `${API}/projects/default` });
     await tenancy.eventually(() => tenancy.lookup.project("default") === undefined);

@@ -38,7 +38,7 @@ const ask = (as: Authentication | undefined, spec: object = {}) =>
   });
 
 describe("selves", () => {
-  it("tells a user who it is, in the words of existing clients", async () => {
+  it("reports a user's identity in the form that existing clients expect", async () => {
     const { status, body } = await ask(await login({ user: "admin", type: "User" }, "my-access-key"));
     expect(status).toBe(201);
     expect(body).toMatchObject({ kind: "Self", apiVersion: "management.loft.sh/v1", spec: {} });
@@ -61,7 +61,7 @@ describe("selves", () => {
     });
   });
 
-  it("tells a team and a subject who they are", async () => {
+  it("reports the identity of a team and a subject", async () => {
     expect((await ask(await login({ team: "devs" }))).body.status).toMatchObject({
       team: { name: "devs", displayName: "Devs" },
       subject: "loft:team:devs",
@@ -71,7 +71,7 @@ describe("selves", () => {
     expect([robot.user, robot.team]).toEqual([undefined, undefined]);
   });
 
-  it("tells a key when it ends, also one that a scope narrows", async () => {
+  it("reports the expiry of a key, also of one with a scope", async () => {
     const ends = await ask(await login({ user: "admin", ttl: 60, scope: {} }));
     const at = Date.parse(ends.body.status.accessKeyExpirationTimestamp);
     expect(at - server.time.clock.now()).toBeGreaterThan(58_000);
@@ -85,7 +85,7 @@ describe("selves", () => {
 });
 
 describe("introspection", () => {
-  it("tells a virtual cluster whose key came to it, and never repeats the key", async () => {
+  it("reports the owner of a key to a virtual cluster, and never repeats the key", async () => {
     const cluster = await login({ subject: "loft:vcluster:p-a:v", scope: { roles: [{ role: "vcluster" }] } });
     const { key } = await login({ user: "admin" }, "theirs");
     const { status, text, body } = await ask(cluster, { accessKey: key });

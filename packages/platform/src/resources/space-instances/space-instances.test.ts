@@ -11,7 +11,7 @@ afterEach(async () => {
 
 const PATH = "namespaces/p-default/spaceinstances";
 
-it("is placed, and belongs to whoever creates it", async () => {
+it("is placed, and is owned by its creator", async () => {
   expect(await tenancy.create(PATH, { metadata: { name: "team" } }, userOf("alice"))).toMatchObject({
     spec: { owner: { user: "alice" }, clusterRef: { cluster: "embedded", namespace: "team" } },
     status: { phase: "Pending" },
@@ -70,7 +70,7 @@ it("does not move, and is refused outside the namespace of a project", async () 
   await expect(outside).rejects.toMatchObject({ code: 422 });
 });
 
-it("tells the caller with ?extended=true what it may do", async () => {
+it("reports with ?extended=true what the caller may do", async () => {
   await tenancy.create(PATH, { metadata: { name: "team" } });
   const { body } = await tenancy.request({ url: `/apis/${GROUP}/v1/spaceinstances?extended=true` });
   expect(body.items[0].status).toMatchObject({ canUse: true, canUpdate: true });

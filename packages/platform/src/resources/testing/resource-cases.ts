@@ -59,7 +59,7 @@ const trust = { issuer: { url: "https://issuer.test", jwks }, audiences: ["platf
 /** What is deleted stays as long as `reason` says. */
 const staysWhile = (reason: string): NonNullable<Case["skip"]> => ({
   "answers a deletion with the uid of what is gone": reason,
-  "tells a watch of a creation, a change and a deletion, each once": reason,
+  "sends a watch one event for a creation, a change and a deletion": reason,
 });
 
 export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
@@ -150,7 +150,7 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
     change: { metadata: { labels: { a: "b" } } },
     skip: {
       ...staysWhile("its controller empties it first"),
-      "keeps what finalizers hold until the last of them goes": "its spec holds it too",
+      "keeps an object with finalizers until the last one is removed": "its spec holds it too",
     },
   },
   secrets: {

@@ -48,7 +48,7 @@ describe("a virtual cluster instance that others run", () => {
 });
 
 describe("a virtual cluster instance that connects by itself", () => {
-  it("says in its status that such clusters are not served", async () => {
+  it("reports in its status that such clusters are not served", async () => {
     await tenancy.create(PATH, { metadata: { name: "peer" }, spec: { networkPeer: true } });
     await tenancy.settled();
     const { status } = (await tenancy.request({ url: `${BASE}/peer` })).body;
@@ -58,7 +58,7 @@ describe("a virtual cluster instance that connects by itself", () => {
 });
 
 describe("a virtual cluster instance", () => {
-  it("belongs to whoever creates it and is placed by the server", async () => {
+  it("is owned by its creator and is placed by the server", async () => {
     const created = await tenancy.create(PATH, { metadata: { name: "web" } }, userOf("alice"));
     expect(created).toMatchObject({
       spec: {
@@ -104,7 +104,7 @@ describe("a virtual cluster instance", () => {
     ]);
   });
 
-  it("takes everything it has along when it goes, and its key", async () => {
+  it("deletes its content and its key with it", async () => {
     const uid = tenancy.lookup.virtualClusterInstance("p-default", "demo")?.metadata.uid;
     await tenancy.request({ url: `${BASE}/demo/accesskey` });
     await tenancy.request({ method: "DELETE", url: `${BASE}/demo` });
@@ -134,7 +134,7 @@ describe("a virtual cluster instance", () => {
     await expect(refused).rejects.toMatchObject({ code, message: expect.stringContaining(field) });
   });
 
-  it("may name a cluster that comes later, and says so until then", async () => {
+  it("may name a cluster that comes later, and reports it as missing until then", async () => {
     const spec = { clusterRef: { cluster: "later" } };
     const { status, body } = await tenancy.request({
       method: "POST",

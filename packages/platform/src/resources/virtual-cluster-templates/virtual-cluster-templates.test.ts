@@ -119,7 +119,7 @@ describe("an instance of a template", () => {
     for (const name of ["first", "second"]) expect((await configMap("one", name)).status).toBe(200);
   });
 
-  it("is refused where the template says more than a long value allows", async () => {
+  it("is refused where the template expands beyond the size limit", async () => {
     await make("web", { parameters, template: { objects: "{{ .Values.text }}".repeat(100) } });
     const refused = instantiate("one", {
       templateRef: { name: "web" },
@@ -131,7 +131,7 @@ describe("an instance of a template", () => {
     });
   });
 
-  it("waits for a template that is not there yet, and stays what it is when it goes", async () => {
+  it("waits for a missing template, and stays unchanged when the template is deleted", async () => {
     await instantiate("early", { templateRef: { name: "web" }, parameters: "team: blues" });
     await tenancy.settled();
     expect((await read(`${PATH}/early`)).status).toMatchObject({ phase: "Pending", reason: "TemplateNotApplied" });

@@ -24,7 +24,7 @@ describe("ownedaccesskeys/explain", () => {
   const explain = async (name: string, spec: object) =>
     await platform.send({ method: "POST", path: `ownedaccesskeys/${name}/explain`, body: { spec } });
 
-  it("says what lets a request through, and what would let one through that is not", async () => {
+  it("reports what allows a request, and what would allow a refused one", async () => {
     await create("scoped", { scope: { clusters: [{ cluster: "embedded" }] } });
     const good = await explain("scoped", { path: "/apis/management.postern/v1/clusters/embedded" });
     expect(good.status).toBe(201);
@@ -80,7 +80,7 @@ describe("ownedaccesskeys/explain", () => {
     expect((await explain("of-brief", {})).body.status.leastScope).toEqual({});
   });
 
-  it("lets a key rotate itself where its scope says so, and no other", async () => {
+  it("lets a key rotate only itself, where its scope allows it", async () => {
     const rules = [
       { resources: [{ group: "management.postern", resources: ["ownedaccesskeys/rotate"] }], verbs: ["create"] },
     ];
@@ -150,14 +150,14 @@ describe("ownedaccesskeys/explain", () => {
     }
   });
 
-  it("names what no scope opens", async () => {
+  it("names what no scope allows", async () => {
     const key = await create("beyond");
     await platform.send({ path: "ownedaccesskeys", key });
     const { body } = await explain("beyond", {});
     expect(body.status.beyondScopes).toEqual(["list management.postern/ownedaccesskeys"]);
   });
 
-  it("tells why the key itself is refused", async () => {
+  it("reports why the key itself is refused", async () => {
     await create("off", { disabled: true });
     const { body } = await explain("off", { path: "/version" });
     expect(body.status.steps[0]).toEqual({ step: "key", passed: false, reason: "disabled" });

@@ -184,7 +184,7 @@ describe("a kubeconfig with a certificate", () => {
   });
 
   it.each(['a"b', "&a *a !!js/function x", "o=a,cn=b", "ü/+,;=<>#", "-----BEGIN CERTIFICATE-----"])(
-    "carries the user name %j as it is, and the file says nothing else (security book 57)",
+    "carries the user name %j unchanged, and adds nothing else to the file (security book 57)",
     async (name) => {
       const user = { name, groups: [name, "system:authenticated"] };
       const { body } = await ask(shared, { spec: { clientCert: true }, user });

@@ -63,7 +63,7 @@ describe("a kubeconfig with a token", () => {
     });
   });
 
-  it("belongs to whoever is impersonated, with the asking key as its parent", async () => {
+  it("belongs to the impersonated user, with the requesting key as its parent", async () => {
     shared.keys.set("admin", accessKey({ id: "admin", uid: "admin-uid", owner: { kind: "user", name: "bob" } }));
     await ask(shared, { credentialId: "admin" });
     expect(shared.minted.at(-1)).toMatchObject({
@@ -77,7 +77,7 @@ describe("a kubeconfig with a token", () => {
     expect(shared.minted.at(-1)).toMatchObject({ owner: { kind: "subject", name: "ci" }, groups: ["robots"] });
   });
 
-  it("ends with the key that asked at the latest, and says when", async () => {
+  it("expires no later than the requesting key, and reports when", async () => {
     const expiresAt = Math.floor(Date.now() / 1000) * 1000 + 700_000;
     shared.keys.set("short", accessKey({ id: "short", uid: "short-uid", expiresAt }));
     const { body } = await ask(shared, { credentialId: "short" });
@@ -93,7 +93,7 @@ describe("spec.certificateTTL", () => {
     [86_400, 86_400],
     [315_360_000, 315_360_000],
     [2_147_483_647, 2_147_483_647],
-  ])("%s asks for a life of %s seconds", async (certificateTTL, ttl) => {
+  ])("%s requests a lifetime of %s seconds", async (certificateTTL, ttl) => {
     const { status, body } = await ask(shared, { spec: certificateTTL === undefined ? {} : { certificateTTL } });
     expect(status).toBe(201);
     expect(shared.minted.at(-1)?.ttl).toBe(ttl);
@@ -170,7 +170,7 @@ describe("who gets a kubeconfig", () => {
     ({ verb, subresource }: AuthorizationAttributes) =>
       ({ verdict: `${verb}/${subresource}` === denied ? "no-opinion" : "allow", reason: "" }) as const;
 
-  it("refuses with 403 whoever may not use the instance, whether it exists or not, and makes no key", async () => {
+  it("answers 403 without permission to use the instance, whether it exists or not, and makes no key", async () => {
     await withTenancy({ authorizer: { authorize: without("use/") } }, async (tenancy) => {
       for (const name of ["demo", "absent"]) {
         await expect(ask(tenancy, { name })).rejects.toMatchObject({

@@ -55,7 +55,7 @@ describe("the address in a kubeconfig", () => {
     expect(addressOf({ enabled: true, endpoint: "ingress", suffix: ".eu.example.com" })).toEqual(address);
   });
 
-  it("is where its own kubeconfig leads, for a virtual cluster that is in no cluster of the platform's", () => {
+  it("is the server of its own kubeconfig, for a virtual cluster outside the platform's clusters", () => {
     const address = { url: "https://own.test:6443", certificateAuthorityPem: "C" };
     expect(addressOf({ enabled: true, endpoint: "ingress", clusterRef: { namespace: "p-shop" } })).toEqual(address);
     const disabled = { enabled: false, endpoint: "ingress", clusterRef: {} } as const;
@@ -79,7 +79,7 @@ describe("the address in a kubeconfig", () => {
     [{ enabled: false, endpoint: "ingress", suffix: "x.test" }, "spec.template.accessPoint.ingress.enabled"],
     [{ enabled: true, endpoint: "ingress" }, 'annotate cluster "far" with example.test/ingress-suffix'],
   ] as const)(
-    "is refused for %j with what is missing, or the platform's where the setting says so",
+    "is refused for %j with what is missing, or is the platform's where so configured",
     (options, missing) => {
       expect(() => addressOf(options)).toThrow(missing);
       expect(addressOf({ ...options, proxyFallback: true })).toEqual(PLATFORM);
