@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resolveRequestInfo } from "../request/asked.ts";
-import { type AuditRule, createAuditPolicy, metadataForAll } from "./audit-policy.ts";
+import { type AuditRule, createAuditPolicy } from "./audit-policy.ts";
 
 const alice = { name: "alice", groups: ["devs"] };
 const infoOf = (method: string, path: string) => resolveRequestInfo(method, path, new URLSearchParams());
@@ -67,11 +67,4 @@ it.each([
     all === undefined ? {} : { omitManagedFields: all },
   );
   expect(policy(alice, infoOf("GET", "/x")).omitManagedFields).toBe(expected);
-});
-
-it("metadataForAll keeps one line for everything", () => {
-  expect(metadataForAll(undefined, infoOf("GET", "/x"))).toEqual({
-    level: "Metadata",
-    omitStages: ["RequestReceived"],
-  });
 });

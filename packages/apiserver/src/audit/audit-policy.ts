@@ -12,8 +12,11 @@ export type AuditDecision = {
   readonly omitManagedFields?: boolean;
 };
 
+/** The same for every request, or one decision for each. */
+export type AuditPolicy = AuditDecision | AuditRules;
+
 /** `user` is the authenticated user before impersonation; undefined without authentication. */
-export type AuditPolicy = (user: UserInfo | undefined, info: RequestInfo) => AuditDecision;
+export type AuditRules = (user: UserInfo | undefined, info: RequestInfo) => AuditDecision;
 
 export type AuditResources = {
   readonly group: string;
@@ -38,14 +41,12 @@ export type AuditRule = {
 };
 
 const NONE: AuditDecision = { level: "None", omitStages: [] };
-const METADATA: AuditDecision = { level: "Metadata", omitStages: ["RequestReceived"] };
-const METADATA_OF_ALL_STAGES: AuditDecision = { level: "Metadata", omitStages: [] };
 
 /** One line for every request, without its content. */
-export const metadataForAll: AuditPolicy = () => METADATA;
+export const METADATA: AuditDecision = { level: "Metadata", omitStages: ["RequestReceived"] };
 
 /** One line for every request as it comes in, and one for what came of it. */
-export const metadataOfArrivalsToo: AuditPolicy = () => METADATA_OF_ALL_STAGES;
+export const METADATA_OF_ARRIVALS_TOO: AuditDecision = { level: "Metadata", omitStages: [] };
 
 export type AuditPolicyDefaults = {
   /** In addition to those of each rule. */
@@ -54,7 +55,7 @@ export type AuditPolicyDefaults = {
 };
 
 /** The first rule that holds decides; where none does, nothing is kept. */
-export function createAuditPolicy(rules: readonly AuditRule[], defaults: AuditPolicyDefaults = {}): AuditPolicy {
+export function createAuditPolicy(rules: readonly AuditRule[], defaults: AuditPolicyDefaults = {}): AuditRules {
   const { omitStages = [], omitManagedFields = false } = defaults;
   const decisions = rules.map((rule) => ({
     rule,

@@ -153,7 +153,8 @@ class RequestRecorder implements AuditRecorder {
 
   /** Only after authentication, whether it succeeded or not. */
   #decide(): AuditDecision {
-    this.#decision ??= this.#deps.policy(this.#user, this.#info);
+    const { policy } = this.#deps;
+    this.#decision ??= typeof policy === "function" ? policy(this.#user, this.#info) : policy;
     return this.#decision;
   }
 

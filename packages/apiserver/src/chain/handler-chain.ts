@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain)
 
 import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
+import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
 import type { AuditOptions } from "../audit/audit-backend.ts";
 import type { Authenticator } from "../authentication/authenticator.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
@@ -20,7 +21,6 @@ import type { Runtime } from "../runtime/clock.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import { safeRequestUri } from "../transport/safe-request-uri.ts";
 import { Call, type CallHandler, type Filter, type ServedInfo, through } from "./call.ts";
 import { createAuditIds, withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";

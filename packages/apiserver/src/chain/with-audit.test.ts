@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { AuditMode } from "../audit/audit-backend.ts";
 import type { AuditEvent } from "../audit/audit-event.ts";
-import { metadataForAll } from "../audit/audit-policy.ts";
+import { type AuditPolicy, METADATA } from "../audit/audit-policy.ts";
 import type { Handler } from "../context/request-context.ts";
 import { jsonResponse } from "../transport/api-response.ts";
 import { streamResponse } from "../transport/testing/serve-handler.ts";
@@ -20,7 +20,7 @@ const listSink = (events: AuditEvent[]) => ({
 });
 
 describe("audit", () => {
-  const record = async (handler: Handler, policy = metadataForAll) => {
+  const record = async (handler: Handler, policy: AuditPolicy = METADATA) => {
     const events: AuditEvent[] = [];
     const audit = { policy, sink: listSink(events), mode: "blocking-strict" as const };
     return { events, ...(await serveChain(handler, { audit })) };
@@ -144,7 +144,7 @@ describe("audit", () => {
 
   it("answers 500 where a record could not be written, or continues, as configured", async () => {
     const ask = async (mode: AuditMode) => {
-      const audit = { policy: metadataForAll, sink: failingSink, mode };
+      const audit = { policy: METADATA, sink: failingSink, mode };
       const { port, metrics } = await serveChain(async () => jsonResponse(200, "s3cret"), { audit });
       const response = await http1({ port, path: PODS, headers: as("admin") });
       await expect.poll(() => metrics.registry.metrics()).toContain('apiserver_audit_error_total{plugin="log"} 1');

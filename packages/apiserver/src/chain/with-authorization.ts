@@ -4,7 +4,8 @@
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import { authorizeWhileOpen } from "../authorization/long-running-requests.ts";
 import { authorizationAttributesOf, forbiddenErrorFor } from "../context/request-context.ts";
-import type { AuthorizationResult, ServerMetrics } from "../metrics/server-metrics.ts";
+import type { AuthorizationResult } from "../metrics/request-counters.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";

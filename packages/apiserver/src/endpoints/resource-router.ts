@@ -15,6 +15,8 @@ import {
   type ResourceVerb,
 } from "../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import type { RequestInfo } from "../request/request-info.ts";
+import { servedSubresources } from "./discovery/served-resource.ts";
 import type { EndpointContext, VerbHandler } from "./endpoint-context.ts";
 import { handleSubresource } from "./handlers/connect.ts";
 import { handleCreate } from "./handlers/create.ts";
@@ -40,10 +42,15 @@ const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
   deletecollection: handleDeleteCollection,
 };
 
-/** Answers every request for a resource. Throws 404 and 405 as Kubernetes words them. */
-export function createResourceRouter(registry: ResourceRegistry, endpoint: EndpointContext): Handler {
+/** Answers every request for a resource; `otherwise` answers all others. Throws 404 and 405 as Kubernetes words them. */
+export function createResourceRouter(
+  registry: ResourceRegistry,
+  endpoint: EndpointContext,
+  otherwise: Handler = refuse,
+): Handler {
   return (context) => {
-    const { apiGroup, apiVersion, resource: plural, subresource } = context.info;
+    const { isResourceRequest, apiGroup, apiVersion, resource: plural, subresource } = context.info;
+    if (!isResourceRequest || !registry.hasGroup(apiGroup)) return otherwise(context);
     const resource = registry.find(apiGroup, apiVersion, plural);
     if (resource === undefined) throw resourceNotFoundError();
     checkRoute(resource.definition, context);
@@ -54,6 +61,24 @@ export function createResourceRouter(registry: ResourceRegistry, endpoint: Endpo
     return routeVerb(context, resource, endpoint);
   };
 }
+
+const refuse: Handler = () => {
+  throw resourceNotFoundError();
+};
+
+/** Whether there is the resource or subresource that a request names. */
+export const servesResource =
+  (registry: ResourceRegistry) =>
+  ({
+    apiGroup,
+    apiVersion,
+    resource,
+    subresource,
+  }: Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">): boolean => {
+    const definition = registry.find(apiGroup, apiVersion, resource)?.definition;
+    if (definition === undefined) return false;
+    return subresource === "" || servedSubresources(definition).some(({ name }) => name === subresource);
+  };
 
 /** Built-in kinds have a route for each thing that can be done and no other: what custom resources refuse later is a 405 here. */
 function checkRoute({ strategicMergePatch, namespaced }: ResourceDefinition, { info, request }: RequestContext): void {

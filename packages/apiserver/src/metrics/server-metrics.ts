@@ -2,19 +2,20 @@
 // Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, k8s.io/apiserver/pkg/audit/metrics.go
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { AuditEvent } from "../audit/audit-event.ts";
 import { type FairShares, LANES } from "../limits/fair-shares.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
-import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
-import { type CounterSeries, createSeriesCounter, SeriesHistogram } from "./series.ts";
+import {
+  createRequestCounters,
+  createStageMetrics,
+  type RequestCounters,
+  type StageMetrics,
+} from "./request-counters.ts";
+import { type CounterSeries, createSeriesCounter } from "./series.ts";
 import { createStallWatch, type StallWatch } from "./stall-watch.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 
-export type AuthenticationResult = "success" | "failure" | "error";
-export type AuthorizationResult = "allowed" | "denied" | "no-opinion" | "error";
-
-export type ServerMetrics = {
+export type ServerMetrics = StageMetrics & {
   /** Where other parts of the same server add their own. */
   readonly registry: Registry;
   readonly requests: RequestCounters;
@@ -27,10 +28,6 @@ export type ServerMetrics = {
   followBacklog(backlog: { readonly bytes: number }): void;
   readonly stalls: StallWatch;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
-  authentication(result: AuthenticationResult, seconds: number): void;
-  authorization(result: AuthorizationResult, seconds: number): void;
-  auditEvent(level: AuditEvent["level"]): void;
-  auditError(): void;
   tlsHandshakeError(): void;
   connectionDropped(reason: string): void;
   /** A client took a request back before its turn came. */
@@ -42,8 +39,6 @@ export type ServerMetricsOptions = {
   readonly withProcessMetrics?: boolean;
 };
 
-const LATENCY_BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 5];
-
 export function createServerMetrics({ withProcessMetrics = false }: ServerMetricsOptions = {}): ServerMetrics {
   const registry = new Registry();
   const registers = [registry];
@@ -54,25 +49,11 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     watchTerminated: countTerminatedWatches(registers),
     followBacklog: gaugeBacklog(registers),
     watchEvent: countWatchEvents(registers),
-    authentication: observeAttempts<AuthenticationResult>(registers, {
-      durations: {
-        name: "authentication_duration_seconds",
-        help: "Authentication latency in seconds",
-      },
-      attempts: { name: "authentication_attempts", help: "Requests that were authenticated, by result" },
-    }),
-    authorization: observeAttempts<AuthorizationResult>(registers, {
-      durations: {
-        name: "authorization_duration_seconds",
-        help: "Authorization latency in seconds",
-      },
-      attempts: { name: "authorization_attempts_total", help: "Requests that were authorized, by result" },
-    }),
-    ...countAudit(registers),
     tlsHandshakeError: countHandshakeErrors(registers),
     connectionDropped: countDroppedConnections(registers),
     requestTakenBack: countRequestsTakenBack(registers),
     requests: createRequestCounters(registry),
+    ...createStageMetrics(registry),
     workQueues: createWorkQueueMetrics(registry),
     webhooks: createWebhookMetrics(registry),
     stalls: createStallWatch(registry),
@@ -155,56 +136,6 @@ function gaugeBacklog(registers: Registers): ServerMetrics["followBacklog"] {
   };
 }
 
-type Description = { readonly name: string; readonly help: string };
-
-/** Of something that is done once for each request: how often it came out how, and how long it took. */
-function observeAttempts<Result extends string>(
-  registers: Registers,
-  { durations, attempts }: { readonly durations: Description; readonly attempts: Description },
-): (result: Result, seconds: number) => void {
-  const labelNames = ["result"] as const;
-  const histogram = new SeriesHistogram({ ...durations, labelNames, buckets: LATENCY_BUCKETS, registers });
-  const counter = createSeriesCounter({ ...attempts, labelNames, registers });
-  const seriesOf = perLabel((result: Result) => ({
-    attempts: counter.series({ result }),
-    durations: histogram.series({ result }),
-  }));
-  return (result, seconds) => {
-    const series = seriesOf(result);
-    series.attempts.inc();
-    series.durations.observe(seconds);
-  };
-}
-
-function countAudit(registers: Registers): Pick<ServerMetrics, "auditEvent" | "auditError"> {
-  const events = createSeriesCounter({
-    name: "apiserver_audit_event_total",
-    help: "Audit events generated",
-    labelNames: [],
-    registers,
-  }).series({});
-  const levels = createSeriesCounter({
-    name: "apiserver_audit_level_total",
-    help: "Audit events generated, by level",
-    labelNames: ["level"],
-    registers,
-  });
-  const errors = new Counter({
-    name: "apiserver_audit_error_total",
-    help: "Audit events that could not be written",
-    labelNames: ["plugin"],
-    registers,
-  });
-  const atLevel = perLabel((level: AuditEvent["level"]) => levels.series({ level }));
-  return {
-    auditEvent(level) {
-      events.inc();
-      atLevel(level).inc();
-    },
-    auditError: () => errors.inc({ plugin: "log" }),
-  };
-}
-
 function countHandshakeErrors(registers: Registers): ServerMetrics["tlsHandshakeError"] {
   const errors = new Counter({
     name: "apiserver_tls_handshake_errors_total",
@@ -231,16 +162,6 @@ function countRequestsTakenBack(registers: Registers): ServerMetrics["requestTak
     registers,
   });
   return () => takenBack.inc();
-}
-
-/** What belongs to each value of a label, made when the value is first met. */
-function perLabel<L extends string, T>(make: (label: L) => T): (label: L) => T {
-  const made = new Map<L, T>();
-  return (label) => {
-    const value = made.get(label) ?? make(label);
-    made.set(label, value);
-    return value;
-  };
 }
 
 // Answers `/metrics`.

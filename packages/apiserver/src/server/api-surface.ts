@@ -2,20 +2,19 @@
 
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
+import type { ServedInfo } from "../chain/call.ts";
 import { pageNotFound } from "../chain/page-not-found.ts";
 import type { Handler, RequestContext } from "../context/request-context.ts";
 import { createDiscoveryRouter } from "../endpoints/discovery/discovery-router.ts";
-import { servedSubresources } from "../endpoints/discovery/served-resource.ts";
 import { DEFAULT_LIMITS, type EndpointLimits, type WatchMetrics } from "../endpoints/endpoint-context.ts";
 import { createEventLines } from "../endpoints/handlers/watch-encoder.ts";
 import { createListSegments } from "../endpoints/negotiation/list-segments.ts";
-import { createResourceRouter } from "../endpoints/resource-router.ts";
+import { createResourceRouter, servesResource } from "../endpoints/resource-router.ts";
 import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
 import { admissionChain } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";
-import type { RequestInfo } from "../request/request-info.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -50,7 +49,7 @@ export type ApiSurface = {
   /** Answers an authorized request. */
   readonly route: Handler;
   /** Whether a request names an existing resource or subresource. */
-  serves(info: Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">): boolean;
+  readonly serves: (info: ServedInfo) => boolean;
 };
 
 export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
@@ -72,31 +71,25 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
   for (const definition of deps.resources) registry.install(definition);
   plugins = admissionChain(deps.admission?.(registry) ?? []);
 
-  const resources = createResourceRouter(registry, {
-    runtime,
-    authorizer: deps.authorizer,
-    limits: { ...DEFAULT_LIMITS, ...limits },
-    eventLines: createEventLines(),
-    listSegments: createListSegments(),
-    ...(watchMetrics === undefined ? {} : { metrics: watchMetrics }),
-  });
   const discovery = createDiscoveryRouter({
     resources: () => registry.definitions,
     revision: () => registry.revision,
     otherPaths: deps.nonResourcePaths ?? [],
     ...(deps.info === undefined ? {} : { info: deps.info }),
   });
+  const endpoint = {
+    runtime,
+    authorizer: deps.authorizer,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    eventLines: createEventLines(),
+    listSegments: createListSegments(),
+    ...(watchMetrics === undefined ? {} : { metrics: watchMetrics }),
+  };
+  const otherwise: Handler = (context) =>
+    whenDone(nonResource?.(context) ?? discovery(context), (response) => response ?? pageNotFound());
   return {
     registry,
-    route(context) {
-      const { isResourceRequest, apiGroup } = context.info;
-      if (isResourceRequest && registry.hasGroup(apiGroup)) return resources(context);
-      return whenDone(nonResource?.(context) ?? discovery(context), (response) => response ?? pageNotFound());
-    },
-    serves({ apiGroup, apiVersion, resource, subresource }) {
-      const definition = registry.find(apiGroup, apiVersion, resource)?.definition;
-      if (definition === undefined) return false;
-      return subresource === "" || servedSubresources(definition).some(({ name }) => name === subresource);
-    },
+    route: createResourceRouter(registry, endpoint, otherwise),
+    serves: servesResource(registry),
   };
 }

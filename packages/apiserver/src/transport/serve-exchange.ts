@@ -2,6 +2,7 @@
 
 import type { X509Certificate } from "node:crypto";
 import { Readable, type Writable } from "node:stream";
+import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
 import type { Logger } from "../logging/logger.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
@@ -11,7 +12,6 @@ import type { BodyTurns } from "./body-turns.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { discardResponse } from "./discard-response.ts";
 import { readBody } from "./read-body.ts";
-import { safeRequestUri } from "./safe-request-uri.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
 

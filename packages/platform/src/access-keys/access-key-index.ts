@@ -2,7 +2,7 @@
 
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import type { KeyRefusal } from "./key-refusal.ts";
+import type { KeyRefusal } from "./key-validity.ts";
 
 export type AccessKeyIndex = {
   /** The record of a presented key, whether or not it is valid now; undefined if there is none. O(1). */

@@ -12,7 +12,7 @@ import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
-import { READY_REASONS } from "./key-refusal.ts";
+import { READY_REASONS } from "./key-validity.ts";
 import { acceptedUntil, type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
 
 /** Computes the expiration of a record from what only the index knows: usage that is not written yet, ancestors and settings. */

@@ -10,9 +10,16 @@ import type { AccessKeyIndex } from "./access-key-index.ts";
 import { type AccessKeyRecord, createAccessKeyReader } from "./access-key-record.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
-import { createKeyExpirations, type KeyExpirations, MAX_ANCESTORS } from "./key-expiration.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
-import { createKeyRefusal, createRotationMarks, type KeyRefusal, type RotationMarks } from "./key-refusal.ts";
+import {
+  createKeyExpirations,
+  createKeyRefusal,
+  createRotationMarks,
+  type KeyExpirations,
+  type KeyRefusal,
+  MAX_ANCESTORS,
+  type RotationMarks,
+} from "./key-validity.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";

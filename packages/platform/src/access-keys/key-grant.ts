@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
-import type { KeyRefusal } from "./key-refusal.ts";
+import type { KeyRefusal } from "./key-validity.ts";
 
 export type KeyGrant = {
   /** Such as `clustertrustrules/deploy`, or `trustrules/p-team/deploy`. */

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { createAuditChain } from "@postern/apiserver/audit/audit-chain";
-import { type AuditPolicy, metadataForAll, metadataOfArrivalsToo } from "@postern/apiserver/audit/audit-policy";
+import { type AuditRules, METADATA, METADATA_OF_ARRIVALS_TOO } from "@postern/apiserver/audit/audit-policy";
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
 import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
@@ -32,8 +32,9 @@ export async function openAuditLog(
 ): Promise<AuditLog> {
   const names = createPlatformNames(platform);
   // Requests must be recorded before they are processed, if nothing may go unrecorded.
-  const withoutFile = audit.mode === "blocking-strict" ? metadataOfArrivalsToo : metadataForAll;
-  const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile, withoutFile), names);
+  const withoutFile = audit.mode === "blocking-strict" ? METADATA_OF_ARRIVALS_TOO : METADATA;
+  const rules = await readPolicy(audit.policyFile);
+  const policy = rules === undefined ? withoutFile : alwaysRecordingCredentials(rules, names);
   const key = await readKey(audit.keyFile);
   const path = audit.logPath === "-" ? undefined : audit.logPath || join(dataDir, AUDIT_FILE);
   const sink = path === undefined ? standardOutputSink(key, onWritten) : await openFile(audit, path, key, onWritten);
@@ -41,8 +42,8 @@ export async function openAuditLog(
   return { sink, path, options: { policy, sink, mode: audit.mode, redaction } };
 }
 
-async function readPolicy(path: string, otherwise: AuditPolicy): Promise<AuditPolicy> {
-  if (path === "") return otherwise;
+async function readPolicy(path: string): Promise<AuditRules | undefined> {
+  if (path === "") return undefined;
   let text: string;
   try {
     text = await readFile(path, "utf8");

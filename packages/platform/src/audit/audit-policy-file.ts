@@ -3,9 +3,9 @@
 
 import type { AuditLevel, AuditStage } from "@postern/apiserver/audit/audit-event";
 import {
-  type AuditPolicy,
   type AuditResources,
   type AuditRule,
+  type AuditRules,
   createAuditPolicy,
 } from "@postern/apiserver/audit/audit-policy";
 import { parse } from "yaml";
@@ -15,7 +15,7 @@ const LEVELS: readonly AuditLevel[] = ["None", "Metadata", "Request", "RequestRe
 const STAGES: readonly AuditStage[] = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"];
 
 /** Throws ConfigurationError that names the member; `path` is for messages. */
-export function parseAuditPolicy(path: string, text: string): AuditPolicy {
+export function parseAuditPolicy(path: string, text: string): AuditRules {
   const reader = createReader(path);
   let document: unknown;
   try {

@@ -1,7 +1,7 @@
 // Requests that issue credentials: always in the audit log, but never with their secrets, whatever the policy says.
 
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
-import { type AuditPolicy, metadataForAll, metadataOfArrivalsToo } from "@postern/apiserver/audit/audit-policy";
+import type { AuditRules } from "@postern/apiserver/audit/audit-policy";
 import { type BodyRedaction, redactSecrets } from "@postern/apiserver/audit/recorded-body";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
@@ -25,9 +25,7 @@ const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
 /** Issuing is recorded at the level Metadata at least: who got which credential, when and by whom. */
-export function alwaysRecordingCredentials(policy: AuditPolicy, groups: Groups): AuditPolicy {
-  // They record the outcome of every request.
-  if (policy === metadataForAll || policy === metadataOfArrivalsToo) return policy;
+export function alwaysRecordingCredentials(policy: AuditRules, groups: Groups): AuditRules {
   return (user, info) => {
     const decision = policy(user, info);
     if (!issuesCredentials(info, groups)) return decision;

@@ -9,8 +9,8 @@ import {
   policyRulesOf,
   resolveRules,
 } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
-import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { ownerRules } from "./owner-rules.ts";
+import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./platform-authorizer.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { restrictionRules, restrictionRulesBehind } from "./restriction-rules.ts";
 

@@ -4,9 +4,8 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import type { PlatformDecision, Subject } from "./decision.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, textOfUse } from "./key-usage-record.ts";
-import type { PlatformAuthorizer } from "./platform-authorizer.ts";
+import type { PlatformAuthorizer, PlatformDecision, Subject } from "./platform-authorizer.ts";
 import { type PlatformRequest, resourceWithSubresource } from "./platform-request.ts";
 import {
   describeRequest,

@@ -11,7 +11,6 @@ import { combinedRights, type Rights } from "@postern/apiserver/authorization/ri
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
 import {
   clusterRoleRules,
@@ -24,6 +23,7 @@ import {
   projectRolesOf,
   type Right,
 } from "./owner-rights.ts";
+import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./platform-authorizer.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";
 

@@ -12,7 +12,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
-import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import { type Condition, withCondition } from "../api/conditions.ts";
 import { READY, readyCondition } from "../resources/owned-access-keys/ready-condition.ts";
 

@@ -21,17 +21,20 @@ import { type ComparisonLimits, createComparisonLimits } from "../access-keys/co
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
 import { isVoid, type KeyOrigin } from "../access-keys/key-origins.ts";
-import { createRotationMarks } from "../access-keys/key-refusal.ts";
+import { createRotationMarks } from "../access-keys/key-validity.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
 import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
-import type { DecisionDeps } from "../authorization/decision.ts";
 import { createEffectiveRules } from "../authorization/effective-rules.ts";
 import { createInstanceFacts } from "../authorization/instance-facts.ts";
 import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
-import { createPlatformAuthorizer, type PlatformAuthorizer } from "../authorization/platform-authorizer.ts";
+import {
+  createPlatformAuthorizer,
+  type DecisionDeps,
+  type PlatformAuthorizer,
+} from "../authorization/platform-authorizer.ts";
 import { createProjectFacts } from "../authorization/project-facts.ts";
 import { createVisibility, type Visibility } from "../authorization/visibility.ts";
 import { type CertificateLedger, createCertificateLedger } from "../certificates/certificate-ledger.ts";

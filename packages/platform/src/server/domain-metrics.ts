@@ -8,7 +8,7 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { KeyEventReason } from "../access-keys/key-events.ts";
-import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import type { IssuedCertificate } from "../certificates/issued-certificate.ts";
 import type { NoticeMetrics } from "../notices/key-notices.ts";
 

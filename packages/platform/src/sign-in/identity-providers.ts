@@ -3,7 +3,7 @@
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
-import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type IdentityProviderState, PROVIDER_PREFIX, readProvider } from "./provider-state.ts";
 

@@ -7,7 +7,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
-import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { readTrustRule, type TrustRuleState } from "./trust-rule-state.ts";

@@ -43,7 +43,7 @@ import { createIssuedGrants } from "../issued-grants.ts";
 import { eventOfKey, type KeyEvent } from "../key-events.ts";
 import type { KeyGrants } from "../key-grant.ts";
 import { createKeyQuota } from "../key-quota.ts";
-import { createRotationMarks } from "../key-refusal.ts";
+import { createRotationMarks } from "../key-validity.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationGuard } from "../rotation/rotation-guard.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";

@@ -3,8 +3,13 @@
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import { createKeyExpirations, type KeyExpirations } from "../key-expiration.ts";
-import { createKeyRefusal, createRotationMarks, type RefusableKey } from "../key-refusal.ts";
+import {
+  createKeyExpirations,
+  createKeyRefusal,
+  createRotationMarks,
+  type KeyExpirations,
+  type RefusableKey,
+} from "../key-validity.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { accessKey } from "./access-key.ts";
 

@@ -13,9 +13,9 @@ import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../../api/access-key-restrictions.ts";
 import { createPlatformNames, type PlatformNames } from "../../platform-names.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-roles.ts";
-import type { DecisionDeps, Subject } from "../decision.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
 import { type InstanceFact, type InstanceFacts, readInstanceFact } from "../instance-facts.ts";
+import type { DecisionDeps, Subject } from "../platform-authorizer.ts";
 import type {
   ClusterRequest,
   PlatformRequest,

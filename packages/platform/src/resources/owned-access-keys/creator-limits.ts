@@ -7,7 +7,7 @@ import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
-import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../access-keys/key-expiration.ts";
+import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../access-keys/key-validity.ts";
 import { specOf } from "../../access-keys/secret-fields.ts";
 import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";

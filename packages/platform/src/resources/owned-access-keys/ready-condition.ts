@@ -1,6 +1,6 @@
 // The Ready condition of an access key.
 
-import type { KeyRefusal } from "../../access-keys/key-refusal.ts";
+import type { KeyRefusal } from "../../access-keys/key-validity.ts";
 import type { ConditionState } from "../../api/conditions.ts";
 
 /** The reason of a valid key. */

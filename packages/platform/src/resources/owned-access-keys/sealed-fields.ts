@@ -9,8 +9,8 @@ import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { IssuedGrants } from "../../access-keys/issued-grants.ts";
-import { type DefaultTTLs, defaultTTLOf } from "../../access-keys/key-expiration.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../access-keys/key-origins.ts";
+import { type DefaultTTLs, defaultTTLOf } from "../../access-keys/key-validity.ts";
 import { replaceValue } from "../../access-keys/rotation/rotate-value.ts";
 import {
   openSecret,

@@ -18,8 +18,8 @@ import {
 import { ownerOf, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import { estimateEntropy, MIN_ENTROPY_BITS } from "../../access-keys/estimate-entropy.ts";
-import { MAX_TTL_SECONDS } from "../../access-keys/key-expiration.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../access-keys/key-finder.ts";
+import { MAX_TTL_SECONDS } from "../../access-keys/key-validity.ts";
 import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../access-keys/secret-fields.ts";
 import {
   type accessKeyRule,

@@ -12,11 +12,10 @@ import type { ResourceStorage } from "@postern/apiserver/registry/resource-stora
 import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/asked";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
-import { remedyOfKeyRefusal } from "../../../access-keys/key-refusal.ts";
+import { remedyOfKeyRefusal } from "../../../access-keys/key-validity.ts";
 import type { AccessKeySpec } from "../../../api/owned-access-key.ts";
-import type { DecisionStep } from "../../../authorization/decision.ts";
 import type { KeyUsage } from "../../../authorization/key-usage.ts";
-import type { PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
+import type { DecisionStep, PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 import { managementRequest, type PlatformRequest } from "../../../authorization/platform-request.ts";
 import { parseProxyPath, proxyRequest } from "../../../authorization/proxied-call.ts";

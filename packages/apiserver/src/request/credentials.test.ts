@@ -1,6 +1,6 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
 import { describe, expect, it } from "vitest";
-import { safeRequestUri } from "../transport/safe-request-uri.ts";
 import { bearerTokenOf, presentedToken, webSocketProtocols } from "./bearer-token.ts";
 
 const upgrade = { protocol: "websocket", accept: () => expect.unreachable() };
