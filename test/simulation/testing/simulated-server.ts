@@ -8,7 +8,7 @@ import { followFreshness } from "@postern/apiserver/cache/freshness";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { silentLogger } from "@postern/apiserver/logging/logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import { presentedToken } from "@postern/apiserver/request/bearer-token";
+import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Random, Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";

@@ -7,7 +7,7 @@ import { redactCredentials } from "@postern/apimachinery/text/redact-credentials
 import { formatMicroTime } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { Behind } from "../request/asked.ts";
-import { type Redact, redactedTexts } from "../request/redaction.ts";
+import { type Redact, redactedTexts } from "../request/credentials.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";

@@ -1,7 +1,7 @@
 // The port that identifies the user of a bearer token; TokenReview asks it too.
 // Source: k8s.io/apiserver/pkg/authentication/authenticator/interfaces.go (Token)
 
-import { presentedToken } from "../request/bearer-token.ts";
+import { presentedToken } from "../request/credentials.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 
 export type TokenAuthenticator = {

@@ -56,7 +56,7 @@ export class ViewState implements CacheView {
   }
 
   get(key: string): CachedObject | undefined {
-    return this.#objects.get(key);
+    return this.#objects.byKey.get(key);
   }
 
   list(prefix: string, options?: CacheListOptions): readonly CachedObject[] {

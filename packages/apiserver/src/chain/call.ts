@@ -7,7 +7,7 @@ import type { LongRunningRequest } from "../authorization/long-running-requests.
 import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
 import { type LongWork, WorkParts } from "../limits/turn.ts";
 import type { Asked } from "../request/asked.ts";
-import type { Redact } from "../request/redaction.ts";
+import type { Redact } from "../request/credentials.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";

@@ -15,7 +15,7 @@ import { createLongWork, type LongWork } from "../limits/turn.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Asked, readAsked } from "../request/asked.ts";
-import { type ChosenCredentials, type Redact, redactionOf } from "../request/redaction.ts";
+import { type ChosenCredentials, type Redact, redactionOf } from "../request/credentials.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Tracing } from "../tracing/tracing.ts";

@@ -16,7 +16,7 @@ import {
 } from "../authentication/user-info.ts";
 import { type RateLimiter, sourceOf } from "../limits/rate-limiter.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import { bearerTokenOf, EXTRA_SPACE_WARNING, presentedToken, webSocketProtocols } from "../request/bearer-token.ts";
+import { bearerTokenOf, EXTRA_SPACE_WARNING, presentedToken, webSocketProtocols } from "../request/credentials.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";

@@ -12,7 +12,7 @@ import {
 import type { RequestContext } from "../context/request-context.ts";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import type { Logger } from "../logging/logger.ts";
-import { type Redact, redactedTexts } from "../request/redaction.ts";
+import { type Redact, redactedTexts } from "../request/credentials.ts";
 import {
   FutureRevisionError,
   KeyExistsError,

@@ -2,7 +2,7 @@
 // Source of the names: https://opentelemetry.io/docs/specs/semconv/http/http-spans/
 
 import { textBefore } from "@postern/apimachinery/text/without-trailing";
-import type { Redact } from "../request/redaction.ts";
+import type { Redact } from "../request/credentials.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { SpanAttributes, TraceHeaders, Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";

@@ -3,7 +3,7 @@
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { WarningRecorder } from "../context/request-context.ts";
-import type { Redact } from "../request/redaction.ts";
+import type { Redact } from "../request/credentials.ts";
 import { withHeaders } from "../transport/api-response.ts";
 import type { Filter } from "./call.ts";
 

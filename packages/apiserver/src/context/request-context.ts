@@ -11,7 +11,7 @@ import type { LongRunningRequest } from "../authorization/long-running-requests.
 import type { WorkParts } from "../limits/turn.ts";
 import type { ResultOf, WorkOf, WorkType } from "../limits/work-threads.ts";
 import type { Behind } from "../request/asked.ts";
-import type { Redact } from "../request/redaction.ts";
+import type { Redact } from "../request/credentials.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";

@@ -1,7 +1,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
 import { describe, expect, it } from "vitest";
-import { bearerTokenOf, presentedToken, webSocketProtocols } from "./bearer-token.ts";
+import { bearerTokenOf, presentedToken, webSocketProtocols } from "./credentials.ts";
 
 const upgrade = { protocol: "websocket", accept: () => expect.unreachable() };
 const bearerProtocol = (token: string | Buffer) =>

@@ -15,9 +15,15 @@ const CHUNK_LIMIT = 512;
 type Position = { readonly chunk: number; readonly index: number };
 
 export class OrderedEntries<Entry extends { readonly key: string }> {
+  /** Read for every request, so that no call stands between. */
+  readonly byKey: ReadonlyMap<string, Entry>;
   readonly #byKey = new Map<string, Entry>();
   /** Sorted, none of them empty. */
   readonly #chunks: Entry[][] = [];
+
+  constructor() {
+    this.byKey = this.#byKey;
+  }
 
   get size(): number {
     return this.#byKey.size;

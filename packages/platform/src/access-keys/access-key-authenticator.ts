@@ -10,7 +10,7 @@ import {
 } from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
-import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/bearer-token";
+import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/credentials";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { Directory } from "../directory/directory.ts";
@@ -81,7 +81,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       onRefused?.(keys.stateOf(key)?.reason ?? "Unknown");
       throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
     }
-    if (key.hasRetiredValues === true) rotations?.accepted(key);
+    if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
     activity.record(key.uid, clock.now());
     return authenticationOf(key);
   };

@@ -125,10 +125,6 @@ export class AccessKeyRecord implements AccessKeyState {
     return { id, digest, ...(ringKey === undefined ? {} : { ringKey }), structured };
   }
 
-  get hasRetiredValues(): boolean {
-    return this.retired.length > 0;
-  }
-
   get expiresAt(): number | undefined {
     return this.#expiry(this);
   }
@@ -196,7 +192,8 @@ export function createAccessKeyReader(prefix: string, names: RestrictionNames, e
     const isSame = known !== undefined && stored.metadata.uid === known.record.uid;
     const record = make(isSame ? known.record : undefined);
     const previousOf = ({ id }: RetiredValue) => known?.retired.find((before) => before.id === id);
-    const retired = record.hasRetiredValues ? record.retired.map((value) => make(previousOf(value), value)) : NO_VALUES;
+    const retired =
+      record.retired.length > 0 ? record.retired.map((value) => make(previousOf(value), value)) : NO_VALUES;
     return { record, retired };
   };
 }

@@ -130,9 +130,11 @@ export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalD
 
   return {
     used(key, value) {
-      const { id, kept } = key;
-      if (kept === undefined || secrets.isCurrent(kept.ringKey) || running.size >= MAX_AT_ONCE || running.has(id))
-        return;
+      const { id } = key;
+      // Nearly always: nothing is made before.
+      if (secrets.isCurrent(key.ringKey) || running.size >= MAX_AT_ONCE || running.has(id)) return;
+      const { kept } = key;
+      if (kept === undefined) return;
       // What waits for the store is the digest, never the value.
       const renewed = secrets.renew(kept, value);
       if (renewed === undefined) return;

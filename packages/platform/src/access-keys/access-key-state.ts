@@ -30,12 +30,14 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly grant?: KeyGrant | undefined;
   /** Seconds that it got instead of a TTL of its own; undefined: it works without an end where spec.ttl is absent. */
   readonly defaultTTL?: number | undefined;
-  /** True where values that rotations replaced are still remembered. */
-  readonly hasRetiredValues?: boolean;
+  /** What is kept of values that rotations replaced. */
+  readonly retired?: readonly unknown[];
   /** True for the key as it is found by such a value. */
   readonly isRetiredValue?: boolean;
   /** True for a retired value whose use locks nothing, since it is known to be in the wrong hands. */
   readonly isInert?: boolean;
+  /** The key of the ring that the hash of the value is under; absent: the ring's first. */
+  readonly ringKey?: string | undefined;
   /** The keyed hash of the value, if it may have to be computed again. */
   readonly kept?: KeptAccessKey;
   /** The revision of the record: changes whenever its permissions or its expiration change. */

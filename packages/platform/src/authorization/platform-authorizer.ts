@@ -79,7 +79,7 @@ const REFUSALS = {
 } as const;
 
 export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthorizer {
-  const { names, keys } = sources;
+  const { names, keys, rbac, projects, instances } = sources;
   const userRights = createUserRights(sources);
   const { rights } = userRights;
   const memo = new DecisionMemo();
@@ -113,7 +113,9 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     if (!standing.good) return refuseKey(standing.cause);
     if (isServerItself(subject)) return MASTERS;
     const { key } = standing;
-    return memo.recall(rights.version, subject.user, key, request, () =>
+    // Each only goes up, so that the sum is the same only when every part is.
+    const version = rbac.version + projects.version + instances.version;
+    return memo.recall(version, subject.user, key, request, () =>
       judge(userRights.of(subject.user, request), scopeOf(request, subject, key)),
     );
   };

@@ -2,7 +2,7 @@
 
 import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
-import { webSocketProtocols } from "@postern/apiserver/request/bearer-token";
+import { webSocketProtocols } from "@postern/apiserver/request/credentials";
 import { type ApiRequest, headerOf, type RequestHeaders } from "@postern/apiserver/transport/api-request";
 import type { ProxyCredential } from "./proxy-target.ts";
 import { isSystemName } from "./system-name.ts";

@@ -3,7 +3,7 @@
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Behind } from "@postern/apiserver/request/asked";
-import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
+import { bearerTokenOf } from "@postern/apiserver/request/credentials";
 import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,

@@ -4,7 +4,7 @@
 import { type ApiError, forbiddenPathError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import type { Asked } from "@postern/apiserver/request/asked";
-import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
+import { bearerTokenOf } from "@postern/apiserver/request/credentials";
 import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/api-response";

@@ -5,7 +5,7 @@ import type { Authenticator, Credential } from "../../authentication/authenticat
 import type { Handler } from "../../context/request-context.ts";
 import { silentLogger } from "../../logging/logger.ts";
 import { createServerMetrics, type ServerMetrics } from "../../metrics/server-metrics.ts";
-import { presentedToken } from "../../request/bearer-token.ts";
+import { presentedToken } from "../../request/credentials.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import type { HttpTransport } from "../../transport/http-transport.ts";
 import { serveHandler } from "../../transport/testing/serve-handler.ts";

@@ -4,7 +4,7 @@
 import type { IncomingMessage } from "node:http";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { type WebSocket, WebSocketServer } from "ws";
-import { webSocketProtocols } from "../../request/bearer-token.ts";
+import { webSocketProtocols } from "../../request/credentials.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
 

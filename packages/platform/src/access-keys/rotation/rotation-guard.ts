@@ -61,7 +61,7 @@ export function createRotationGuard(deps: RotationGuardDeps): RotationGuard {
 
   return {
     accepted(key) {
-      if (key.hasRetiredValues !== true || key.isRetiredValue === true) return;
+      if (key.retired === undefined || key.retired.length === 0 || key.isRetiredValue === true) return;
       if (!marks.confirm(key.uid, key.id)) return;
       const now = clock.now();
       write({

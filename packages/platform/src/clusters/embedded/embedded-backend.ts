@@ -5,7 +5,7 @@ import type { Authentication } from "@postern/apiserver/authentication/authentic
 import { watchFirst, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { presentedToken } from "@postern/apiserver/request/bearer-token";
+import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/apiserver/service-accounts/service-account-tokens";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";

@@ -5,7 +5,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { silentLogger } from "@postern/apiserver/logging/logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import { presentedToken } from "@postern/apiserver/request/bearer-token";
+import { presentedToken } from "@postern/apiserver/request/credentials";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
