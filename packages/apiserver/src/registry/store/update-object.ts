@@ -157,7 +157,8 @@ async function replace(
   };
   await context.pause();
   if ((await store.codec.isStored(object, old, current, context)) && equalJson(sealed, previousSealed)) {
-    return { object: current, created: false };
+    // What follows the write looks into it more than once.
+    return { object: current.decodedAs(old), created: false };
   }
   if (options.dryRun) {
     await checkLimits(store.strategy.limits?.(next, old, context));
