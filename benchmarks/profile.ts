@@ -3,6 +3,7 @@
 // Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/profile.ts -- --only "PATCH (merge)"
 //        [--server packages/cli/bin/postern.js] [--node /other/bin/node] [--store sqlite|etcd] [--objects 10000] [--warm-up 6000]
 //        [--requests 10000] [--interval 200 (µs)] [--rows 40] [--no-samples: the threads alone]
+//        [--layers: µs of the main thread by layer, in place of files and functions]
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { SourceMap } from "node:module";
@@ -14,6 +15,7 @@ import { parseArgs } from "node:util";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import type { LoadOrder } from "./load/order.ts";
 import { startLoadGenerator } from "./load/start-load-generator.ts";
+import { LAYER_NAMES, layerOf } from "./report/layers.ts";
 import { renderTable } from "./report/render-table.ts";
 import { SCENARIOS } from "./scenarios/compared.ts";
 import { accessKeyBody, COLLECTION } from "./servers/access-key-object.ts";
@@ -33,6 +35,7 @@ const { values: options } = parseArgs({
     interval: { type: "string", default: "200" },
     rows: { type: "string", default: "40" },
     "no-samples": { type: "boolean", default: false },
+    layers: { type: "boolean", default: false },
   },
 });
 const objects = Number(options.objects);
@@ -86,7 +89,8 @@ try {
     `${scenario.name}, ${perSecond.toFixed(0)} /s; µs of processor time for each request, by thread\n\n`,
   );
   process.stdout.write(`${renderTable(threads)}\n`);
-  if (!options["no-samples"]) printSamples(span);
+  const ofMain = threads.find(({ thread }) => thread === "main")?.µs;
+  if (!options["no-samples"]) printSamples(span, Number(ofMain));
 } finally {
   rmSync(folder, { recursive: true });
 }
@@ -130,13 +134,15 @@ type Profile = {
   timeDeltas: readonly number[];
 };
 
-function printSamples({ from, to }: { readonly from: number; readonly to: number }): void {
+/** `used`: µs of the main thread for each request. */
+function printSamples({ from, to }: { readonly from: number; readonly to: number }, used: number): void {
   const main = readdirSync(profiles)
     .map((name) => ({ name, profile: JSON.parse(readFileSync(join(profiles, name), "utf8")) as Profile }))
     .sort((a, b) => b.profile.nodes.length - a.profile.nodes.length)[0]?.profile;
   if (main === undefined) throw new Error("the server has written no profile");
   const nodes = new Map(main.nodes.map((node) => [node.id, node]));
   const parents = new Map(main.nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
+  const byLayer = new Map<string, number>();
   const bySelf = new Map<string, number>();
   const byFile = new Map<string, number>();
   const byFunction = new Map<string, number>();
@@ -153,6 +159,7 @@ function printSamples({ from, to }: { readonly from: number; readonly to: number
     while (asking !== undefined && !asking.callFrame.url.startsWith("file:"))
       asking = nodes.get(parents.get(asking.id) ?? -1);
     add(byFile, fileOf(asking ?? node));
+    add(byLayer, layerOf(fileOf(asking ?? node)));
     add(byFunction, placeOf(asking ?? node));
   }
   const shares = (title: string, map: ReadonlyMap<string, number>): void => {
@@ -161,6 +168,14 @@ function printSamples({ from, to }: { readonly from: number; readonly to: number
     process.stdout.write(`\n${renderTable(table)}\n`);
   };
   process.stdout.write(`\n${count} samples of the main thread\n`);
+  if (options.layers) {
+    const rows = LAYER_NAMES.map((layer) => {
+      const share = (byLayer.get(layer) ?? 0) / count;
+      return { layer, "%": (100 * share).toFixed(1), µs: (share * used).toFixed(0) };
+    });
+    process.stdout.write(`\n${renderTable(rows)}\n`);
+    return;
+  }
   shares("file that asked for it", byFile);
   shares("function that asked for it", byFunction);
   shares("function, by itself", bySelf);
@@ -187,6 +202,7 @@ function fileOf({ callFrame: { url, lineNumber, columnNumber, functionName } }: 
   const source = entry !== undefined && "originalSource" in entry ? entry.originalSource : basename(url);
   return source
     .replace(/^.*?(?=packages\/|node_modules\/)/, "")
+    .replace(/^(?:\.\.\/)+/, "")
     .replace("packages/", "")
     .replace("/src/", "/");
 }

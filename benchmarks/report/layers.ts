@@ -1,0 +1,42 @@
+// Which layer of a request a source file belongs to: the first row that matches.
+
+/** In the order in which a request comes to them. */
+const LAYERS: readonly (readonly [layer: string, files: RegExp])[] = [
+  [
+    "JSON, YAML, protobuf: parse and write",
+    /^apimachinery\/(json|yaml|protobuf|patch)\/|endpoints\/decode\/parse-body/,
+  ],
+  [
+    "audit: event, redaction, line, hash, file",
+    /^apiserver\/(audit\/|chain\/with-audit)|^platform\/audit\/|text\/redact/,
+  ],
+  [
+    "authentication",
+    /with-authentication|^apiserver\/(authentication|request\/credentials)|access-key-(authenticator|format)|sign-in\//,
+  ],
+  ["authorization", /with-authorization|^(apiserver|platform)\/authorization\/|key-ownership/],
+  [
+    "flow control, deadlines, metrics, rest of the chain",
+    /^apiserver\/(chain|limits|metrics|context|tracing|logging)\//,
+  ],
+  ["validation: schema, metadata, rules", /apimachinery\/(schema|validation)\/|validat|only-valid|^cel\//],
+  ["field managers", /structured-merge|field-manager/],
+  ["admission", /admission|^apiserver\/policies\//],
+  ["keys: value, hash, index, strategy", /^platform\/(access-keys|resources|controllers|directory|lookup)\//],
+  ["watch cache and watches", /^apiserver\/cache\/|endpoints\/handlers\/watch/],
+  ["store", /^stores\/|^apiserver\/storage\/|^platform\/(store|encryption)\//],
+  ["routing, registry, response", /^apiserver\/(endpoints|registry|server|request|builtin|controllers)\/|^platform\//],
+  ["transport", /^apiserver\/transport\//],
+  ["clock, timers, randomness", /^apiserver\/runtime\/|node:(internal\/)?timers/],
+  [
+    "HTTP, TLS, streams of Node",
+    /node:(_?http|net|tls|_tls|stream|events|internal\/(http|stream|js_stream|tls|net|errors))/,
+  ],
+  ["garbage collection", /^\(garbage collector\)$/],
+  ["native code, promises, rest of Node", /^native$|^\(program\)$|^node:/],
+];
+
+export const layerOf = (file: string): string =>
+  LAYERS.find(([, files]) => files.test(file))?.[0] ?? "times, names, other texts";
+
+export const LAYER_NAMES: readonly string[] = [...LAYERS.map(([layer]) => layer), "times, names, other texts"];
