@@ -17,7 +17,7 @@ import { minimalObject } from "./testing/minimal-objects.ts";
 import { jsonText } from "./testing/random-values.ts";
 import { type ServedOperation, servedOperations } from "./testing/served-operations.ts";
 
-const REQUESTS = Number(process.env["POSTERN_MALFORMED_BODIES"] ?? 150);
+const REQUESTS = Number(process.env["POSTERN_MALFORMED_BODIES"] ?? 300);
 const SEED = Number(process.env["TEST_SEED"]);
 const IN_FLIGHT = 8;
 const NAMESPACES = { management: "p-default", embedded: "default" } as const;

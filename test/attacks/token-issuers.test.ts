@@ -112,7 +112,7 @@ describe("an issuer that an administrator is talked into (security book 20, 31)"
   };
   const refused = {
     status: "False",
-    message: expect.stringContaining("its address is one that the platform does not connect to"),
+    message: expect.stringContaining("its address is not allowed"),
   };
 
   test.each([
