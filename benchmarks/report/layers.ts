@@ -36,7 +36,8 @@ const LAYERS: readonly (readonly [layer: string, files: RegExp])[] = [
   ["native code, promises, rest of Node", /^native$|^\(program\)$|^node:/],
 ];
 
-export const layerOf = (file: string): string =>
-  LAYERS.find(([, files]) => files.test(file))?.[0] ?? "times, names, other texts";
+const OTHER = "times, names, other texts";
 
-export const LAYER_NAMES: readonly string[] = [...LAYERS.map(([layer]) => layer), "times, names, other texts"];
+export const layerOf = (file: string): string => LAYERS.find(([, files]) => files.test(file))?.[0] ?? OTHER;
+
+export const LAYER_NAMES: readonly string[] = [...LAYERS.map(([layer]) => layer), OTHER];

@@ -173,7 +173,7 @@ describe("the key quota of a project", () => {
     expect(statuses).toEqual([201, 201, 403]);
   });
 
-  test("is neither used up nor shown by keys of somebody who may nothing in the project (security book 54)", async () => {
+  test("is neither used up nor revealed by keys of users without permissions in the project (security book 54)", async () => {
     await server.must({
       path: "projects",
       body: {

@@ -187,7 +187,7 @@ describe("an informer", () => {
     expect(waits).toEqual([800, 1600, 3200, 6400]);
   });
 
-  it("keeps of objects what it is told to keep", async () => {
+  it("keeps what its transform returns", async () => {
     const labelled = { ...object("a", "1"), metadata: { ...object("a", "1").metadata, labels: { team: "x" } } };
     items = [labelled];
     const transform = ({ metadata: { labels: _, ...metadata }, ...rest }: KubeObject): KubeObject => ({

@@ -111,7 +111,7 @@ test("a listener of an event finds the view at the event's revision", async () =
   expect(found).toEqual([0, 0]);
 });
 
-test("waiters from before the first load are told when the load reaches their revision", async () => {
+test("resolves waits from before the first load when the load reaches their revision", async () => {
   const storage = createMemoryStorage();
   const revision = await storage.create(`${VIEW}a`, value("a"));
   await using cache = createWatchCache({ storage, prefix: "/registry/", scheduler: manualScheduler() });

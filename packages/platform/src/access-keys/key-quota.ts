@@ -97,8 +97,8 @@ export function createKeyQuota({ keys, maxPerOwner, lookup, restrictionNames, re
   }
 
   /**
-   * Keys whose owner can use nothing in the project do not count. They open nothing, and otherwise anybody could use up the quota of a project by
-   * naming it in the scopes of their own keys.
+   * Keys whose owner can use nothing in the project do not count. They grant nothing there, and any user could otherwise use up the quota of
+   * a project by naming it in the scopes of their own keys.
    */
   async function usedIn(project: string, upTo = Number.POSITIVE_INFINITY): Promise<number> {
     await keys.whenRead();

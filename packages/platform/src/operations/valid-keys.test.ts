@@ -57,6 +57,6 @@ it.skipIf(whyNoEtcd() !== undefined)("has everything that another server revoked
   const uids = keys.map(({ uid }) => uid);
   expect(uids).toContain(stays);
   expect(uids).not.toContain(revoked);
-  // What is revoked while it is made may be in it or not: it tells of what was before.
+  // Keys that are revoked while the list is written may be in it or not: it shows the state before.
   expect(takenAt).toBe(1);
 });

@@ -40,7 +40,7 @@ type KeptObject = {
   readonly immutable?: string;
 };
 
-/** Until it is disposed. What somebody else has made under these names before, keeps all but its addresses. */
+/** Runs until it is disposed. An object of the same name that already exists keeps everything but its addresses. */
 export function createApiServiceController(port: Omit<ControllerPort, "resources">, deps: ApiServiceDeps): Controller {
   const { scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "kubernetes_service", process, concurrency: 1 });
@@ -74,7 +74,7 @@ export function createApiServiceController(port: Omit<ControllerPort, "resources
       if (changed === key) queue.add(NAME);
     });
   });
-  // What is missing tells nobody.
+  // A missing object causes no event.
   queue.add(NAME);
   return createQueueController(queue, following);
 }

@@ -90,7 +90,7 @@ it("holds nothing of the state before the client takes it (security book 48)", a
   expect(lists.every((limit) => limit !== undefined && limit < 1_000)).toBe(true);
 });
 
-it("tells of objects that have not been read when they are, and only then", async () => {
+it("sends an object when it is read, and no event before", async () => {
   await using client = await watched(3);
   client.take(1);
   await client.write("g0002");
