@@ -7,7 +7,7 @@ import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { whyNoFakeTime } from "../crash/testing/fake-time.ts";
 import { ahead, doctor } from "./testing/doctor.ts";
-import { startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { ENTRY, startPostern, startTool, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 const file = (name: string): string => join(directory.path, name);
@@ -59,6 +59,14 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
     const two = await doctor(dataDir, flags);
     expect(two.errors.map(({ check }) => check)).toContain("etcd");
     expect(two.of("etcd").filter(({ status }) => status === "error").length).toBeGreaterThanOrEqual(2);
+
+    // A server that is started now waits for the majority.
+    const args = ["serve", "--data-dir", dataDir, "--secure-port", "0", ...flags];
+    using server = startTool(process.execPath, [ENTRY, ...args]);
+    await expect.poll(server.output).toContain("as before a leader is elected: trying again for 60 s");
+    await etcd.members[0]?.restart();
+    await expect.poll(server.output).toContain("Postern is ready at");
+    expect(server.output().match(/trying again/g)).toHaveLength(1);
   });
 
   it("that is full, that others use, or where nothing is", async () => {

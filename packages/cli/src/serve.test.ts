@@ -170,6 +170,20 @@ describe("postern serve", () => {
   });
 });
 
+it("a server that starts is told of a signal", async () => {
+  const { context } = createTestContext({}, directory);
+  const source = new EventEmitter();
+  const startServer: StartServer = async (_configuration, stopping) => {
+    source.emit("SIGTERM", "SIGTERM");
+    await once(stopping, "abort");
+    throw new Error("the store is not there");
+  };
+  const program = new Command("postern");
+  const signals = { source, now: () => 0, exit: () => expect.unreachable() };
+  program.addCommand(await createServeCommand(context, async () => ({ startServer, signals })));
+  expect(await run(program, ["serve"], context)).toBe(1);
+});
+
 describe("stop signals", () => {
   const listen = () => {
     const source = new EventEmitter();

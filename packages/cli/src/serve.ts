@@ -11,7 +11,7 @@ import { shellQuote } from "./shell-quote.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { UsageError } from "./usage-error.ts";
 
-export type StartServer = (configuration: Configuration) => Promise<RunningServer>;
+export type StartServer = (configuration: Configuration, stopping: AbortSignal) => Promise<RunningServer>;
 
 export type ServeDeps = {
   readonly startServer: StartServer;
@@ -22,7 +22,8 @@ export type ServeDeps = {
 async function loadPlatform(): Promise<ServeDeps> {
   const { startServer } = await import("@postern/platform/main");
   return {
-    startServer: (configuration) => startServer(configuration, { loadConsole: () => import("@postern/console/files") }),
+    startServer: (configuration, stopping) =>
+      startServer(configuration, { loadConsole: () => import("@postern/console/files"), stopping }),
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },
   };
 }
@@ -47,7 +48,9 @@ async function serve(
   context: CommandContext,
 ): Promise<void> {
   using stop = listenForStop(signals);
-  const server = await startServer(configuration).catch((error: unknown) => {
+  const stopping = new AbortController();
+  void stop.stopped.then(() => stopping.abort());
+  const server = await startServer(configuration, stopping.signal).catch((error: unknown) => {
     throw explainListenFailure(error, configuration);
   });
   context.stdout.write(readyText(server, configuration, context.workingDirectory));

@@ -23,6 +23,8 @@ export type ServerSurroundings = {
   readonly logDestination?: { write(line: string): void };
   /** Loads the files of the console on the first request of a browser. Default: no console. */
   readonly loadConsole?: () => Promise<ConsoleBuild>;
+  /** Aborted while the server starts: it waits for its store no longer, and the start fails. */
+  readonly stopping?: AbortSignal;
 };
 
 /**
@@ -44,7 +46,7 @@ export async function startServer(
 
 async function start(
   configuration: Configuration,
-  { logDestination, loadConsole }: ServerSurroundings,
+  { logDestination, loadConsole, stopping }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
   const runtime = systemRuntime;
@@ -64,7 +66,7 @@ async function start(
     ? await loadServingIdentity(configuration, runtime)
     : undefined;
 
-  const opening = openServerStore({ configuration, secrets, runtime, logger, metrics, tracing, teardown });
+  const opening = openServerStore({ configuration, secrets, runtime, logger, metrics, tracing, teardown, stopping });
   // Hundreds of modules, loaded while the thread of the database begins its work. A failure is that of whoever waits below.
   const loading = import("./compose-server.ts");
   loading.catch(() => {});

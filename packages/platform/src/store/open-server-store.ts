@@ -14,11 +14,13 @@ import { tracedStorage } from "../tracing/traced-storage.ts";
 import { assertFilled } from "./fill-in-progress.ts";
 import { isFirstStart } from "./first-start-mark.ts";
 import { openSealedStore } from "./open-sealed-store.ts";
-import { type OpenedStore, openStore, type StoreCheckListener } from "./open-store.ts";
+import { type OpenedStore, openStore, type StoreCheckListener, type StoreWaiting } from "./open-store.ts";
 import { createServerSecret, deriveServerKeys, type ServerKeys, type ServerSecrets } from "./server-keys.ts";
 
 /** How often files with credentials of the store are looked at. */
 const RELOAD_MS = 60_000;
+/** The members of etcd may start together with the server. */
+const LEADER_PATIENCE_MS = 60_000;
 
 export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" | "enter"> & {
   /** As it is on disk: for backups, and for what brings it under another key. */
@@ -41,13 +43,25 @@ export type ServerStoreDeps = {
   readonly teardown: Teardown;
   /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
+  /** Aborted when the server is to stop: it waits for its store no longer. */
+  readonly stopping: AbortSignal | undefined;
 };
 
 /** Rejects with ConfigurationError: for a store that cannot be opened, and for a server key that is missing or does not open it. */
 export async function openServerStore(deps: ServerStoreDeps): Promise<ServerStore> {
-  const { configuration, secrets, runtime, logger, metrics, tracing, teardown } = deps;
+  const { configuration, secrets, runtime, logger, metrics, tracing, teardown, stopping } = deps;
   const { scheduler, random } = runtime;
-  const store = await openStore(configuration, { isServer: true, onChecked: reportStoreCheck(logger, metrics) });
+  const waiting: StoreWaiting = {
+    patienceMs: LEADER_PATIENCE_MS,
+    signal: stopping,
+    onWaiting: (error) =>
+      logger.warn(
+        { component: "etcd", error },
+        `etcd accepts connections, but does not answer, as before a leader is elected: trying again for ${LEADER_PATIENCE_MS / 1000} s`,
+      ),
+  };
+  const onChecked = reportStoreCheck(logger, metrics);
+  const store = await openStore(configuration, { isServer: true, onChecked, waiting });
   const { storage: opened, election, isShared, enter, reloadCredentials, checks } = store;
   teardown.use(opened);
   const { clock } = runtime;

@@ -8,6 +8,7 @@ import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
+import type { WaitForLeaderOptions } from "@postern/stores/etcd/wait-for-leader";
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { StoreVersionError, StoreWriteRefusedError } from "@postern/stores/store-errors";
@@ -38,12 +39,17 @@ export type OpenStoreOptions = {
   readonly onChecked?: StoreCheckListener;
   /** For a server: it does not begin in a place of a shared etcd that is empty, unless the configuration says so. */
   readonly isServer?: boolean;
+  /** Default: the store has to answer at the first try. */
+  readonly waiting?: StoreWaiting;
 };
+
+/** How long etcd may take to elect a leader. */
+export type StoreWaiting = Pick<WaitForLeaderOptions, "patienceMs" | "onWaiting" | "signal">;
 
 /** Rejects with ConfigurationError: one line with the cause and the fix. */
 export async function openStore(
   configuration: Configuration,
-  { isReadOnly = false, isServer = false, onChecked }: OpenStoreOptions = {},
+  { isReadOnly = false, isServer = false, waiting, onChecked }: OpenStoreOptions = {},
 ): Promise<OpenedStore> {
   const { store } = configuration;
   switch (store.kind) {
@@ -55,7 +61,7 @@ export async function openStore(
       return { ...soleStore(storage), checks: [storage.health] };
     }
     case "etcd":
-      return await openEtcd(store.endpoints, configuration, { isReadOnly, isServer });
+      return await openEtcd(store.endpoints, configuration, { isReadOnly, isServer, waiting });
   }
 }
 
@@ -66,11 +72,17 @@ const soleStore = (storage: Storage): OpenedStore => ({
   checks: [],
 });
 
+const AT_ONCE: StoreWaiting = { patienceMs: 0, onWaiting: () => {} };
+
 /** The driver is loaded where it is used: most servers do without. */
 async function openEtcd(
   endpoints: readonly string[],
   { etcd }: Configuration,
-  { isReadOnly, isServer }: Required<Pick<OpenStoreOptions, "isReadOnly" | "isServer">>,
+  {
+    isReadOnly,
+    isServer,
+    waiting = AT_ONCE,
+  }: { readonly isReadOnly: boolean; readonly isServer: boolean; readonly waiting: StoreWaiting | undefined },
 ): Promise<OpenedStore> {
   const [
     { openEtcdStorage },
@@ -78,22 +90,26 @@ async function openEtcd(
     { migrateEtcd },
     { EtcdPlaceError },
     { createEtcdReplicas },
+    { openWithLeader },
   ] = await Promise.all([
     import("@postern/stores/etcd/etcd-storage"),
     import("@postern/stores/etcd/etcd-leader-election"),
     import("@postern/stores/etcd/etcd-schema"),
     import("@postern/stores/etcd/etcd-neighbours"),
     import("@postern/stores/etcd/etcd-replicas"),
+    import("@postern/stores/etcd/wait-for-leader"),
   ]);
   const tls = await readTls(etcd);
   try {
-    const storage = await openEtcdStorage({
-      endpoints,
-      prefix: etcd.prefix,
-      compaction: etcd.compaction,
-      mustBeInstalled: isServer && !etcd.newInstallation,
-      ...(tls === undefined ? {} : { tls }),
-    });
+    const place = { endpoints, ...(tls === undefined ? {} : { tls }) };
+    const open = () =>
+      openEtcdStorage({
+        ...place,
+        prefix: etcd.prefix,
+        compaction: etcd.compaction,
+        mustBeInstalled: isServer && !etcd.newInstallation,
+      });
+    const storage = await openWithLeader(open, { ...place, ...waiting });
     try {
       if (!isReadOnly) await migrateEtcd(storage);
     } catch (error) {
