@@ -20,13 +20,19 @@ export const withConnectionOptions = (command: Command): Command =>
     .option("--context <name>", "context in the kubeconfig, instead of the current one")
     .option("--server <name>", "name or address of a platform that you are signed in to, instead of the current one");
 
+type ClientOptions = {
+  /** Default: all warnings of the server are printed. */
+  readonly printsWarning?: (text: string) => boolean;
+};
+
 /** A client for as long as `use` runs, and the platform's management group, as the server names it. */
 export async function withClient<T>(
   flags: ConnectionFlags,
   context: CommandContext,
   use: (client: ApiClient, managementGroup: string) => Promise<T>,
+  options: ClientOptions = {},
 ): Promise<T> {
-  return await withConnection(await findConnection(flags, context.environment), context, use);
+  return await withConnection(await findConnection(flags, context.environment), context, use, options);
 }
 
 /** The same for a connection that is known already. */
@@ -34,12 +40,15 @@ export async function withConnection<T>(
   connection: Pick<FoundConnection, "transport" | "token">,
   { stderr }: CommandContext,
   use: (client: ApiClient, managementGroup: string) => Promise<T>,
+  { printsWarning = () => true }: ClientOptions = {},
 ): Promise<T> {
   await using transport = createNodeTransport(connection.transport);
   const client = createApiClient({
     transport,
     userAgent: `postern/${BUILD_INFO.version} (${process.platform}/${process.arch})`,
-    onWarning: (text) => stderr.write(`Warning: ${text}\n`),
+    onWarning(text) {
+      if (printsWarning(text)) stderr.write(`Warning: ${text}\n`);
+    },
     ...(connection.token === undefined ? {} : { token: connection.token }),
   });
   return await use(client, await findManagementGroup(client));

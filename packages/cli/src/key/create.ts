@@ -64,17 +64,23 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
       .option("--namespace <name,...>", "allow only these namespaces", collectList),
     ["text", "json", "yaml", "name"],
   ).action((name: string | undefined, flags: CreateFlags) =>
-    withClient(flags, context, async (client, group) => {
-      if (flags.output === "name" && flags.secretRef === undefined)
-        throw new UsageError("-o name prints no value, which is shown only once: add --secret-ref");
-      const created = await accessKeysOf(client, group).create(toAccessKey(`${group}/v1`, name, flags));
-      // Objects of an API are JSON; their type says so member by member.
-      if (!writeAs(flags, created as KubeObject as JsonValue, context, [created.metadata.name ?? ""])) {
-        context.stdout.write(`${created.spec?.key ?? ""}\n`);
-      }
-      const where = flags.output === "name" ? "its value is in the Secret" : "keep it now, it is not shown again";
-      context.stderr.write(`access key ${created.metadata.name} created; ${where}\n`);
-    }),
+    withClient(
+      flags,
+      context,
+      async (client, group) => {
+        if (flags.output === "name" && flags.secretRef === undefined)
+          throw new UsageError("-o name prints no value, which is shown only once: add --secret-ref");
+        const created = await accessKeysOf(client, group).create(toAccessKey(`${group}/v1`, name, flags));
+        // Objects of an API are JSON; their type says so member by member.
+        if (!writeAs(flags, created as KubeObject as JsonValue, context, [created.metadata.name ?? ""])) {
+          context.stdout.write(`${created.spec?.key ?? ""}\n`);
+        }
+        const where = flags.output === "name" ? "its value is in the Secret" : "keep it now, it is not shown again";
+        context.stderr.write(`access key ${created.metadata.name} created; ${where}\n`);
+      },
+      // The field is the only one for verbs, resources and namespaces. What replaces it for whole projects is no advice to who has set --verb.
+      { printsWarning: (text) => !text.startsWith("spec.rules: deprecated") },
+    ),
   );
 
 function toAccessKey(apiVersion: string, name: string | undefined, flags: CreateFlags): JsonObject {

@@ -229,6 +229,13 @@ describe("postern key create", () => {
     });
   });
 
+  it("prints the warnings of the server, but not that the field of --verb is deprecated: no other one has verbs", async () => {
+    const warning = '299 - "spec.rules: deprecated; use spec.scope.projects instead", 299 - "spec.ttl: careful"';
+    answer({ metadata: { name: "ci" }, spec: { key: "pst_x" } }, 201, { warning });
+    const { stderr } = await runCommand(["key", "create", "ci", "--verb", "get"], environment);
+    expect(stderr).toBe("Warning: spec.ttl: careful\naccess key ci created; keep it now, it is not shown again\n");
+  });
+
   it.each([
     [["--ttl-after-last-activity"], 1, "requires --ttl"],
     [["--secret-ref", "x"], 2, "namespace/name"],
