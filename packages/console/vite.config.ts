@@ -1,11 +1,34 @@
 // How the console is built, and served with live reload: `npm run dev -w @postern/console`.
 
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 
 /** What the server answers, and the console does not. */
 const SERVER = "^/(api|apis|login|oauth|kubernetes|openapi|version|leaks|profile/access-keys|audit/events)(/|\\?|$)";
 
+/** What the first module imports step by step, the page loads at once. */
+const preloadSteps: Plugin = {
+  name: "preload-steps",
+  transformIndexHtml(_html, { chunk, bundle = {} }) {
+    const files = new Set<string>();
+    const add = (file: string): void => {
+      if (files.has(file)) return;
+      files.add(file);
+      const part = bundle[file];
+      for (const imported of part?.type === "chunk" ? part.imports : []) add(imported);
+    };
+    for (const file of chunk?.dynamicImports ?? []) add(file);
+    return [...files]
+      .filter((file) => file !== chunk?.fileName && !chunk?.imports.includes(file))
+      .map((file) => ({
+        tag: "link",
+        attrs: { rel: "modulepreload", crossorigin: true, href: `/${file}` },
+        injectTo: "head",
+      }));
+  },
+};
+
 export default defineConfig({
+  plugins: [preloadSteps],
   resolve: { conditions: ["@postern/source", "module", "browser", "development|production"] },
   build: {
     write: false,

@@ -61,7 +61,7 @@ type TraceEvent = {
 };
 
 /** Milliseconds of the processor that each task of the page's main thread took while `work` ran, longest first. */
-async function tasksDuring(work: () => Promise<void>): Promise<readonly number[]> {
+async function tasksDuring(work: () => Promise<void>, devtools: CDPSession): Promise<readonly number[]> {
   const events: TraceEvent[] = [];
   const take = ({ value }: { readonly value: unknown[] }): void => void events.push(...(value as TraceEvent[]));
   devtools.on("Tracing.dataCollected", take);
@@ -85,10 +85,12 @@ async function tasksDuring(work: () => Promise<void>): Promise<readonly number[]
     .sort((one, other) => other - one);
 }
 
-async function leastOf(work: () => Promise<void>): Promise<{ readonly longest: number; readonly sum: number }> {
+async function leastOf(
+  tasksOf: () => Promise<readonly number[]>,
+): Promise<{ readonly longest: number; readonly sum: number }> {
   const figures = [];
   for (let load = 0; load < LOADS; load++) {
-    const tasks = await tasksDuring(work);
+    const tasks = await tasksOf();
     figures.push({ longest: tasks[0] ?? Number.NaN, sum: tasks.reduce((sum, each) => sum + each, 0) });
   }
   process.stdout.write(`milliseconds of the processor: ${JSON.stringify(figures)}\n`);
@@ -142,30 +144,50 @@ test("the first page is interactive within a second, as the browser measures it"
   expect(await firstThatHolds(({ interactive }) => interactive < INTERACTIVE_MS, load)).toBe(true);
 });
 
-test("the overview of ten thousand keys is made without a long task, and in less than a second", async () => {
-  const { longest, sum } = await leastOf(async () => {
-    await page.reload();
-    await page.getByText("10,00", { exact: false }).first().waitFor();
+test("a page that is opened, with nothing loaded or compiled before, has no long task", async () => {
+  const { longest } = await leastOf(async () => {
+    const opened = await page.context().newPage();
+    const tasks = await tasksDuring(
+      async () => {
+        await opened.goto(served.platform.server.url);
+        await opened.getByText("10,00", { exact: false }).first().waitFor();
+      },
+      await opened.context().newCDPSession(opened),
+    );
+    await opened.close();
+    return tasks;
   });
+  expect(longest).toBeLessThan(LONG_TASK_MS);
+});
+
+test("the overview of ten thousand keys is made without a long task, and in less than a second", async () => {
+  const { longest, sum } = await leastOf(() =>
+    tasksDuring(async () => {
+      await page.reload();
+      await page.getByText("10,00", { exact: false }).first().waitFor();
+    }, devtools),
+  );
   expect(longest).toBeLessThan(LONG_TASK_MS);
   expect(sum).toBeLessThan(INTERACTIVE_MS);
 });
 
 test("the table of ten thousand keys is shown, searched, sorted and scrolled without a long task", async () => {
-  const { longest } = await leastOf(async () => {
-    await page.goto(`${served.platform.server.url}/keys`);
-    await page.getByText(/^10,00\d keys$/).waitFor();
-    await page.getByLabel("Search name, owner or description").pressSequentially("Pipeline 77");
-    await page.getByText("111 keys", { exact: true }).waitFor();
-    await page.getByLabel("Search name, owner or description").fill("");
-    await page.getByText(/^10,00\d keys$/).waitFor();
-    await page.getByRole("button", { name: "Name", exact: true }).click();
-    await page.locator(".table-box").evaluate((box) => box.scrollTo(0, 200_000));
-    await page
-      .getByRole("link", { name: /^Pipeline 50/ })
-      .first()
-      .waitFor();
-  });
+  const { longest } = await leastOf(() =>
+    tasksDuring(async () => {
+      await page.goto(`${served.platform.server.url}/keys`);
+      await page.getByText(/^10,00\d keys$/).waitFor();
+      await page.getByLabel("Search name, owner or description").pressSequentially("Pipeline 77");
+      await page.getByText("111 keys", { exact: true }).waitFor();
+      await page.getByLabel("Search name, owner or description").fill("");
+      await page.getByText(/^10,00\d keys$/).waitFor();
+      await page.getByRole("button", { name: "Name", exact: true }).click();
+      await page.locator(".table-box").evaluate((box) => box.scrollTo(0, 200_000));
+      await page
+        .getByRole("link", { name: /^Pipeline 50/ })
+        .first()
+        .waitFor();
+    }, devtools),
+  );
   expect(longest).toBeLessThan(LONG_TASK_MS);
 });
 

@@ -1,4 +1,4 @@
-// Where the console begins.
+// The console, shown in the page.
 
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
@@ -13,10 +13,6 @@ import { SignInPage } from "./pages/sign-in-page.tsx";
 import { router } from "./router.tsx";
 import type { SignedIn } from "./session/session.ts";
 import { SessionProvider, useSession } from "./session/session-context.tsx";
-import "./styles/tokens.css";
-import "./styles/base.css";
-import "./styles/components.css";
-import "./styles/shell.css";
 
 const queryClient = new QueryClient({
   // The client of the API waits and tries again where the server says so.
