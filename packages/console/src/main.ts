@@ -6,7 +6,11 @@ import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/shell.css";
 
-await import("react-dom/client");
-await import("@tanstack/react-query");
-await import("@tanstack/react-router");
+// Named, so that the bundler leaves out the exports that nothing imports.
+const libraries = [
+  () => import("react-dom/client").then(({ createRoot }) => createRoot),
+  () => import("@tanstack/react-query").then(({ QueryClient }) => QueryClient),
+  () => import("@tanstack/react-router").then(({ createRouter }) => createRouter),
+];
+for (const load of libraries) await load();
 await import("./app.tsx");
