@@ -182,7 +182,7 @@ test("the way to a new virtual cluster is shown to a person who may create one i
   await hers.context().close();
 });
 
-test("somebody signs out everywhere, and their programs go on", async () => {
+test("a user signs out everywhere, sees how far it is, and their programs go on", async () => {
   const [first, second] = [await served.openAs(jane, "/profile"), await served.openAs(jane, "/keys")];
   await first.getByRole("button", { name: "End the session" }).first().waitFor();
   await first.getByRole("button", { name: "Sign out everywhere" }).click();
@@ -190,7 +190,17 @@ test("somebody signs out everywhere, and their programs go on", async () => {
     .getByRole("dialog")
     .getByText(/All your \d sessions end/)
     .waitFor();
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await first.route("**/ownedaccesskeys/*", async (route) => {
+    if (route.request().method() === "DELETE") await held;
+    await route.continue();
+  });
   await first.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
+  await first.getByText(/0 of \d done/).waitFor();
+  release();
   await first.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
   await second.getByText("Your session has ended.").waitFor();
   expect((await served.platform.send({ key: jane, path: "ownedaccesskeys" })).status).toBe(200);

@@ -1,7 +1,7 @@
 // Asks before something is done that ends or changes more than itself: what will happen stands there point by point.
 
 import { useMutation } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Button, ErrorNotice } from "./ui.tsx";
@@ -14,14 +14,19 @@ export type ConfirmProps = {
   readonly isDangerous?: boolean;
   readonly isOpen: boolean;
   readonly onClose: () => void;
-  /** The dialog closes when it resolves, and shows the fault when it rejects. */
-  readonly onConfirm: () => Promise<unknown>;
+  /** The dialog closes when it resolves, and shows the error when it rejects. Work of many steps reports how many are done. */
+  readonly onConfirm: (report: (done: number, all: number) => void) => Promise<unknown>;
   readonly children?: ReactNode;
 };
 
 export function Confirm(props: ConfirmProps) {
   const { title, consequences, action, isDangerous = false, isOpen, onClose, onConfirm, children } = props;
-  const work = useMutation({ mutationFn: onConfirm, onSuccess: onClose });
+  const [steps, setSteps] = useState<{ readonly done: number; readonly all: number }>();
+  const work = useMutation({
+    mutationFn: () => onConfirm((done, all) => setSteps({ done, all })),
+    onSuccess: onClose,
+    onSettled: () => setSteps(undefined),
+  });
   const close = (): void => {
     work.reset();
     onClose();
@@ -35,6 +40,11 @@ export function Confirm(props: ConfirmProps) {
         ))}
       </ul>
       {children}
+      {steps !== undefined && (
+        <p role="status">
+          <progress aria-hidden="true" value={steps.done} max={steps.all} /> {t("state.steps", steps)}
+        </p>
+      )}
       {work.isError && <ErrorNotice error={work.error} />}
       <footer className="dialog-actions">
         <Button onPress={close}>{t("action.cancel")}</Button>

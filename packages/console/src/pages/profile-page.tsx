@@ -1,6 +1,7 @@
 // The person who is signed in: who the server takes them for, their sessions, and the way out of all of them.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -44,8 +45,14 @@ export function ProfilePage() {
   const sessions = sessionsIn(own);
   const others = sessions.filter((key) => nameOf(key) !== session.keyName);
   const resource = createResourceClient<AccessKey>(client, ACCESS_KEYS);
-  const endAll = async (): Promise<void> => {
-    for (const key of others) await resource.delete(nameOf(key));
+  const endAll = async (report: (done: number, all: number) => void): Promise<void> => {
+    for (const [done, key] of others.entries()) {
+      report(done, sessions.length);
+      await resource.delete(nameOf(key)).catch((error: unknown) => {
+        // Ended elsewhere in the meantime.
+        if (!isApiError(error, "NotFound")) throw error;
+      });
+    }
     await end();
   };
   return (
