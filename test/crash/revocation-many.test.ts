@@ -9,7 +9,7 @@ import { describe, expect, it, vi } from "vitest";
 import { http2ApiClient } from "./testing/http2-api-client.ts";
 import { statusFor } from "./testing/keys.ts";
 import { type Replica, startReplicas } from "./testing/replicas.ts";
-import { type Asked, REVOCATION_KINDS } from "./testing/revocation-kinds.ts";
+import { type AskedServer, REVOCATION_KINDS } from "./testing/revocation-kinds.ts";
 import { playRound, type RoundFault } from "./testing/revocation-round.ts";
 import { createRevocationTally } from "./testing/revocation-tally.ts";
 
@@ -39,7 +39,7 @@ const KINDS = REVOCATION_KINDS.filter(
   ({ what }) => ONLY.length === 0 || ONLY.some((word) => (isName(word) ? what === word : what.includes(word))),
 );
 
-const askedOf = async ({ url, caFile }: Replica): Promise<Asked> => {
+const askedOf = async ({ url, caFile }: Replica): Promise<AskedServer> => {
   const ca = await readFile(caFile, "utf8");
   return { client: http2ApiClient(url, ca), url, ca };
 };

@@ -24,12 +24,12 @@ export type Administrator = {
 };
 
 /** A server that is asked with the credential. */
-export type Asked = { readonly client: ApiClient; readonly url: string; readonly ca: string };
+export type AskedServer = { readonly client: ApiClient; readonly url: string; readonly ca: string };
 
 export type Victim = {
   readonly name: string;
   /** The status of an answer; undefined where there is none. Success is what must not be any more. */
-  readonly ask: (server: Asked, timeoutMs?: number) => Promise<number | undefined>;
+  readonly ask: (server: AskedServer, timeoutMs?: number) => Promise<number | undefined>;
   readonly end: (admin: Administrator) => Promise<unknown>;
   /** Closes the connections that are its own. */
   readonly close?: () => void;

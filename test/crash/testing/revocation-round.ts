@@ -1,7 +1,7 @@
 // One round: credentials of many kinds are made, and all ended on one server while something is wrong with the other; each is shown to both
 // servers right before the answer, right after it, and then less and less often until it is refused.
 
-import type { Administrator, Asked, RevocationKind, Victim } from "./revocation-kinds.ts";
+import type { Administrator, AskedServer, RevocationKind, Victim } from "./revocation-kinds.ts";
 import type { Circumstance, Ended } from "./revocation-tally.ts";
 
 export type RoundFault = {
@@ -15,8 +15,8 @@ export type RoundFault = {
 export type Round = {
   /** Ends credentials on `near`. */
   readonly admin: Administrator;
-  readonly near: Asked;
-  readonly far: Asked;
+  readonly near: AskedServer;
+  readonly far: AskedServer;
   /** As many of each kind as stand there. */
   readonly wanted: readonly (readonly [RevocationKind, number])[];
   /** Of the far server. */
@@ -148,7 +148,7 @@ async function timed(send: () => Promise<unknown>): Promise<Answered> {
 }
 
 /** Asks less and less often until it is stopped, which says how often it has asked. */
-function keepAsking(server: Asked, victim: Victim): { readonly stop: () => number } {
+function keepAsking(server: AskedServer, victim: Victim): { readonly stop: () => number } {
   let isOver = false;
   let sent = 0;
   void (async () => {
@@ -170,7 +170,7 @@ type Answers = { readonly asked: number; readonly accepted: readonly number[] };
 
 /** From the moment of the answer on, at once and then less and less often. Rejects where a server never refuses. */
 async function askUntilRefused(
-  server: Asked,
+  server: AskedServer,
   victim: Victim,
   answeredAt: number,
   { until, next }: { readonly until: () => boolean; readonly next: (bound: number) => number },

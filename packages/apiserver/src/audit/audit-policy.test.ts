@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { resolveRequestInfo } from "../request/asked.ts";
+import { resolveRequestInfo } from "../request/request-info.ts";
 import { type AuditRule, createAuditPolicy } from "./audit-policy.ts";
 
 const alice = { name: "alice", groups: ["devs"] };

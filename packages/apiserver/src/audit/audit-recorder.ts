@@ -6,9 +6,8 @@ import type { Status } from "@postern/apimachinery/meta/status";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { formatMicroTime } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "../authentication/user-info.ts";
-import type { Behind } from "../request/asked.ts";
 import { type Redact, redactedTexts } from "../request/credentials.ts";
-import type { RequestInfo } from "../request/request-info.ts";
+import type { InnerRequest, RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -31,7 +30,7 @@ export type AuditedRequest = {
   /** What the path itself says, by which bodies are kept. */
   readonly info: RequestInfo;
   /** What it asks of an API behind this one, as which it is recorded where that can be read. */
-  readonly behind?: Behind | undefined;
+  readonly innerRequest?: InnerRequest | undefined;
   /** Takes credentials out of texts that the client sent. Default: those that are known by their form. */
   readonly redact?: Redact | undefined;
   /** Milliseconds since the epoch. */
@@ -87,8 +86,8 @@ class RequestRecorder implements AuditRecorder {
   constructor(auditId: string, audited: AuditedRequest, deps: AuditRecorderDeps) {
     this.auditId = auditId;
     this.#audited = audited;
-    const { info, behind } = audited;
-    this.#info = behind?.info === undefined ? info : { ...behind.info, path: info.path };
+    const { info, innerRequest } = audited;
+    this.#info = innerRequest?.info === undefined ? info : { ...innerRequest.info, path: info.path };
     this.#deps = deps;
   }
 

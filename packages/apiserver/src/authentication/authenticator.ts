@@ -1,6 +1,6 @@
 // The port that identifies the user of a request.
 
-import type { Behind } from "../request/asked.ts";
+import type { InnerRequest } from "../request/request-info.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { CredentialLineage } from "./credential-lineage.ts";
@@ -33,7 +33,7 @@ export type Authentication = {
  * Throws an ApiError 401 when it carries something that is wrong.
  */
 export type Authenticator = {
-  authenticate(request: ApiRequest, behind?: Behind): Awaitable<Authentication | undefined>;
+  authenticate(request: ApiRequest, innerRequest?: InnerRequest): Awaitable<Authentication | undefined>;
 };
 
 /** Why a credential was refused, as the cause of a 401: for the audit log alone. Holds no secret. */
@@ -54,18 +54,18 @@ export class CredentialRefusedError extends Error {
 /** A list of authenticators is an authenticator: the first that recognises the request decides. */
 export function unionAuthenticator(authenticators: readonly Authenticator[]): Authenticator {
   return {
-    authenticate: (request, behind) => firstToRecognise(authenticators, request, behind),
+    authenticate: (request, innerRequest) => firstToRecognise(authenticators, request, innerRequest),
   };
 }
 
 function firstToRecognise(
   [authenticator, ...others]: readonly Authenticator[],
   request: ApiRequest,
-  behind: Behind | undefined,
+  innerRequest: InnerRequest | undefined,
 ): Awaitable<Authentication | undefined> {
   if (authenticator === undefined) return undefined;
   return whenDone(
-    authenticator.authenticate(request, behind),
-    (authentication) => authentication ?? firstToRecognise(others, request, behind),
+    authenticator.authenticate(request, innerRequest),
+    (authentication) => authentication ?? firstToRecognise(others, request, innerRequest),
   );
 }

@@ -20,7 +20,7 @@ export function freshAuthenticator(authenticator: Authenticator, freshness: Fres
     return ending;
   };
   return {
-    authenticate(request, behind) {
+    authenticate(request, innerRequest) {
       const onRefusal = (error: unknown): never => {
         // A credential that was made elsewhere meanwhile is not wrong.
         if (isApiError(error, "Unauthorized") && !freshness.isFresh()) throw cannotConfirm();
@@ -33,7 +33,7 @@ export function freshAuthenticator(authenticator: Authenticator, freshness: Fres
       };
       let proven: Awaitable<Authentication | undefined>;
       try {
-        proven = authenticator.authenticate(request, behind);
+        proven = authenticator.authenticate(request, innerRequest);
       } catch (error) {
         return onRefusal(error);
       }

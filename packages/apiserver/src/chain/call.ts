@@ -6,9 +6,8 @@ import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
 import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
 import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
 import { type LongWork, WorkParts } from "../limits/turn.ts";
-import type { Asked } from "../request/asked.ts";
 import type { Redact } from "../request/credentials.ts";
-import type { RequestInfo } from "../request/request-info.ts";
+import type { RequestInfo, ResolvedRequest } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -17,7 +16,7 @@ export type ServedInfo = Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource
 
 export type Arrival = {
   readonly request: ApiRequest;
-  readonly asked: Asked;
+  readonly resolved: ResolvedRequest;
   readonly redact: Redact;
   readonly warnings: WarningRecorder;
   /** Whether a resource exists where it goes. Metrics and logs name no others. */
@@ -46,14 +45,14 @@ export class Call extends RequestContext {
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;
 
-  constructor({ request, asked, redact, warnings, isServed, longWork, auditId, receivedAt, startedAt }: Arrival) {
+  constructor({ request, resolved, redact, warnings, isServed, longWork, auditId, receivedAt, startedAt }: Arrival) {
     super({
       request,
-      info: asked.info,
+      info: resolved.info,
       user: anonymousUser,
       redact,
-      isLongRunning: asked.isLongRunning,
-      behind: asked.behind,
+      isLongRunning: resolved.isLongRunning,
+      innerRequest: resolved.innerRequest,
       work: new WorkParts(longWork),
       warnings,
       audit: new Unrecorded(auditId),

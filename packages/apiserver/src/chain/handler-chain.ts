@@ -14,8 +14,8 @@ import type { RateLimiter } from "../limits/rate-limiter.ts";
 import { createLongWork, type LongWork } from "../limits/turn.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import { type Asked, readAsked } from "../request/asked.ts";
 import { type ChosenCredentials, type Redact, redactionOf } from "../request/credentials.ts";
+import { type ResolvedRequest, resolveRequest } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Tracing } from "../tracing/tracing.ts";
@@ -75,8 +75,8 @@ export type HandlerChainDeps = {
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
 
-/** Handles a request for `asked`. Default: what its path says. Never rejects. */
-export type HandlerChain = (request: ApiRequest, asked?: Asked) => Awaitable<ApiResponse>;
+/** Handles a request as `resolved`. Default: by its path. Never rejects. */
+export type HandlerChain = (request: ApiRequest, resolved?: ResolvedRequest) => Awaitable<ApiResponse>;
 
 export function createHandlerChain(handler: Handler, options: HandlerChainDeps): HandlerChain {
   const { clock, random, scheduler } = options.runtime;
@@ -125,12 +125,12 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
       throw refusal;
     });
   const auditIdOf = createAuditIds(random);
-  return (received, asked = readAsked(received)) => {
+  return (received, resolved = resolveRequest(received)) => {
     const redact = redactionOf(received, options.chosenCredentials);
     const request = withSafeTexts(received, redact);
     const call = new Call({
       request,
-      asked,
+      resolved,
       redact,
       warnings: createWarningRecorder(redact),
       isServed: deps.isServed,
@@ -139,7 +139,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
       receivedAt: clock.now(),
       startedAt: clock.elapsed(),
     });
-    const refusal = asked.refusal ?? refusalOfNames(request, redact);
+    const refusal = resolved.refusal ?? refusalOfNames(request, redact);
     return refusal === undefined ? handle(call) : refuse(refusal)(call);
   };
 }

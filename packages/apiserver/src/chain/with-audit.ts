@@ -30,10 +30,10 @@ export function withAudit({ audit, clock, logger, metrics }: AuditDeps): Filter 
   const options = { clock, policy, write, redaction, maxBodyLength };
   return {
     enter(call) {
-      const { behind } = call;
+      const { innerRequest } = call;
       const recorder = createAuditRecorder(call.audit.auditId, call, options);
-      if (behind !== undefined)
-        for (const key in behind.annotations) recorder.annotate(key, behind.annotations[key] ?? "");
+      if (innerRequest !== undefined)
+        for (const key in innerRequest.annotations) recorder.annotate(key, innerRequest.annotations[key] ?? "");
       call.audit = recorder;
       call.recorder = recorder;
       return undefined;

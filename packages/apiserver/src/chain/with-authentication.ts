@@ -195,11 +195,11 @@ async function turnComes(before: Promise<void> | undefined, signal: AbortSignal)
 
 /** Requests without a credential continue as `system:anonymous`, for authorization to decide. Throws ApiError 401. */
 function authenticate(
-  { request, behind }: Call,
+  { request, innerRequest }: Call,
   { authenticator }: Pick<WithAuthenticationDeps, "authenticator">,
 ): Awaitable<Authentication> {
   const token = presentedToken(request);
-  const found = authenticator.authenticate(request, behind);
+  const found = authenticator.authenticate(request, innerRequest);
   return found instanceof Promise
     ? found.then((authentication) => authentication ?? anonymous(token))
     : (found ?? anonymous(token));

@@ -10,9 +10,8 @@ import type { AuthorizationAttributes, OuterAuthorizer } from "../authorization/
 import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
 import type { WorkParts } from "../limits/turn.ts";
 import type { ResultOf, WorkOf, WorkType } from "../limits/work-threads.ts";
-import type { Behind } from "../request/asked.ts";
 import type { Redact } from "../request/credentials.ts";
-import type { RequestInfo } from "../request/request-info.ts";
+import type { InnerRequest, RequestInfo } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -30,7 +29,7 @@ export type ContextParts = {
   readonly open?: LongRunningRequest | undefined;
   readonly redact?: Redact | undefined;
   readonly isLongRunning?: boolean;
-  readonly behind?: Behind | undefined;
+  readonly innerRequest?: InnerRequest | undefined;
   readonly work?: WorkParts | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
@@ -64,7 +63,7 @@ export class RequestContext {
   /** Whether it has no deadline and takes no place of those that are worked on. */
   readonly isLongRunning: boolean;
   /** What it asks of an API that lies behind this one. Absent: it is answered here. */
-  readonly behind: Behind | undefined;
+  readonly innerRequest: InnerRequest | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
   /** Milliseconds since the epoch at which the request arrived. */
@@ -87,7 +86,7 @@ export class RequestContext {
     this.open = parts.open;
     this.redact = parts.redact;
     this.isLongRunning = parts.isLongRunning ?? false;
-    this.behind = parts.behind;
+    this.innerRequest = parts.innerRequest;
     this.warnings = parts.warnings;
     this.audit = parts.audit;
     this.receivedAt = parts.receivedAt;

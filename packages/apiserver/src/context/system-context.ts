@@ -2,8 +2,7 @@
 
 import { Readable } from "node:stream";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "../authentication/user-info.ts";
-import { nonResourceInfo } from "../request/asked.ts";
-import type { RequestInfo } from "../request/request-info.ts";
+import { nonResourceInfo, type RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, requestOf } from "../transport/api-request.ts";
 import { RequestContext } from "./request-context.ts";

@@ -3,7 +3,7 @@
 import { Readable } from "node:stream";
 import type { UserInfo } from "../authentication/user-info.ts";
 import { RequestContext } from "../context/request-context.ts";
-import { resolveRequestInfo } from "../request/asked.ts";
+import { resolveRequestInfo } from "../request/request-info.ts";
 import { type ApiRequest, requestOf } from "../transport/api-request.ts";
 
 export type TestRequest = {

@@ -1,4 +1,4 @@
-import { resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it } from "vitest";
 import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bodyRedaction, issuesCredentials } from "./credential-requests.ts";

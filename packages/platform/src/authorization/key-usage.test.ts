@@ -1,6 +1,6 @@
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import { resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";

@@ -1,4 +1,4 @@
-import { resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import { describe, expect, test } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";

@@ -9,20 +9,20 @@ import {
 } from "@postern/apimachinery/meta/api-error";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import {
-  type Asked,
-  type Behind,
   canonicalPath,
+  type InnerRequest,
   isDotSegment,
   isLongRunning,
-  readAsked,
+  type RequestInfo,
+  type ResolvedRequest,
+  resolveNonResource,
   resolveRequestInfo,
-} from "@postern/apiserver/request/asked";
-import type { RequestInfo } from "@postern/apiserver/request/request-info";
+} from "@postern/apiserver/request/request-info";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ProxyRequest } from "./platform-request.ts";
 
 /** An invalid path is refused after authentication; until then the refusal is kept here. */
-export class ProxiedCall implements Behind {
+export class ProxiedCall implements InnerRequest {
   /** Where it leads. Undefined where that is nowhere. */
   readonly path: ProxyPath | undefined;
   readonly pathRefusal: ApiError | undefined;
@@ -30,17 +30,18 @@ export class ProxiedCall implements Behind {
   readonly annotations: { readonly [key: string]: string };
   readonly #infoRefusal: ApiError | undefined;
 
-  constructor({ method, path, query }: Pick<ApiRequest, "method" | "path" | "query">) {
-    const read = unlessRefused(() => parseProxyPath(path));
+  constructor({ method, path, query }: ApiRequest, { info, refusal }: ResolvedRequest) {
+    const read =
+      refusal === undefined ? unlessRefused(() => parseProxyPath(path, info.path)) : { value: undefined, refusal };
     this.path = read.value;
     this.pathRefusal = read.refusal;
     const encodedPath = read.value?.encodedPath;
-    const { value, refusal } =
+    const inner =
       encodedPath === undefined ? NOTHING : unlessRefused(() => resolveRequestInfo(method, encodedPath, query));
-    this.info = value;
-    this.#infoRefusal = refusal;
+    this.info = inner.value;
+    this.#infoRefusal = inner.refusal;
     this.annotations =
-      read.value === undefined || value === undefined ? {} : { [PROXY_TARGET_ANNOTATION]: targetOf(read.value) };
+      read.value === undefined || inner.value === undefined ? {} : { [PROXY_TARGET_ANNOTATION]: targetOf(read.value) };
   }
 
   /** Throws ApiError 400 for a path that can be read in more than one way, and 404 for one that leads nowhere. */
@@ -53,23 +54,27 @@ export class ProxiedCall implements Behind {
   }
 }
 
-export function readProxied(request: ApiRequest): Asked {
-  const asked = readAsked(request);
-  const behind = new ProxiedCall(request);
-  return { ...asked, behind, isLongRunning: lasts(request, asked, behind) };
+export function resolveProxiedRequest(request: ApiRequest): ResolvedRequest {
+  const outer = resolveNonResource(request);
+  const innerRequest = new ProxiedCall(request, outer);
+  return { ...outer, innerRequest, isLongRunning: isProxiedLongRunning(request, outer, innerRequest) };
 }
 
-/** What is asked behind the proxy decides. What is refused does not last. */
-function lasts(request: ApiRequest, asked: Asked, { path, pathRefusal, info }: ProxiedCall): boolean {
+/** The request inside decides. A refused request is not long-running. */
+function isProxiedLongRunning(
+  request: ApiRequest,
+  outer: ResolvedRequest,
+  { path, pathRefusal, info }: ProxiedCall,
+): boolean {
   if (pathRefusal !== undefined) return false;
-  if (path === undefined) return asked.isLongRunning;
+  if (path === undefined) return outer.isLongRunning;
   return info !== undefined && isLongRunning(request, info);
 }
 
 /** What the request of a context asks for through the proxy. Throws as `destination` does. */
-export function proxiedCallOf({ behind }: { readonly behind: Behind | undefined }) {
-  if (!(behind instanceof ProxiedCall)) throw new Error("the request did not come through the proxy");
-  return behind.destination();
+export function proxiedCallOf({ innerRequest }: { readonly innerRequest: InnerRequest | undefined }) {
+  if (!(innerRequest instanceof ProxiedCall)) throw new Error("the request did not come through the proxy");
+  return innerRequest.destination();
 }
 
 type Read<T> = { readonly value: T | undefined; readonly refusal: ApiError | undefined };
@@ -118,11 +123,10 @@ const PROXIES = /^\/+kubernetes\/+(?:project|cluster)(?:\/|$)/;
 const ENCODED_SEPARATOR = /%2f|%5c/i;
 
 /**
- * Undefined for a path that is no proxy's. `path` is percent-encoded, without its query.
+ * Undefined for a path that is no proxy's. `path` is percent-encoded, without its query; `canonical` is its canonical form.
  * Throws ApiError 400 for a path that two programs could read in two ways, or that names what cannot exist.
  */
-export function parseProxyPath(path: string): ProxyPath | undefined {
-  const canonical = canonicalPath(path);
+export function parseProxyPath(path: string, canonical = canonicalPath(path)): ProxyPath | undefined {
   if (!PROXIES.test(canonical)) return undefined;
   if (ENCODED_SEPARATOR.test(path)) throw badRequestError("the request path contains an encoded separator");
   const segments = canonical.slice(1).split("/");

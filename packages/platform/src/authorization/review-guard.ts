@@ -3,7 +3,7 @@
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";

@@ -3,7 +3,7 @@
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { canonicalPath, isDotSegment, isLongRunning } from "@postern/apiserver/request/asked";
+import { canonicalPath, isDotSegment, isLongRunning } from "@postern/apiserver/request/request-info";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
 import { forwardableUpgrade, forwardUpgrade, type UpgradeDeps } from "./forward-upgrade.ts";

@@ -2,12 +2,12 @@
 // them.
 
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
-import { type Asked, readAsked } from "@postern/apiserver/request/asked";
+import { type ResolvedRequest, resolveRequest } from "@postern/apiserver/request/request-info";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
-import { readProxied } from "../authorization/proxied-call.ts";
+import { resolveProxiedRequest } from "../authorization/proxied-call.ts";
 import { isConsoleRequest } from "../console/console-route.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../sign-in/browser-session.ts";
 import { SCIM_PATH } from "../sign-in/scim-routes.ts";
@@ -38,8 +38,8 @@ export function createFrontDoor(surfaces: {
   readonly console: HandlerChain | undefined;
 }): ApiHandler {
   const { sessions, leaks, exchange, signIn, scim, console } = surfaces;
-  const management = openedBySessions(surfaces.management, askedOfManagement, sessions);
-  const proxy = openedBySessions(surfaces.proxy, readProxied, sessions);
+  const management = openedBySessions(surfaces.management, resolveManagementRequest, sessions);
+  const proxy = openedBySessions(surfaces.proxy, resolveProxiedRequest, sessions);
   return (request) => {
     const { path } = request;
     // Nearly all there is: nothing else begins like this.
@@ -60,8 +60,8 @@ export function createFrontDoor(surfaces: {
   };
 }
 
-function askedOfManagement(request: ApiRequest): Asked {
-  const asked = readAsked(request);
+function resolveManagementRequest(request: ApiRequest): ResolvedRequest {
+  const resolved = resolveRequest(request);
   // A backup lasts as long as the client reads, and ends with the credential.
-  return asked.info.path === BACKUP_PATH ? { ...asked, isLongRunning: true } : asked;
+  return resolved.info.path === BACKUP_PATH ? { ...resolved, isLongRunning: true } : resolved;
 }

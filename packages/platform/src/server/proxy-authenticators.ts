@@ -2,8 +2,8 @@
 
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { Behind } from "@postern/apiserver/request/asked";
 import { bearerTokenOf } from "@postern/apiserver/request/credentials";
+import type { InnerRequest } from "@postern/apiserver/request/request-info";
 import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
@@ -14,9 +14,9 @@ import { below, type DestinationDeps, findSpace, findVirtualCluster } from "./pr
 /** Accepts the certificates of the virtual cluster that the path names. */
 export function createProxyCertificateAuthenticator(...deps: DestinationDeps): Authenticator {
   return {
-    authenticate(request, behind) {
+    authenticate(request, innerRequest) {
       if (request.peerCertificate() === undefined) return undefined;
-      const path = pathOf(behind);
+      const path = pathOf(innerRequest);
       if (path === undefined) return undefined;
       return findVirtualCluster(path, ...deps)
         ?.open()
@@ -28,10 +28,10 @@ export function createProxyCertificateAuthenticator(...deps: DestinationDeps): A
 /** Accepts the tokens that the virtual cluster or space which the path names gave to its ServiceAccounts. */
 export function createProxyServiceAccountAuthenticator(...deps: DestinationDeps): Authenticator {
   return {
-    authenticate(request, behind) {
+    authenticate(request, innerRequest) {
       const bearer = bearerTokenOf(request);
       if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
-      const path = pathOf(behind);
+      const path = pathOf(innerRequest);
       if (path === undefined) return undefined;
       const found = findVirtualCluster(path, ...deps) ?? findSpace(path, ...deps);
       return found?.open().authenticateServiceAccount?.(below(request, path));
@@ -40,10 +40,10 @@ export function createProxyServiceAccountAuthenticator(...deps: DestinationDeps)
 }
 
 /** Throws ApiError 400 for a path that can be read in more than one way. */
-function pathOf(behind: Behind | undefined): ProxyPath | undefined {
-  if (!(behind instanceof ProxiedCall)) return undefined;
-  if (behind.pathRefusal !== undefined) throw behind.pathRefusal;
-  return behind.path;
+function pathOf(innerRequest: InnerRequest | undefined): ProxyPath | undefined {
+  if (!(innerRequest instanceof ProxiedCall)) return undefined;
+  if (innerRequest.pathRefusal !== undefined) throw innerRequest.pathRefusal;
+  return innerRequest.path;
 }
 
 /** What the handles of identities begin with that a virtual cluster's own certificates and tokens prove. No access key's does. */

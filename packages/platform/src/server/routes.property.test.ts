@@ -1,6 +1,6 @@
 // The decision point, asked about every route that the composed server has, below proxies too, by random keys on random platforms.
 
-import { resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { judgedKeys } from "../access-keys/testing/key-world.ts";

@@ -5,7 +5,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
-import { readAsked } from "@postern/apiserver/request/asked";
+import { resolveRequest } from "@postern/apiserver/request/request-info";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import { requestOf } from "@postern/apiserver/transport/api-request";
@@ -144,7 +144,7 @@ const createManagementCall =
       bodyStream: () => Readable.from([text]),
       signal,
     });
-    const answer = await management(request, readAsked(request));
+    const answer = await management(request, resolveRequest(request));
     const bytes = await bytesOf(answer.body, signal);
     const value = parseJson(bytes);
     return { status: answer.status, body: isJsonObject(value) ? value : {}, size: bytes.length };

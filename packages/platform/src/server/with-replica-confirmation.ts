@@ -25,9 +25,9 @@ export const withReplicaConfirmation = (replicas: Pick<Replicas, "allKnow"> | un
 function canRevoke({
   request: { method },
   info,
-  behind,
-}: Pick<RequestContext, "request" | "info" | "behind">): boolean {
+  innerRequest,
+}: Pick<RequestContext, "request" | "info" | "innerRequest">): boolean {
   if (method === "GET" || method === "HEAD" || method === "OPTIONS") return false;
-  const { isResourceRequest, verb, resource, subresource } = behind?.info ?? info;
+  const { isResourceRequest, verb, resource, subresource } = innerRequest?.info ?? info;
   return !isResourceRequest || (!WITHOUT_RIGHTS.includes(resource) && (verb !== "create" || subresource !== ""));
 }

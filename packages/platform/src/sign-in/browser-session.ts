@@ -3,8 +3,8 @@
 
 import { type ApiError, forbiddenPathError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
-import type { Asked } from "@postern/apiserver/request/asked";
 import { bearerTokenOf } from "@postern/apiserver/request/credentials";
+import type { ResolvedRequest } from "@postern/apiserver/request/request-info";
 import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/api-response";
@@ -39,17 +39,17 @@ const SHOWN_NOWHERE: ResponseHeaders = {
 
 /** The chain, which also accepts session cookies. */
 export const openedBySessions =
-  (chain: HandlerChain, askedOf: (request: ApiRequest) => Asked, deps: BrowserSessionDeps): ApiHandler =>
+  (chain: HandlerChain, resolve: (request: ApiRequest) => ResolvedRequest, deps: BrowserSessionDeps): ApiHandler =>
   (request) => {
-    if (request.headers["cookie"] === undefined) return chain(request, askedOf(request));
+    if (request.headers["cookie"] === undefined) return chain(request, resolve(request));
     const value = sessionIn(request);
     // Nothing after this reads cookies.
     const { cookie: _, ...headers } = request.headers;
-    const asked = askedOf(request);
-    if (value === undefined) return chain(request.with({ headers }), asked);
+    const resolved = resolve(request);
+    if (value === undefined) return chain(request.with({ headers }), resolved);
     const refusal = refusalOf(request, value, deps);
     const known = request.with({ headers: { ...headers, authorization: `Bearer ${value}` } });
-    const answer = chain(known, refusal === undefined ? asked : { ...asked, refusal, isLongRunning: false });
+    const answer = chain(known, refusal === undefined ? resolved : { ...resolved, refusal, isLongRunning: false });
     return whenDone(answer, (response) => withHeaders(response, SHOWN_NOWHERE));
   };
 

@@ -15,7 +15,7 @@ import { createSystemContext } from "@postern/apiserver/context/system-context";
 import { createLongWork, WorkParts } from "@postern/apiserver/limits/turn";
 import { createWorkThreads, type WorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
-import { resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";

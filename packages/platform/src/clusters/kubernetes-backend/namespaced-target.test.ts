@@ -1,9 +1,10 @@
 // What a space lets through.
 
 import { createTestContext } from "@postern/apiserver/testing/test-context";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { textResponse } from "@postern/apiserver/transport/api-response";
 import { expect, test } from "vitest";
-import { ProxiedCall } from "../../authorization/proxied-call.ts";
+import { proxiedCallOf, resolveProxiedRequest } from "../../authorization/proxied-call.ts";
 import { namespacedProxy } from "./namespaced-target.ts";
 
 const alice = { name: "alice", groups: [] };
@@ -76,7 +77,8 @@ test.each(["/api/v1/namespaces/team-a/../team-b/secrets", "/api/v1/namespaces/te
   "%s is no way out",
   (path) => {
     const base = "/kubernetes/project/a/space/s";
-    const call = new ProxiedCall({ method: "GET", path: base + path, query: new URLSearchParams() });
-    expect(() => call.destination()).toThrow("the request path contains a dot segment");
+    const request = { method: "GET", path: base + path, query: new URLSearchParams() } as ApiRequest;
+    const { innerRequest } = resolveProxiedRequest(request);
+    expect(() => proxiedCallOf({ innerRequest })).toThrow("the request path contains a dot segment");
   },
 );

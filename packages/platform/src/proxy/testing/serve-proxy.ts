@@ -4,7 +4,7 @@ import type { ClientHttp2Session } from "node:http2";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { toApiError } from "@postern/apiserver/chain/with-errors";
 import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
-import { readAsked } from "@postern/apiserver/request/asked";
+import { resolveRequest } from "@postern/apiserver/request/request-info";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
@@ -49,7 +49,7 @@ export async function serveProxy(target: ProxyTarget, options: ServeProxyOptions
     requests.push(outer);
     const request = mountRequest(outer, BASE);
     if (request === undefined) throw new Error("a test asked for a path that is not proxied");
-    const { info } = readAsked(request);
+    const { info } = resolveRequest(request);
     const context = createTestContext({ url: "/" }).with({ request, info });
     try {
       return await proxy(context, options.user ?? alice);

@@ -9,7 +9,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/asked";
+import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import { remedyOfKeyRefusal } from "../../../access-keys/key-validity.ts";

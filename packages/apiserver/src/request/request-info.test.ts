@@ -1,8 +1,7 @@
 // Vectors: outputs of k8s.io/apiserver v0.32.1 pkg/endpoints/request on the inputs of its requestinfo_test.go and further ones.
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
-import { resolveRequestInfo } from "./asked.ts";
-import type { RequestInfo } from "./request-info.ts";
+import { type RequestInfo, resolveRequestInfo } from "./request-info.ts";
 import vectors from "./testdata/request-info.json" with { type: "json" };
 
 function resolve(method: string, url: string): RequestInfo {
