@@ -19,7 +19,7 @@ const LAYERS: readonly (readonly [layer: string, files: RegExp])[] = [
     "flow control, deadlines, metrics, rest of the chain",
     /^apiserver\/(chain|limits|metrics|context|tracing|logging)\//,
   ],
-  ["validation: schema, metadata, rules", /apimachinery\/(schema|validation)\/|validat|only-valid|^cel\//],
+  ["validation: schema, metadata, rules", /apimachinery\/(schema|validation)\/|validat|check-schema|^cel\//],
   ["field managers", /structured-merge|field-manager/],
   ["admission", /admission|^apiserver\/policies\//],
   ["keys: value, hash, index, strategy", /^platform\/(access-keys|resources|controllers|directory|lookup)\//],

@@ -8,7 +8,7 @@ import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/st
 import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
-import { type ViewDeps, ViewState } from "./view-state.ts";
+import { ResourceView, type ViewDeps, viewPrefixOf } from "./resource-view.ts";
 import type { CacheView, WatchCache } from "./watch-cache.ts";
 
 export type WatchCacheOptions = {
@@ -46,7 +46,7 @@ class StoreWatchCache implements WatchCache {
   readonly #storage: Storage;
   readonly #prefix: string;
   readonly #scheduler: Scheduler;
-  readonly #views = new Map<string, ViewState>();
+  readonly #views = new Map<string, ResourceView>();
   readonly #viewDeps: ViewDeps;
   readonly #waiters: RevisionWaiters;
   readonly #onError: (error: unknown) => void;
@@ -174,7 +174,7 @@ class StoreWatchCache implements WatchCache {
   }
 
   #apply(events: readonly StorageEvent[], revision: Revision): void {
-    const touched = new Set<ViewState>();
+    const touched = new Set<ResourceView>();
     for (const event of events) {
       const prefix = viewPrefixOf(keyOf(event));
       if (prefix === undefined) continue;
@@ -194,10 +194,10 @@ class StoreWatchCache implements WatchCache {
     for (const view of this.#views.values()) view.progress(this.#revision);
   }
 
-  #view(prefix: string): ViewState {
+  #view(prefix: string): ResourceView {
     let view = this.#views.get(prefix);
     if (view === undefined) {
-      view = new ViewState(this.#viewDeps);
+      view = new ResourceView(this.#viewDeps);
       this.#views.set(prefix, view);
     }
     return view;
@@ -232,7 +232,7 @@ class StoreWatchCache implements WatchCache {
   #add({ views, read }: Contents, entries: readonly StoredEntry[]): void {
     let prefix: string | undefined;
     let objects = new OrderedEntries<CachedObject>();
-    let knownObjects: ViewState | undefined;
+    let knownObjects: ResourceView | undefined;
     for (const entry of entries) {
       if (prefix === undefined || !entry.key.startsWith(prefix)) {
         prefix = viewPrefixOf(entry.key);
@@ -255,16 +255,6 @@ class StoreWatchCache implements WatchCache {
     const error = new RevisionCompactedError(revision, revision);
     for (const view of this.#views.values()) view.fail(error);
   }
-}
-
-/** `/registry/<composition>/<group>/<resource>/` of a key below it; undefined when the key has fewer segments. */
-function viewPrefixOf(key: string): string | undefined {
-  let slash = 0;
-  for (let segment = 0; segment < 4; segment++) {
-    slash = key.indexOf("/", slash + 1);
-    if (slash < 0) return undefined;
-  }
-  return key.slice(0, slash + 1);
 }
 
 function closedError(): StorageUnavailableError {

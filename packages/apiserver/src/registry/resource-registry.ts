@@ -4,6 +4,7 @@ import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { FieldManager } from "@postern/structured-merge/managedfields/field-manager";
 import type { CachedObject } from "../cache/cached-object.ts";
+import { createResourceKeys, type ResourceKeys } from "../cache/resource-view.ts";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
@@ -12,17 +13,16 @@ import type { AdmissionPlugin } from "./admission-plugin.ts";
 import { type CompiledSchema, compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
 import type { ObjectConverter } from "./object-converter.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
 import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
 import { createConvertingStore } from "./store/converting-store.ts";
+import { createKeyedLock } from "./store/keyed-lock.ts";
 import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
 import { ShownMemory } from "./store/shown-memory.ts";
 import type { StoreContext } from "./store/store-context.ts";
-import { createWriteTurns } from "./store/write-turns.ts";
 
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
@@ -84,7 +84,7 @@ export type ResourceRegistry = {
 export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
-  const shared = { limitTurns: createWriteTurns(), parsed: new ParsedObjects() };
+  const shared = { limitLocks: createKeyedLock(), parsed: new ParsedObjects() };
   const shown = new ShownMemory();
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
@@ -135,7 +135,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
 
 const resourceId = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
 
-type Shared = Pick<StoreContext, "limitTurns" | "parsed">;
+type Shared = Pick<StoreContext, "limitLocks" | "parsed">;
 type LazyResourceOptions = {
   readonly retirement: Retirement;
   readonly converter: ObjectConverter | undefined;
@@ -228,7 +228,7 @@ class LazyResource implements InstalledResource {
       admission,
       continueTokens,
       ...this.#shared,
-      writeTurns: createWriteTurns(),
+      writeLocks: createKeyedLock(),
       runtime,
       onHookError,
     };

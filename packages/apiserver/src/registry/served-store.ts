@@ -1,6 +1,6 @@
 // What clients reach of a resource: the generic store, with what the definition declares around it, in this one order.
 //
-//   schema         nothing of the resource's own sees an object that its schema refuses (store/only-valid.ts)
+//   schema         nothing of the resource's own sees an object that its schema refuses (store/check-schema.ts)
 //   visibility     what the caller must not know of is not there
 //   the write      the generic store
 //   deliver, warn  what follows a write before it is answered
@@ -14,11 +14,11 @@ import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ClientWrite } from "./client-write.ts";
 import { groupResourceOf } from "./resource-definition.ts";
 import type { ListPage, ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
+import { schemaCheckedChange, schemaCheckedNew } from "./store/check-schema.ts";
 import { createObject } from "./store/create-object.ts";
 import { deleteCollection, deleteObject } from "./store/delete-object.ts";
 import { getObject } from "./store/get-object.ts";
 import { listObjects } from "./store/list-objects.ts";
-import { passedChange, passedNew } from "./store/only-valid.ts";
 import { uidPreconditionError } from "./store/preconditions.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { updateObject } from "./store/update-object.ts";
@@ -96,7 +96,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     watch: (context, query, observer) => watchVisible(definition, generic.watch, { context, query, observer }),
 
     async create(context, namespace, object, options) {
-      const submitted = await passedNew(store, context, namespace, object);
+      const submitted = await schemaCheckedNew(store, context, namespace, object);
       const created = await generic.create(context, namespace, submitted, options);
       const write = { verb: "create", object: created, submitted, created: true, dryRun: options.dryRun } as const;
       return await finished(context, namespace, write);
@@ -110,14 +110,14 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
         ...request,
         async transform(current) {
           if (!(await mayChange(context, current))) throw absent(name);
-          submitted = await passedChange(store, context, await request.transform(current), current, subresource);
+          submitted = await schemaCheckedChange(store, context, await request.transform(current), current, subresource);
           return submitted;
         },
         ...(createWhenAbsent === undefined
           ? {}
           : {
               async createWhenAbsent() {
-                submitted = await passedNew(store, context, namespace, await createWhenAbsent());
+                submitted = await schemaCheckedNew(store, context, namespace, await createWhenAbsent());
                 return submitted;
               },
             }),

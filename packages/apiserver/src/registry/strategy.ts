@@ -7,7 +7,7 @@ import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../context/request-context.ts";
 
 /**
- * Gets only objects that have passed the schema of their kind (`onlyValid`): what their type says of them holds.
+ * Gets only objects that have passed the schema of their kind (`store/check-schema.ts`): what their type says of them holds.
  * The steps of a write, in this order; each is optional. `prepare…` returns the object to go on with, `validate…` never
  * changes anything. Methods take the kind's own type.
  */

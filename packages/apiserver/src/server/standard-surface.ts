@@ -24,6 +24,7 @@ import { createServiceAddresses, type ServiceAddresses } from "../builtin/servic
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import type { CachedObject } from "../cache/cached-object.ts";
+import { createResourceKeys } from "../cache/resource-view.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import { createSystemContext } from "../context/system-context.ts";
 import {
@@ -62,7 +63,6 @@ import { createWebhookAdmission } from "../policies/webhooks/webhook-admission.t
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "../policies/webhooks/webhook-kinds.ts";
 import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
-import { createResourceKeys } from "../registry/resource-keys.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { newUid } from "../registry/store/object-meta.ts";
 import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";

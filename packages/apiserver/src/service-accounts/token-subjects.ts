@@ -3,7 +3,7 @@
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type RevocationWatch, watchRevocation } from "../authentication/revocation-watch.ts";
 import { followView, type ViewPrefix } from "../cache/follow-view.ts";
-import type { ResourceKeys } from "../registry/resource-keys.ts";
+import type { ResourceKeys } from "../cache/resource-view.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 
 /** The ServiceAccounts, or the Secrets, of a cluster. */

@@ -14,6 +14,7 @@ import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/creden
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { Directory } from "../directory/directory.ts";
+import type { KeyRing } from "../encryption/key-ring.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import type { DigestRenewal } from "./access-key-secrets.ts";
@@ -56,25 +57,31 @@ type Proven = {
   readonly version: number;
 };
 
-type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
+type Remembered = {
+  readonly version: number;
+  readonly authentication: Authentication & { readonly user: UserInfo };
+  /** The keys of the ring while which nothing has to be renewed. */
+  current: KeyRing["keys"] | undefined;
+};
 
 export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): AccessKeyAuthenticator {
   const { keys, activity, clock, directory, rotations, renewal, onRefused } = deps;
   // Every revision is a new object, so a record identifies its revision.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
-  const authenticationOf = (key: AccessKeyState): Authentication => {
+  const remember = (key: AccessKeyState): Remembered => {
     const known = remembered.get(key);
-    if (known?.version === directory.version) return known.authentication;
+    if (known?.version === directory.version) return known;
     const { id } = key;
     const annotations = accessKeyAnnotations(key.name, key.origins);
     const credential = { id, annotations, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
     const authentication = { user: accessKeyIdentity(key, deps), credential };
-    remembered.set(key, { version: directory.version, authentication });
-    return authentication;
+    const made: Remembered = { version: directory.version, authentication, current: undefined };
+    remembered.set(key, made);
+    return made;
   };
 
-  const authenticateKey = (key: AccessKeyState): Authentication => {
+  const authenticateKey = (key: AccessKeyState): Remembered => {
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);
@@ -83,13 +90,14 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     }
     if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
     activity.record(key.uid, clock.now());
-    return authenticationOf(key);
+    return remember(key);
   };
 
   const authenticateFound = (key: AccessKeyState, token: string): Authentication => {
-    const authentication = authenticateKey(key);
-    renewal?.used(key, token);
-    return authentication;
+    const known = authenticateKey(key);
+    const keysOfRing = renewal?.keyRing.keys;
+    if (known.current !== keysOfRing && renewal?.used(key, token) === true) known.current = keysOfRing;
+    return known.authentication;
   };
 
   const authenticateToken = (token: string): Authentication | undefined => {
@@ -105,7 +113,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     if (known === undefined || known.header !== headers["authorization"]) return undefined;
     return known.version === keys.valueVersion && keys.byId(known.key.id) === known.key ? known : undefined;
   };
-  const remember = ({ connection, headers, upgrade }: ApiRequest, token: string, key: AccessKeyState): void => {
+  const setProven = ({ connection, headers, upgrade }: ApiRequest, token: string, key: AccessKeyState): void => {
     const { authorization: header } = headers;
     const version = keys.valueVersion;
     if (connection === undefined || upgrade !== undefined || typeof header !== "string" || version === undefined)
@@ -120,7 +128,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
   };
 
   return {
-    identityOf: (key) => authenticationOf(key).user,
+    identityOf: (key) => remember(key).authentication.user,
     authenticateToken: (token) => whenFound(token, authenticateToken),
     authenticate(request) {
       const known = provenOn(request);
@@ -138,7 +146,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
           throw keyNotFoundError("unknown", undefined);
         }
         const authentication = authenticateFound(key, token);
-        remember(request, token, key);
+        setProven(request, token, key);
         return authentication;
       });
     },

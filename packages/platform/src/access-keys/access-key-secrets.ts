@@ -101,11 +101,16 @@ export function createAccessKeySecrets({ platformName, keyRing, random }: Access
 // Puts the digest of an access key under the primary key of the ring when the key is used: only then its value is known.
 
 export type DigestRenewal = {
-  /** The value was presented, belongs to the key, and is valid. Costs nothing if there is nothing to renew. */
-  used(key: AccessKeyState, value: string): void;
+  readonly keyRing: Pick<KeyRing, "keys">;
+  /**
+   * The value was presented, belongs to the key, and is valid. True if nothing is to be renewed, which remains so for this revision of the key while
+   * `keyRing.keys` is the same array.
+   */
+  used(key: AccessKeyState, value: string): boolean;
 };
 
 export type DigestRenewalDeps = {
+  readonly keyRing: Pick<KeyRing, "keys">;
   readonly secrets: Pick<AccessKeySecrets, "isCurrent" | "renew">;
   readonly writer: SealedRecordWriter;
   /** It is tried again at the next use. */
@@ -115,7 +120,7 @@ export type DigestRenewalDeps = {
 /** So many writes at a time: after a rotation every key is used for the first time. The others wait for their next use. */
 const MAX_AT_ONCE = 64;
 
-export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalDeps): DigestRenewal {
+export function createDigestRenewal({ keyRing, secrets, writer, onError }: DigestRenewalDeps): DigestRenewal {
   const running = new Set<string>();
 
   async function write(key: AccessKeyState, old: KeptAccessKey, renewed: KeptAccessKey): Promise<void> {
@@ -129,19 +134,19 @@ export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalD
   }
 
   return {
+    keyRing,
     used(key, value) {
-      const { id } = key;
-      // Nearly always: nothing is made before.
-      if (secrets.isCurrent(key.ringKey) || running.size >= MAX_AT_ONCE || running.has(id)) return;
-      const { kept } = key;
-      if (kept === undefined) return;
+      const { id, kept } = key;
+      if (secrets.isCurrent(key.ringKey)) return true;
+      if (kept === undefined || running.size >= MAX_AT_ONCE || running.has(id)) return false;
       // What waits for the store is the digest, never the value.
       const renewed = secrets.renew(kept, value);
-      if (renewed === undefined) return;
+      if (renewed === undefined) return false;
       running.add(id);
       void write(key, kept, renewed)
         .catch(onError)
         .finally(() => running.delete(id));
+      return false;
     },
   };
 }

@@ -6,8 +6,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { type AccessKeyRecord, createAccessKeyReader, type ReadAccessKey } from "./access-key-record.ts";
-import { AccessKeyTable } from "./access-key-table.ts";
-import { LoadedAccessKeys } from "./loaded-access-keys.ts";
+import { AccessKeyTable, LoadedAccessKeys } from "./loaded-access-keys.ts";
 
 const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();
 const LATER = epoch + 1;

@@ -4,8 +4,8 @@ import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { rbacViews } from "@postern/apiserver/server/standard-surface";
@@ -201,7 +201,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     ...(onRetiredUse === undefined ? {} : { onRetiredUse }),
     onError,
   });
-  const renewal = createDigestRenewal({ secrets, writer: sealedRecords, onError });
+  const renewal = createDigestRenewal({ keyRing, secrets, writer: sealedRecords, onError });
   const rbac = createCachedRbacSource(rbacViews(MANAGEMENT, cache), scheduler);
   const projects = createProjectFacts(view("projects", false), scheduler);
   const instanceViews = {

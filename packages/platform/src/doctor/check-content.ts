@@ -2,7 +2,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import { createNodeTransport } from "@postern/client/transport/node";
 import type { Cluster } from "../api/cluster.ts";
 import { kubeconfigIn } from "../clusters/kubernetes-backend/cluster-source.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
-import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,10 +1,10 @@
 // The backends of virtual clusters, spaces and clusters: those in this process, and remote ones.
 
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
-import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";

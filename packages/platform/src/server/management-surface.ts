@@ -4,6 +4,7 @@ import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
 import type { Rights } from "@postern/apiserver/authorization/rights";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
@@ -13,7 +14,6 @@ import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resour
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
-import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";

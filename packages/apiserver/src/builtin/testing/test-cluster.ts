@@ -13,10 +13,10 @@ import { createCachedRbacSource } from "../../authorization/rbac/cached-rbac-sou
 import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
 import { createRbacAuthorizer } from "../../authorization/rbac/rbac-authorizer.ts";
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
+import { createResourceKeys } from "../../cache/resource-view.ts";
 import type { ControllerPort } from "../../controllers/controller-port.ts";
 import { admissionChain } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { createResourceKeys } from "../../registry/resource-keys.ts";
 import { createResourceRegistry, type InstalledResource } from "../../registry/resource-registry.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { createContinueTokens } from "../../registry/store/continue-token.ts";

@@ -65,13 +65,13 @@ export async function writeWithinLimits(
 ): Promise<CachedObject> {
   const limits = store.strategy.limits?.(object, old, context) ?? NO_LIMITS;
   if (limits.length === 0) return await write();
-  // Two writes that wait for each other's turns would wait for ever: all take them in one order, and each name once.
+  // Two writes that wait for each other would wait for ever: all lock the names in one order, and each name once.
   const names = [...new Set(limits.map(({ name }) => name))].sort();
-  const taken: string[] = [];
+  const held: string[] = [];
   try {
     for (const name of names) {
-      await store.limitTurns.take(name);
-      taken.push(name);
+      await store.limitLocks.acquire(name);
+      held.push(name);
     }
     await checkLimits(limits);
     return await write().catch(async (error: unknown) => {
@@ -80,7 +80,7 @@ export async function writeWithinLimits(
       throw error;
     });
   } finally {
-    for (const name of taken) store.limitTurns.end(name);
+    for (const name of held) store.limitLocks.release(name);
   }
 }
 

@@ -3,9 +3,9 @@
 import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import type { ResourceKeys } from "../../cache/resource-view.ts";
 import { valueAtPath } from "../field-path.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
-import type { ResourceKeys } from "../resource-keys.ts";
 import type { Selection } from "../resource-storage.ts";
 
 export type ObjectPredicate = (object: CachedObject) => boolean;

@@ -2,17 +2,17 @@
 
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import type { ResourceKeys } from "../../cache/resource-view.ts";
 import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
 import type { Runtime } from "../../runtime/clock.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { AdmissionPlugin } from "../admission-plugin.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
-import type { ResourceKeys } from "../resource-keys.ts";
 import type { Strategy } from "../strategy.ts";
 import type { ContinueTokens } from "./continue-token.ts";
+import type { KeyedLock } from "./keyed-lock.ts";
 import type { ObjectCodec } from "./object-codec.ts";
 import type { ParsedObjects } from "./parsed-objects.ts";
-import type { WriteTurns } from "./write-turns.ts";
 
 export type StoreContext = {
   readonly definition: ResourceDefinition;
@@ -27,9 +27,9 @@ export type StoreContext = {
   readonly admission: Required<AdmissionPlugin>;
   readonly continueTokens: ContinueTokens;
   /** By the keys of objects. */
-  readonly writeTurns: WriteTurns;
+  readonly writeLocks: KeyedLock;
   /** By the names of limits, which resources may share. */
-  readonly limitTurns: WriteTurns;
+  readonly limitLocks: KeyedLock;
   readonly runtime: Runtime;
   /** Takes faults of hooks that run after a write, which cannot fail the request any more. */
   readonly onHookError: (error: unknown) => void;

@@ -45,9 +45,9 @@ export async function updateObject(
   options: WriteOptions,
 ): Promise<Outcome> {
   const target = { namespace, name, key: keyOfRequest(store, namespace, name) };
-  const turn = { isTaken: false };
-  const { object, created, hook } = await writeUpdate(store, context, target, request, options, turn).finally(() =>
-    endTurn(store, target, turn),
+  const lock = { isHeld: false };
+  const { object, created, hook } = await writeUpdate(store, context, target, request, options, lock).finally(() =>
+    releaseLock(store, target, lock),
   );
   if (hook !== undefined) await runHook(store, hook);
   return { object, created };
@@ -59,7 +59,7 @@ async function writeUpdate(
   target: Target,
   request: UpdateRequest,
   options: WriteOptions,
-  turn: { isTaken: boolean },
+  lock: { isHeld: boolean },
 ): Promise<Written> {
   let current = store.view.get(target.key);
   // The cache may be behind the store: whatever is decided on it and turns out badly is decided again on the newest state.
@@ -68,15 +68,15 @@ async function writeUpdate(
     try {
       if (current === undefined && isNewest) {
         // What is done after a creation may change the object again.
-        endTurn(store, target, turn);
+        releaseLock(store, target, lock);
         return await createAbsent(store, context, target, request, options);
       }
       if (current !== undefined) return await replace(store, context, target, current, request, options);
     } catch (error) {
       if (error instanceof RevisionConflictError) {
         isNewest = true;
-        const othersFirst = turn.isTaken ? undefined : store.writeTurns.take(target.key);
-        turn.isTaken = true;
+        const othersFirst = lock.isHeld ? undefined : store.writeLocks.acquire(target.key);
+        lock.isHeld = true;
         await othersFirst;
         context.signal.throwIfAborted();
         if (othersFirst !== undefined) current = await readNewest(store, target.key, context);
@@ -95,9 +95,9 @@ async function writeUpdate(
   }
 }
 
-function endTurn({ writeTurns }: StoreContext, { key }: Target, turn: { isTaken: boolean }): void {
-  if (turn.isTaken) writeTurns.end(key);
-  turn.isTaken = false;
+function releaseLock({ writeLocks }: StoreContext, { key }: Target, lock: { isHeld: boolean }): void {
+  if (lock.isHeld) writeLocks.release(key);
+  lock.isHeld = false;
 }
 
 async function readNewest(

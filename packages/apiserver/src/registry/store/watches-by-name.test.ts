@@ -1,7 +1,7 @@
 import { parseFieldSelector } from "@postern/apimachinery/selectors/field-selector";
 import { expect, test } from "vitest";
+import { createResourceKeys } from "../../cache/resource-view.ts";
 import type { RequestContext } from "../../context/request-context.ts";
-import { createResourceKeys } from "../resource-keys.ts";
 import type { StoreContext } from "./store-context.ts";
 import { watchObjects } from "./watch-objects.ts";
 

@@ -5,13 +5,13 @@ import type { Authentication } from "@postern/apiserver/authentication/authentic
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
 import { createEventLines } from "@postern/apiserver/endpoints/handlers/watch-encoder";
 import { createListSegments } from "@postern/apiserver/endpoints/negotiation/list-segments";
 import { createResourceRouter } from "@postern/apiserver/endpoints/resource-router";
 import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
-import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";

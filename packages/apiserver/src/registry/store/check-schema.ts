@@ -1,5 +1,5 @@
-// Lets nothing of a resource's own (its strategy, what it delivers and presents, its sealed fields) see an object that its schema refuses: their code relies
-// on the types that the schema declares. What does not pass is refused here, in the words and the order of the generic store.
+// Checks new and changed objects against their schema first. A resource's own code (its strategy, what it delivers and presents, its sealed fields) relies on the
+// types that the schema declares, and sees no object that does not pass. The refusal has the words and the order of the generic store.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
@@ -14,7 +14,7 @@ import type { StoreContext } from "./store-context.ts";
 import { schemaFaults, validateChangedObject } from "./validate-object.ts";
 
 /** A new object that has passed the schema. */
-export async function passedNew(
+export async function schemaCheckedNew(
   store: StoreContext,
   context: RequestContext,
   namespace: string,
@@ -27,7 +27,7 @@ export async function passedNew(
 }
 
 /** The same for a change. Fields that the subresource does not change are ignored, and never shown. */
-export async function passedChange(
+export async function schemaCheckedChange(
   store: StoreContext,
   context: RequestContext,
   submitted: KubeObject,
