@@ -99,6 +99,19 @@ describe("an external virtual cluster", () => {
     );
   });
 
+  it("takes a token of the platform with a kubeconfig that leads through the platform, until its key is deleted", async () => {
+    await expect.poll(() => field("virtualclusterinstances remote -n p-default", ".status.phase"), WAIT).toBe("Ready");
+    const tenant = await kubeConfig("through", { server: `${near.url}${NEAR_CLUSTER}` });
+    expect(await succeed(tenant(["get", "namespace", "default", "-o", "name"]))).toBe("namespace/default\n");
+    const token = /^\s*token: (\S+)$/m.exec(await readFile(join(directory.path, "through.kubeconfig"), "utf8"))?.[1];
+    const self = await http("/kubernetes/management/apis/management.postern/v1/selves", {
+      key: token ?? "",
+      body: { apiVersion: "management.postern/v1", kind: "Self", metadata: {}, spec: {} },
+    });
+    await succeed(administrator(["delete", "ownedaccesskeys", self.body.status.accessKey]));
+    expect(await tenant(["get", "namespace", "default"])).toMatchObject({ code: 1 });
+  });
+
   it("takes callers in by their own name, with the rights that the platform gives them there", async () => {
     const tenant = await kubeConfig("token", {});
     await expect.poll(async () => (await tenant(["create", "configmap", "here"])).stderr, WAIT).toBe("");
