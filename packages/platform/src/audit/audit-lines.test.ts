@@ -72,6 +72,65 @@ const CALLS: readonly PlatformCall[] = [
   { path: KEYS, method: "DELETE" },
 ];
 
+const OPEN_CLUSTER = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/default";
+const INSTANCES = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances";
+const TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
+const APPLIED = { apiVersion: "management.postern/v1", kind: "Project", metadata: { name: "p1" } };
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const patch = (type: string, path: string, body: unknown): PlatformCall => ({
+  method: "PATCH",
+  path,
+  body,
+  headers: { "content-type": `application/${type}` },
+});
+
+/** What has bodies with credentials, what acts as another, each kind of patch, and what a virtual cluster answers. */
+const MORE_CALLS: readonly (PlatformCall | ((platform: RunningPlatform) => PlatformCall))[] = [
+  { path: PROJECTS, body: project("p1") },
+  patch("merge-patch+json", `${PROJECTS}/p1`, { metadata: { labels: { a: "b" } } }),
+  patch("merge-patch+json", `${PROJECTS}/p1?dryRun=All`, { metadata: { labels: { never: "stored" } } }),
+  patch("json-patch+json", `${PROJECTS}/p1`, [{ op: "add", path: "/metadata/labels/c", value: "d" }]),
+  patch("json-patch+json", `${PROJECTS}/p1`, [{ op: "test", path: "/metadata/labels/c", value: "no" }]),
+  patch("strategic-merge-patch+json", `${PROJECTS}/p1`, { metadata: { labels: { e: "f" } } }),
+  patch("apply-patch+yaml", `${PROJECTS}/p1?fieldManager=me`, { ...APPLIED, spec: { description: "mine" } }),
+  patch("apply-patch+yaml", `${PROJECTS}/p1?fieldManager=other`, { ...APPLIED, spec: { description: "theirs" } }),
+  { path: PROJECTS, body: { metadata: { name: "p2" }, spec: { displayName: 5 } } },
+  { path: `${PROJECTS}?fieldValidation=Strict`, body: { metadata: { name: "p2" }, spec: { nonsense: 1 } } },
+  { path: `${PROJECTS}?watch=1&timeoutSeconds=1&labelSelector=a%3Db` },
+  { path: "/apis/management.postern/v1/users", body: { metadata: { name: "jane" }, spec: {} } },
+  { path: KEYS, body: { metadata: { name: "k1" }, spec: { user: "jane" } } },
+  { path: KEYS, body: { metadata: { name: "k2" }, spec: { user: "jane", key: "chosen-by-a-client-0123456789-XYZ" } } },
+  patch("merge-patch+json", `${KEYS}/k1`, { spec: { disabled: true } }),
+  { path: `${PROJECTS}/p1`, headers: { "impersonate-user": "jane" } },
+  { path: KEYS, headers: { "impersonate-user": "jane", "impersonate-uid": "u", "impersonate-extra-x%2Fy": "z" } },
+  { path: `${PROJECTS}/p1`, headers: { "impersonate-user": "x", "impersonate-group": "system:masters" } },
+  ({ adminKey }) => ({ path: TOKEN_REVIEWS, body: { spec: { token: adminKey } } }),
+  { path: TOKEN_REVIEWS, body: { spec: { token: "wrong" } } },
+  { path: "/login/key", body: { key: "wrong" }, key: "" },
+  { path: "/login/callback/none?code=hidden&state=x", key: "" },
+  { path: "/login/token", key: "", headers: FORM, body: "grant_type=device_code&device_code=hidden" },
+  { path: "/oauth/token", key: "", headers: FORM, body: `grant_type=none&subject_token=${jwt}.c2ln` },
+  { path: `${INSTANCES}/demo/kubeconfig`, body: { spec: {} } },
+  { path: `${INSTANCES}/demo/kubeconfig`, body: { spec: { clientCert: true } } },
+  { path: `${INSTANCES}/none/kubeconfig`, body: { spec: {} } },
+  { path: OPEN_CLUSTER },
+  { path: `${OPEN_CLUSTER}/configmaps`, body: { metadata: { name: "c" }, data: { a: "b" } } },
+  { path: `${OPEN_CLUSTER}/secrets`, body: { metadata: { name: "s" }, stringData: { a: "hidden" } } },
+  { path: `${OPEN_CLUSTER}/serviceaccounts/default/token`, body: { spec: {} } },
+  patch("merge-patch+json", `${OPEN_CLUSTER}/configmaps/c`, { data: { c: "d" } }),
+  { path: `${OPEN_CLUSTER}/configmaps?watch=1&timeoutSeconds=1` },
+  {
+    path: `${OPEN_CLUSTER}/pods/x/exec?command=hidden&stdin=1`,
+    headers: { connection: "Upgrade", upgrade: "websocket" },
+  },
+  { path: OPEN_CLUSTER, headers: { "impersonate-user": "jane" } },
+  { path: `${OPEN_CLUSTER}/configmaps`, method: "DELETE" },
+  { path: `${PROJECTS}/p1?dryRun=All`, method: "DELETE" },
+  { path: `${PROJECTS}/p1`, method: "DELETE", body: { preconditions: { uid: "other" } } },
+  { path: `${KEYS}?labelSelector=none`, method: "DELETE" },
+  { path: KEYS, method: "DELETE", headers: { "impersonate-user": "jane" } },
+];
+
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME"],
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UUID"],
@@ -87,13 +146,14 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/("key(Preview|Prefix|Id|ID)?":)"[^"]*"/g, '$1"X"'],
 ];
 
-async function linesOf(platform: RunningPlatform): Promise<readonly string[]> {
-  for (const [at, call] of CALLS.entries()) {
+async function linesOf(platform: RunningPlatform, calls: typeof MORE_CALLS = CALLS): Promise<readonly string[]> {
+  for (const [at, given] of calls.entries()) {
+    const call = typeof given === "function" ? given(platform) : given;
     const asked = { ...call, headers: { "user-agent": "lines", "Audit-ID": `call-${at}`, ...call.headers } };
     if (call.path.includes("watch=1")) await (await platform.open(asked)).ended;
     else await platform.send(asked);
   }
-  const last = `call-${CALLS.length - 1}`;
+  const last = `call-${calls.length - 1}`;
   for (;;) {
     const lines = (await readFile(join(platform.directory, "audit.log"), "utf8")).split("\n");
     const own = lines.filter((line) => /"auditID":"call-\d+"/.test(line));
@@ -117,4 +177,15 @@ test("are these where bodies are kept", async () => {
   await writeFile(policy, EVERYTHING);
   await using platform = await startPlatform({ "audit-policy-file": policy });
   await expect((await linesOf(platform)).join("\n")).toMatchFileSnapshot("./testing/audit-lines/bodies.txt");
+});
+
+test("are these for credentials, patches, impersonation and virtual clusters, with all bodies", async () => {
+  await using folder = await temporaryDirectory();
+  const policy = join(folder.path, "policy.yaml");
+  await writeFile(policy, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n");
+  await using platform = await startPlatform({ "audit-policy-file": policy });
+  await platform.until({ path: OPEN_CLUSTER }, ({ status }) => status === 200);
+  const lines = (await linesOf(platform, MORE_CALLS)).join("\n");
+  expect(lines).not.toMatch(/hidden|chosen-by-a-client/);
+  await expect(lines).toMatchFileSnapshot("./testing/audit-lines/credentials-and-patches.txt");
 });
