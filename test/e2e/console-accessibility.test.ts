@@ -63,7 +63,7 @@ const STATES: {
   "get-kubeconfig": { view: "/clusters/default/demo", open: (page) => press(page, "Get kubeconfig") },
   "set-kubeconfig": { view: "/host-clusters/eu-west", open: (page) => press(page, "Set kubeconfig") },
   "add-member": { view: "/projects/shop", open: (page) => press(page, "Add member") },
-  "give-role": { view: "/roles/cluster-reader", open: (page) => press(page, "Give to a user or team") },
+  "give-role": { view: "/roles/cluster-reader", open: (page) => press(page, "Grant to a user or team") },
   "choose-owner": {
     view: "/new/project",
     async open(page) {
@@ -76,7 +76,7 @@ const STATES: {
     async open(page) {
       await page.getByLabel("Name", { exact: true }).fill("Not a name");
       await press(page, "Create");
-      await page.locator(".fault").first().waitFor();
+      await page.locator(".field-error").first().waitFor();
     },
   },
   "checked-access": {
@@ -89,7 +89,7 @@ const STATES: {
     },
   },
   "no-such-key": { view: "/keys/gone", open: (page) => page.getByText("There is no such access key").waitFor() },
-  "no-such-view": { view: "/new/nothing", open: (page) => page.getByText("There is no such view").waitFor() },
+  "no-such-view": { view: "/new/nothing", open: (page) => page.getByText("Page not found").waitFor() },
   "none-found": { view: "/keys?q=nothing-like-this", open: (page) => page.locator(".empty").waitFor() },
 };
 
@@ -165,7 +165,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
-  expect(served?.faults).toEqual([]);
+  expect(served?.pageErrors).toEqual([]);
 });
 
 /** What a colour scheme or a width can change; the rest is the same for all of them. */

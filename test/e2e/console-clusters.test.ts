@@ -20,9 +20,9 @@ beforeAll(async () => {
   page = await served.openAs(platform.adminKey, "/clusters");
 });
 afterAll(async () => {
-  const faults = served?.faults;
+  const pageErrors = served?.pageErrors;
   await served?.[Symbol.asyncDispose]();
-  expect(faults).toEqual([]);
+  expect(pageErrors).toEqual([]);
 });
 
 const press = (name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
@@ -61,7 +61,7 @@ test("the command for a kubeconfig without a secret stands there to be copied", 
 test("a virtual cluster shows who has access and which credentials are out there, and is put to sleep and woken", async () => {
   await page.getByRole("link", { name: "demo" }).click();
   await page.getByText("member of the project with Project viewer").waitFor();
-  await page.getByText("owner of the project, and its administrator").waitFor();
+  await page.getByText("owner and administrator of the project").waitFor();
   await page.getByText("Certificate of admin").waitFor();
   await press("Put to sleep");
   await page.getByRole("dialog").getByText("The next request wakes it up.").waitFor();
@@ -132,7 +132,7 @@ test("a virtual cluster is created with roles inside, changed, and deleted after
 
   await press("Delete");
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("Everything in it is deleted with it.").waitFor();
+  await dialog.getByText("Everything in it is deleted.").waitFor();
   await dialog.getByText("No valid credential for it exists.").waitFor();
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Virtual clusters" }).waitFor();

@@ -45,7 +45,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
   // Policy violations and errors of all tests before.
-  expect(served?.faults).toEqual([]);
+  expect(served?.pageErrors).toEqual([]);
 });
 
 const go = (place: string) => page.getByRole("navigation").getByRole("link", { name: place, exact: true }).click();
@@ -65,7 +65,7 @@ test("a member is added to a project, is shown at once, and removed after the co
 
   await page.getByRole("button", { name: "Add member" }).click();
   await inDialog().getByLabel("Name").fill("ben");
-  await inDialog().getByText("Is a member already.").waitFor();
+  await inDialog().getByText("Already a member.").waitFor();
   await inDialog().getByRole("button", { name: "Cancel" }).click();
 
   await page.getByRole("button", { name: "Remove ben" }).click();
@@ -220,5 +220,5 @@ test("a user without rights is told why, and changes nothing", async () => {
   for (const name of ["Roles", "Identity providers", "Audit log"])
     expect([name, await views.getByRole("link", { name }).count()]).toEqual([name, 0]);
   await other.goto(`${served.platform.server.url}/audit`);
-  await other.getByRole("heading", { name: "Only administrators search the audit log." }).waitFor();
+  await other.getByRole("heading", { name: "Only administrators can search the audit log." }).waitFor();
 });

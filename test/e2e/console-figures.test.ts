@@ -45,7 +45,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
-  expect(served?.faults).toEqual([]);
+  expect(served?.pageErrors).toEqual([]);
 });
 
 type TraceEvent = {

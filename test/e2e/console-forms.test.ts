@@ -22,9 +22,9 @@ beforeAll(async () => {
   page = await served.openAs(platform.adminKey, "/projects");
 });
 afterAll(async () => {
-  const faults = served?.faults;
+  const pageErrors = served?.pageErrors;
   await served?.[Symbol.asyncDispose]();
-  expect(faults).toEqual([]);
+  expect(pageErrors).toEqual([]);
 });
 
 const go = (place: string) => page.getByRole("navigation").getByRole("link", { name: place, exact: true }).click();
@@ -58,7 +58,7 @@ test("a project is created, and its manifest and command make the same", async (
   await choose("Owner", "User");
   await field("Name of the owner").fill("jane");
   await page.getByText("embedded", { exact: true }).click();
-  await field("Virtual clusters at most").fill("3");
+  await field("Virtual clusters (maximum)").fill("3");
   await page.getByText("kubectl create --filename the-shop.yaml").waitFor();
   const manifest = (await codeOf("As a manifest").textContent()) ?? "";
   await press("Create");
@@ -84,7 +84,7 @@ test("what the server refuses stands at its field, which gets the focus", async 
   await field("Name").and(page.locator(":focus")).waitFor();
   await field("Name").fill("No name for the API");
   await press("Create");
-  await page.locator(".fault", { hasText: "RFC 1123" }).waitFor();
+  await page.locator(".field-error", { hasText: "RFC 1123" }).waitFor();
   await page.getByText("Correct the marked fields.").waitFor();
   expect(await field("Display name").inputValue()).toBe("Twin");
 });
@@ -95,7 +95,7 @@ test("a change leaves what the form does not show, and a conflict is resolved wi
   await platform.send({ method: "PATCH", path: "projects/twin", body: { spec: { members } } });
   await page.goto(`${platform.server.url}/projects/twin`);
   await follow("Edit");
-  await page.getByText("Nothing is changed yet.").waitFor();
+  await page.getByText("No changes yet.").waitFor();
   await field("Description").fill("For the twins");
   const command = (await codeOf("As a command").textContent()) ?? "";
   // Another one was quicker.
@@ -131,7 +131,7 @@ test("a user is created, changed and deleted", async () => {
   await title("Deploy bot");
   expect((await specOf("users/deploy-bot")).groups).toEqual(["bots"]);
   await press("Delete");
-  await page.getByRole("dialog").getByText("A new user of the same name gets none of the permissions back.").waitFor();
+  await page.getByRole("dialog").getByText("A new user with the same name does not get the permissions back.").waitFor();
   await press("Delete", page.getByRole("dialog"));
   await title("Users");
   expect((await served.platform.send({ path: "users/deploy-bot" })).status).toBe(404);
@@ -141,11 +141,11 @@ test("a trust rule for the whole platform is created, and changed", async () => 
   await go("Trust rules");
   await follow("New trust rule");
   await field("Display name").fill("Shop pipeline");
-  await field("User").or(field("For the user")).fill("shop-ci");
+  await field("User").fill("shop-ci");
   await page.locator("label", { hasText: /^demo/i }).click();
   // The preset requires a claim.
   await press("Create");
-  await page.locator(".fault", { hasText: "repository_id" }).waitFor();
+  await page.locator(".field-error", { hasText: "repository_id" }).waitFor();
   await press("Add claim");
   await field("Claim").fill("repository_id");
   await field("Value").fill("42");
@@ -165,7 +165,7 @@ test("a trust rule for the whole platform is created, and changed", async () => 
   await press("Add condition");
   await field("Expression").fill("claims.ref == ");
   await press("Save");
-  await page.locator(".fault", { hasText: /claims\.ref/ }).waitFor();
+  await page.locator(".field-error", { hasText: /claims\.ref/ }).waitFor();
   await field("Expression").fill("claims.ref == 'refs/heads/main'");
   await press("Save");
   await title("Shop pipeline");
@@ -185,7 +185,7 @@ test("a trust rule of a project opens that project, and is deleted", async () =>
   await press("Add claim");
   await field("Claim").fill("project_id");
   await field("Value").fill("7");
-  await field("For the user").fill("shop-ci");
+  await field("User").fill("shop-ci");
   await press("Create");
   await title("Of the twins");
   await page.getByText("Project twin", { exact: true }).first().waitFor();
@@ -305,7 +305,7 @@ test("a role is created, given to a user, changed and taken away, as kubectl see
     { apiGroups: ["rbac.authorization.k8s.io"], resources: ["clusterroles"], verbs: ["get", "list"] },
   ]);
   expect(await mayList()).toBe("no");
-  await press("Give to a user or team");
+  await press("Grant to a user or team");
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("nobody");
   await press("Add", dialog);

@@ -22,9 +22,9 @@ beforeAll(async () => {
   page = await served.openAs(platform.adminKey, "/");
 });
 afterAll(async () => {
-  const faults = served?.faults;
+  const pageErrors = served?.pageErrors;
   await served?.[Symbol.asyncDispose]();
-  expect(faults).toEqual([]);
+  expect(pageErrors).toEqual([]);
 });
 
 /** How an element looks, and what is drawn for it where it is itself hidden, as boxes are. */
@@ -136,7 +136,7 @@ test("with the keyboard alone one finds out why a colleague does not see a virtu
   await page.keyboard.press("ArrowDown");
   await type(field("Name of the user"), "jane");
   await type(field("Project"), "default");
-  await type(field("Name of the object"), "demo");
+  await type(field("Resource name"), "demo");
   await press(button("Check"));
   await page.getByText("Allowed", { exact: true }).waitFor();
 });
@@ -176,7 +176,7 @@ test("an identity provider is set up in the console, and a person signs in with 
   await field("Namespace").fill("p-default");
   await field("Name of the Secret").fill("idp");
   await button("Create").click();
-  await page.locator(".fault").first().waitFor();
+  await page.locator(".field-error").first().waitFor();
   await field("Issuer URL").fill(idp.url);
   await button("Create").click();
   await heading("Identity providers");

@@ -15,9 +15,9 @@ beforeAll(async () => {
   page = await served.openAs(platform.adminKey, "/keys", { permissions: ["clipboard-read", "clipboard-write"] });
 });
 afterAll(async () => {
-  const faults = served?.faults;
+  const pageErrors = served?.pageErrors;
   await served?.[Symbol.asyncDispose]();
-  expect(faults).toEqual([]);
+  expect(pageErrors).toEqual([]);
 });
 
 const create = (name: string, spec: object = {}): Promise<any> =>
@@ -172,10 +172,10 @@ byNight("a key shows what it was used for, and is limited to that with one press
   await page.getByRole("row", { name: "clusters management.postern management API get", exact: true }).waitFor();
   await page.getByRole("row", { name: "deployments apps virtual cluster default/demo list", exact: true }).waitFor();
   await page
-    .getByText("Everything it was used for needs only: virtual cluster default/demo, cluster embedded.")
+    .getByText("Its recorded use needs only: virtual cluster default/demo, cluster embedded.")
     .waitFor();
-  await press("Limit it to its use");
-  await press("Limit it to its use", dialog());
+  await press("Limit it to its recorded use");
+  await press("Limit it to its recorded use", dialog());
   await dialog().waitFor({ state: "detached" });
   expect((await keyOf("wide")).spec.scope).toEqual({
     virtualClusters: [{ project: "default", virtualCluster: "demo" }],
@@ -199,7 +199,7 @@ byNight("a key is given another scope and TTL in a form, and its value stays", a
   await press("Save");
   // The server warns of rules in a scope.
   await page.getByText("spec.scope.rules: deprecated").waitFor();
-  await press("Go on to changed");
+  await press("Continue to changed");
   await page.getByRole("heading", { level: 1, name: "Key changed" }).waitFor();
   expect((await keyOf("changed")).spec).toMatchObject({
     description: "For the demo",

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
   // Policy violations and errors of all tests before.
-  expect(served?.faults).toEqual([]);
+  expect(served?.pageErrors).toEqual([]);
 });
 
 test("somebody signs in with a key, sees their keys, and signs out", async () => {

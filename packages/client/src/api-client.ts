@@ -33,13 +33,13 @@ export type ApiClientOptions = {
 };
 
 export type ApiClient = {
-  /** The answer's body; undefined when it is empty. Throws ApiError for every answer that is no success. */
+  /** The response body; undefined if it is empty. Throws ApiError for every response that is not successful. */
   request(request: ApiRequest): Promise<JsonValue | undefined>;
-  /** The answer while its body arrives. Throws as `request` does. */
+  /** The response while its body arrives. Throws as `request` does. */
   stream(request: ApiRequest): Promise<TransportResponse>;
 };
 
-/** A server that is busy names a time; after so many times it is given up on. The same as in client-go. */
+/** A busy server says when to retry; after this many retries the request fails. The same as in client-go. */
 const MAX_RETRIES = 10;
 
 export function createApiClient(options: ApiClientOptions): ApiClient {
@@ -121,7 +121,7 @@ function retryAfterSeconds(response: TransportResponse): number | undefined {
   return /^\d{1,4}$/.test(header) ? Number(header) : undefined;
 }
 
-/** The texts of RFC 7234 warnings, `299 - "text"`, of which several may stand in one header. */
+/** The texts of RFC 7234 warnings, `299 - "text"`. One header can hold several. */
 function warningTexts(header: string | undefined): readonly string[] {
   if (header === undefined) return [];
   return [...header.matchAll(/\b\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) =>
@@ -132,7 +132,7 @@ function warningTexts(header: string | undefined): readonly string[] {
 // Converts an error response of the server into an ApiError.
 // Source: k8s.io/apimachinery/pkg/api/errors/errors.go (NewGenericServerResponse)
 
-/** What to think of a code whose body is no Status, as a proxy in between may send. */
+/** The default reason and message for a code whose body is not a Status, as a proxy in between may send. */
 const GENERIC: { readonly [code: number]: { readonly reason: StatusReason; readonly message: string } } = {
   400: { reason: "BadRequest", message: "the server rejected our request for an unknown reason" },
   401: { reason: "Unauthorized", message: "the server has asked for the client to provide credentials" },

@@ -16,11 +16,11 @@ export type InformerOptions<T extends KubeObject> = {
   readonly resource: ResourceClient<T>;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects of each page that is listed. Default: 500. */
+  /** Objects per page of a list. Default: 500. */
   readonly pageSize?: number;
-  /** What is kept of each object, such as one without its managed fields. Default: all of it. Source: client-go's SetTransform. */
+  /** What to keep of each object, for example without managed fields. Default: all of it. Source: client-go's SetTransform. */
   readonly transform?: (object: T) => T;
-  /** Called for every change, in order, after the copy has it. Must not throw. */
+  /** Called for every change, in order, after the copy was updated. Must not throw. */
   readonly onEvent?: (event: InformerEvent<T>) => void;
   /** Called for errors that the informer recovers from. */
   readonly onError?: (error: unknown) => void;
@@ -49,12 +49,12 @@ export class Informer<T extends KubeObject> {
     this.#synced.catch(() => undefined);
   }
 
-  /** Resolves when the first list is in. Rejects when the informer stopped before. */
+  /** Resolves when the first list is complete. Rejects if the informer stopped before. */
   get synced(): Promise<void> {
     return this.#synced;
   }
 
-  /** The object of a name; `namespace` is "" for cluster-scoped ones. */
+  /** An object by its name; `namespace` is "" for cluster-scoped objects. */
   get(name: string, namespace = ""): T | undefined {
     return this.#objects.get(keyOf(namespace, name));
   }
@@ -69,7 +69,7 @@ export class Informer<T extends KubeObject> {
       try {
         if (this.#resourceVersion === undefined) await this.#relist(signal);
         const events = await this.#watch(signal);
-        // A server that hangs up at once would otherwise be asked again and again without a pause.
+        // Without this pause, a server that hangs up at once would be asked again and again.
         if (events === 0) await this.#backOff(signal);
       } catch (error) {
         if (signal.aborted) break;
@@ -84,9 +84,9 @@ export class Informer<T extends KubeObject> {
     const listed = { ...this.#selectors(), signal, ...(pageSize === undefined ? {} : { pageSize }) };
     const gone = new Set(this.#objects.keys());
     let resourceVersion: string | undefined;
-    // Page by page: a thread that also paints is not held by all objects at once.
+    // Page by page, so that a thread that also renders is not blocked by all objects at once.
     for await (const { metadata, items } of listPages(resource, listed)) {
-      // That of the first page holds for all of them.
+      // The version of the first page applies to all pages.
       resourceVersion ??= metadata.resourceVersion;
       for (const object of items) {
         gone.delete(keyOfObject(object));
@@ -121,7 +121,7 @@ export class Informer<T extends KubeObject> {
     return count;
   }
 
-  /** 410 means that the history after our version is gone: only a new list helps, at once unless that was just tried. */
+  /** 410: the history after our version is gone. Only a new list helps, at once unless one was just tried. */
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
     this.#options.onError?.(error);
     if (isApiError(error) && error.code === 410) {
@@ -137,7 +137,7 @@ export class Informer<T extends KubeObject> {
   async #backOff(signal: AbortSignal): Promise<void> {
     const wait = this.#backoffMs;
     this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
-    // It rejects only when the signal aborts, which the loop sees for itself.
+    // It rejects only when the signal aborts, which the loop checks itself.
     await this.#delay(wait, signal).catch(() => undefined);
   }
 
@@ -164,6 +164,6 @@ export class Informer<T extends KubeObject> {
   }
 }
 
-/** Neither part can hold a slash. */
+/** Neither part can contain a slash. */
 const keyOf = (namespace: string, name: string): string => `${namespace}/${name}`;
 const keyOfObject = ({ metadata }: KubeObject): string => keyOf(metadata.namespace ?? "", metadata.name ?? "");

@@ -8,7 +8,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { Document, isMap, isSeq, parseDocument, YAMLSeq } from "yaml";
 import { KubeconfigError } from "./kubeconfig.ts";
 
-/** One cluster, user and context of the same name, as the file holds them. */
+/** A cluster, a user and a context with one name, as in the file. */
 export type KubeconfigEntry = {
   readonly name: string;
   readonly cluster: JsonObject;
@@ -22,7 +22,7 @@ const OWNER_ONLY = 0o600;
 const LOCK_ATTEMPTS = 50;
 const LOCK_PAUSE_MS = 100;
 
-/** The text with the entries in it; entries of the same names are replaced. `current` becomes the current context. */
+/** The text with the entries; entries with the same names are replaced. `current` becomes the current context. */
 export function putKubeconfigEntries(
   text: string,
   origin: string,
@@ -39,7 +39,7 @@ export function putKubeconfigEntries(
   return document.toString({ lineWidth: 0 });
 }
 
-/** The text without the cluster, user and context of that name. It has no current context if that was the one. */
+/** The text without the cluster, user and context of that name, and without current context if it was that one. */
 export function removeKubeconfigEntry(text: string, origin: string, name: string): string {
   const document = readDocument(text, origin);
   for (const list of LISTS) {
@@ -51,8 +51,8 @@ export function removeKubeconfigEntry(text: string, origin: string, name: string
 }
 
 /**
- * Replaces what a file holds by what `change` makes of it, as a whole; "" stands for a file that is not there, which is made for its
- * owner alone. Holds kubectl's lock beside the file meanwhile. Throws KubeconfigError.
+ * Replaces the whole content of a file with what `change` returns. `change` gets "" if the file does not exist; the new file is readable
+ * by its owner only. Holds kubectl's lock beside the file. Throws KubeconfigError.
  */
 export async function changeKubeconfigFile(path: string, change: (text: string) => string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -74,7 +74,7 @@ export async function changeKubeconfigFile(path: string, change: (text: string) 
   }
 }
 
-/** Puts a text in place of what a file held, as a whole. For its owner alone, unless `mode` says otherwise. */
+/** Replaces the whole content of a file. Readable by its owner only, unless `mode` says otherwise. */
 export async function replaceFile(path: string, text: string, mode = OWNER_ONLY): Promise<void> {
   const fresh = `${path}.${process.pid}.new`;
   try {
@@ -115,7 +115,7 @@ function readDocument(text: string, origin: string): Document {
   return document;
 }
 
-/** The list, which is made where the file has none, or null in its place. */
+/** The list, created if the file has none or null. */
 function listIn(document: Document, list: (typeof LISTS)[number], origin: string): YAMLSeq {
   const found = document.get(list);
   if (isSeq(found)) return found;

@@ -4,7 +4,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parse } from "yaml";
 
-/** Bytes that a kubeconfig holds itself, as PEM text, or names by a file. Data outweighs the file, as in kubectl. */
+/** Bytes that a kubeconfig contains as PEM, or names by a file. Data takes precedence over the file, as in kubectl. */
 export type PemSource = { readonly pem: string } | { readonly file: string };
 
 export type KubeconfigCluster = {
@@ -19,7 +19,7 @@ export type KubeconfigUser = {
   readonly tokenFile?: string;
   readonly clientCertificate?: PemSource;
   readonly clientKey?: PemSource;
-  /** Ways to sign in that this client does not have, such as `exec`. */
+  /** Authentication methods that this client does not support, such as `exec`. */
   readonly unsupported: readonly string[];
 };
 
@@ -80,7 +80,7 @@ export function parseKubeconfig(
   };
 }
 
-/** Several files as one: of entries with one name, and of current contexts, the first counts. */
+/** Merges several files: the first entry of a name wins, and the first current context. */
 export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   const merged = <T>(maps: readonly ReadonlyMap<string, T>[]) =>
     new Map(maps.toReversed().flatMap((map) => [...map.entries()]));
@@ -117,8 +117,8 @@ export function resolveContext(config: Kubeconfig, contextName?: string): Resolv
 
 function readYaml(text: string, origin: string): JsonValue {
   try {
-    // No aliases, no tags beyond the JSON ones: a kubeconfig needs neither, and both have been attacked with. What is
-    // left are JSON values.
+    // No aliases, and only JSON tags: a kubeconfig needs neither, and both have been used in attacks. The rest
+    // is JSON values.
     return parse(text, { maxAliasCount: 0, schema: "core", prettyErrors: false }) as JsonValue;
   } catch (cause) {
     throw new KubeconfigError(`${origin} is not valid YAML`, { cause });
@@ -150,14 +150,14 @@ function textOf(value: JsonValue | undefined): string | undefined {
 
 function decodeBase64(data: string, origin: string): string {
   try {
-    // `atob` gives one character an octet, and PEM is ASCII.
+    // `atob` returns one character per byte, and PEM is ASCII.
     return atob(data);
   } catch (cause) {
     throw new KubeconfigError(`${origin} is not base64`, { cause });
   }
 }
 
-/** A member that is left out when it has no value. */
+/** A member that is left out without a value. */
 const optional = <Name extends string, T>(name: Name, value: T | undefined): { readonly [_ in Name]?: T } =>
-  // A computed member widens to an index signature; the name is known.
+  // TypeScript widens a computed member to an index signature; the name is known here.
   value === undefined ? {} : ({ [name]: value } as { readonly [_ in Name]?: T });

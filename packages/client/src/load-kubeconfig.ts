@@ -1,4 +1,4 @@
-// Finds kubeconfig files where kubectl finds them, and loads the files that they refer to.
+// Finds kubeconfig files as kubectl does, and loads the files that they refer to.
 
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -14,13 +14,13 @@ import {
 import type { NodeTransportOptions } from "./transport/node.ts";
 
 export type LoadOptions = {
-  /** One file, which must be there; outweighs KUBECONFIG. */
+  /** One file, which must exist; takes precedence over KUBECONFIG. */
   readonly path?: string;
   readonly context?: string;
   readonly environment: { readonly [name: string]: string | undefined };
 };
 
-/** How to reach and sign in to the API of one context. */
+/** The address and the credential of one context. */
 export type Connection = {
   readonly transport: NodeTransportOptions;
   readonly token?: string;
@@ -29,7 +29,7 @@ export type Connection = {
   readonly contextName: string;
 };
 
-/** Throws KubeconfigError when there is no usable context, or it signs in by a way that this client does not have. */
+/** Throws KubeconfigError if there is no usable context, or if this client does not support its authentication method. */
 export async function loadConnection(options: LoadOptions): Promise<Connection> {
   const config = await loadKubeconfig(options);
   const { name, cluster, user, namespace } = resolveContext(config, options.context);
@@ -58,7 +58,7 @@ export async function loadConnection(options: LoadOptions): Promise<Connection> 
   };
 }
 
-/** Where kubectl looks: the files of KUBECONFIG, or the one in the home directory. It writes into the first. */
+/** The files of KUBECONFIG, or the one in the home directory. kubectl writes into the first. */
 export function kubeconfigFiles(environment: LoadOptions["environment"]): readonly [string, ...string[]] {
   const [first, ...others] = (environment["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return first === undefined ? [join(environment["HOME"] ?? homedir(), ".kube", "config")] : [first, ...others];
@@ -69,7 +69,7 @@ async function loadKubeconfig({ path, environment }: LoadOptions): Promise<Kubec
   const files = kubeconfigFiles(environment);
   const configs: Kubeconfig[] = [];
   for (const file of files) {
-    // As kubectl does: of a list, files that are not there are passed over.
+    // Like kubectl, skips missing files of a list.
     const config = await readKubeconfig(resolve(file)).catch((error: unknown) => {
       if (error instanceof KubeconfigError && isMissing(error.cause)) return undefined;
       throw error;

@@ -7,7 +7,7 @@ import type { ApiClient, ApiRequest, Query } from "./api-client.ts";
 import { readWatchEvents, type WatchEvent } from "./watch-events.ts";
 
 export type ResourceAddress = GroupVersionResource & {
-  /** Absent for a cluster-scoped resource, and for all namespaces in lists and watches. */
+  /** Absent for cluster-scoped resources, and for lists and watches of all namespaces. */
   readonly namespace?: string;
 };
 
@@ -47,10 +47,10 @@ export type ObjectList<T> = { readonly metadata: ListMeta; readonly items: reado
 
 export type ResourceClient<T extends KubeObject> = {
   get(name: string, options?: CallOptions): Promise<T>;
-  /** One page; `metadata.continue` tells whether there are more. */
+  /** One page; with `metadata.continue` there are more. */
   list(options?: ListOptions): Promise<ObjectList<T>>;
   create(object: JsonObject, options?: WriteOptions): Promise<T>;
-  /** Replaces the object of its `metadata.name`. Throws Conflict when its resourceVersion is no longer current. */
+  /** Replaces the object named in `metadata.name`. Throws Conflict if its resourceVersion is not current. */
   replace(object: T, options?: WriteOptions): Promise<T>;
   patch(name: string, patch: Patch, options?: WriteOptions): Promise<T>;
   /** Server-side apply of a whole or partial object. */
@@ -58,15 +58,15 @@ export type ResourceClient<T extends KubeObject> = {
   delete(name: string, options?: DeleteOptions): Promise<void>;
   /** Ends when the server ends it, the signal aborts, or the loop is left. Throws ApiError for an ERROR event. */
   watch(options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
-  /** Creates through a subresource: `subresource("demo", "kubeconfig", body)`. The answer is of its own kind. */
+  /** Creates a subresource: `subresource("demo", "kubeconfig", body)`. The response has a kind of its own. */
   createSubresource(name: string, subresource: string, body: JsonObject, options?: WriteOptions): Promise<JsonValue>;
   getSubresource(name: string, subresource: string, options?: CallOptions): Promise<JsonValue>;
 };
 
-/** Objects of a page, as kubectl asks for them. */
+/** The page size that kubectl uses. */
 const PAGE_SIZE = 500;
 
-/** The caller names the type that the server serves at this address. */
+/** The caller provides the type that the server serves at this address. */
 export function createResourceClient<T extends KubeObject = KubeObject>(
   client: ApiClient,
   address: ResourceAddress,
@@ -74,7 +74,7 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
   const collection = collectionPath(address);
   const pathOf = (name: string, subresource?: string) =>
     `${collection}/${encodeURIComponent(name)}${subresource === undefined ? "" : `/${subresource}`}`;
-  /** Every success of these requests has a body, of the type that the caller named. */
+  /** Every successful response to these requests has a body of the caller's type. */
   const send = async <Answer>(request: ApiRequest): Promise<Answer> => (await client.request(request)) as Answer;
 
   return {
@@ -90,7 +90,7 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
       send({
         method: "PUT",
         path: pathOf(object.metadata.name ?? ""),
-        // An object is JSON; its type says so member by member.
+        // An object is JSON; its type describes each member.
         body: object as JsonValue,
         query: writeQuery(options),
         ...signalOf(options),
@@ -147,13 +147,13 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
   };
 }
 
-/** The pages of a list, one after the other. All of them share the version that is in the metadata of the first one. */
+/** The pages of a list, one after the other. All have the resourceVersion of the first page. */
 export async function* listPages<T extends KubeObject>(
   resource: ResourceClient<T>,
   options: Omit<ListOptions, "limit" | "continue"> & { readonly pageSize?: number } = {},
 ): AsyncIterable<ObjectList<T>> {
   const { pageSize = PAGE_SIZE, ...listed } = options;
-  // The token holds the version already; a second one is refused.
+  // The continue token contains the version; the server refuses a second one.
   const { resourceVersion: _, resourceVersionMatch: __, ...rest } = listed;
   let page = await resource.list({ ...listed, limit: pageSize });
   yield page;
@@ -163,7 +163,7 @@ export async function* listPages<T extends KubeObject>(
   }
 }
 
-/** Every object of a list. `metadata` is that of the first page. */
+/** All objects of a list. `metadata` is that of the first page. */
 export async function listAll<T extends KubeObject>(
   resource: ResourceClient<T>,
   options: Omit<ListOptions, "limit" | "continue"> = {},

@@ -8,13 +8,13 @@ import { isStatus, responseError, statusError } from "./api-client.ts";
 
 export type WatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
-  /** The server has sent everything up to this version. `initialEventsEnd`: what was there at the start is complete. */
+  /** The server has sent everything up to this version. `initialEventsEnd`: the initial state is complete. */
   | { readonly type: "BOOKMARK"; readonly resourceVersion: string; readonly initialEventsEnd: boolean };
 
 /** Annotation of the bookmark that ends the initial events. */
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
-/** Throws ApiError for an ERROR event, such as 410 Expired. A last line that is cut off is dropped: it never happened. */
+/** Throws ApiError for an ERROR event, such as 410 Expired. Drops an incomplete last line. */
 export async function* readWatchEvents<T extends KubeObject>(
   body: AsyncIterable<Uint8Array>,
 ): AsyncIterable<WatchEvent<T>> {
@@ -27,11 +27,11 @@ export async function* readWatchEvents<T extends KubeObject>(
       case "ADDED":
       case "MODIFIED":
       case "DELETED":
-        // The caller named the type that the server serves at this address.
+        // The caller provides the type that the server serves at this address.
         yield { type: event["type"], object: object as unknown as T };
         break;
       case "BOOKMARK": {
-        // A bookmark has the shape of an object with nothing but its metadata.
+        // A bookmark is an object with nothing but metadata.
         const { resourceVersion = "", annotations } = (object as KubeObject).metadata;
         yield { type: "BOOKMARK", resourceVersion, initialEventsEnd: annotations?.[INITIAL_EVENTS_END] === "true" };
         break;
@@ -43,7 +43,7 @@ export async function* readWatchEvents<T extends KubeObject>(
   }
 }
 
-/** The complete lines of a stream. Pieces are joined once per line, so that a long line costs no more than its length. */
+/** The complete lines of a stream. Pieces are joined once per line, so that the cost is linear in the length of the line. */
 export async function* readLines(body: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder();
   let pieces: string[] = [];

@@ -1,4 +1,4 @@
-// The console, shown in the page.
+// The console as a React component.
 
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
@@ -15,7 +15,7 @@ import type { SignedIn } from "./session/session.ts";
 import { SessionProvider, useSession } from "./session/session-context.tsx";
 
 const queryClient = new QueryClient({
-  // The client of the API waits and tries again where the server says so.
+  // The API client retries if the server asks for it.
   defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false } },
 });
 const connection = createConnection();
@@ -30,7 +30,7 @@ function Root() {
       </main>
     );
   if (!session.signedIn) return <SignInPage providers={session.providers} />;
-  // Another session is another page.
+  // A new session starts with a new page.
   return <SignedInRoot key={session.keyName} session={session} />;
 }
 
@@ -43,7 +43,7 @@ function SignedInRoot({ session }: { readonly session: SignedIn }) {
     [csrfToken, keyName, check],
   );
   useEffect(() => {
-    // A browser knows before any request that it is cut off, and that it no longer is.
+    // The browser knows before any request that it is offline or online.
     const lost = (): void => connection.lost();
     const ask = (): void => void api.client.request({ method: "GET", path: "/version" }).catch(() => undefined);
     addEventListener("offline", lost);
@@ -60,7 +60,7 @@ function SignedInRoot({ session }: { readonly session: SignedIn }) {
   );
 }
 
-// A newer build has other files: the address shows the same view with them.
+// A newer build has other files: reload the same page with them.
 addEventListener("vite:preloadError", () => location.reload());
 
 const place = document.getElementById("root");

@@ -1,4 +1,4 @@
-// What the build makes of imports that are no code.
+// Types of imports that are not code.
 
 declare module "*.css";
 declare module "*.svg" {

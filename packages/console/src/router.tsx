@@ -1,4 +1,4 @@
-// Which view an address shows. Every view but the first is loaded when it is first needed.
+// The routes of the console. Every page but the first is loaded when it is first needed.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { ErrorNotice, Loading, PageHead } from "./components/ui.tsx";
@@ -8,7 +8,7 @@ import { t } from "./texts/text.tsx";
 
 const root = createRootRoute({ component: Shell });
 
-/** Views that show what the search of the address says keep it as it is: they read it themselves. */
+/** Pages that use the query of the address parse it themselves. */
 const searchTexts = (search: Record<string, unknown>): { readonly [name: string]: string } =>
   Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
 
@@ -19,7 +19,7 @@ const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
 const hostViews = () => import("./pages/hosts/host-views.ts");
 const forms = () => import("./pages/forms.ts");
 
-/** A view with a form. No object has a name that is one of them: those of new objects begin with a step of their own. */
+/** A page with a form. Addresses of new objects have a first step of their own, so that no object's name can equal one. */
 const form = <Path extends string>(path: Path, page: keyof typeof import("./pages/forms.ts")) =>
   createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(forms, page) });
 
@@ -57,7 +57,7 @@ const routes = [
     path: "/host-clusters/$name",
     component: lazyRouteComponent(hostViews, "HostPage"),
   }),
-  // /profile/access-keys, where other clients send people, is a page of the server itself.
+  // The server itself serves /profile/access-keys, which other clients link to.
   createRoute({
     getParentRoute: () => root,
     path: "/profile",

@@ -1,4 +1,4 @@
-// What the server says of itself in the page: the names that its API goes by.
+// Settings that the server writes into the page: the names of its API groups.
 
 export type Settings = {
   readonly name: string;
@@ -16,7 +16,7 @@ const DEFAULTS: Settings = {
   projectNamespacePrefix: "p-",
 };
 
-/** With live reload the page comes from elsewhere, and has none. */
+/** With live reload the page comes from elsewhere, and has no settings. */
 function readSettings(): Settings {
   const told = globalThis.document?.querySelector('meta[name="postern"]')?.getAttribute("content") ?? "{}";
   return { ...DEFAULTS, ...(JSON.parse(told) as Partial<Settings>) };
@@ -24,7 +24,7 @@ function readSettings(): Settings {
 
 export const settings: Settings = readSettings();
 
-/** The project that a namespace belongs to. */
+/** The project of a namespace. */
 export const projectOf = (namespace: string): string =>
   namespace.startsWith(settings.projectNamespacePrefix)
     ? namespace.slice(settings.projectNamespacePrefix.length)

@@ -1,13 +1,13 @@
-// What both stores say of what a newer release has written.
+// Errors of both stores for data of a newer release.
 
 /** A newer release wrote the store. */
 export class StoreVersionError extends Error {
   override readonly name = "StoreVersionError";
 }
 
-// What a store says that may be read and not written.
+// The error of a store that can be read but not written.
 
-/** The credentials do not let anybody write. The message says where. */
+/** The credentials do not allow writing. The message says where. */
 export class StoreWriteRefusedError extends Error {
   override readonly name = "StoreWriteRefusedError";
 }

@@ -11,8 +11,8 @@ export const loadConsole = (): Promise<ConsoleBuild> => import("@postern/console
 export type ServedConsole = AsyncDisposable & {
   readonly platform: RunningPlatform;
   readonly browser: Browser;
-  /** Faults of all pages: what their policy stopped, and errors that nothing caught. */
-  readonly faults: readonly string[];
+  /** Errors of all pages: violations of the Content-Security-Policy, and uncaught errors. */
+  readonly pageErrors: readonly string[];
   /** A browser of its own, without anybody signed in. */
   open(path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
   /** A browser of its own, in which somebody is signed in. */
@@ -22,13 +22,13 @@ export type ServedConsole = AsyncDisposable & {
 export async function serveConsole(flags: Parameters<typeof startPlatform>[0] = {}): Promise<ServedConsole> {
   const platform = await startPlatform(flags, { loadConsole });
   const browser = await startBrowser();
-  const faults: string[] = [];
+  const pageErrors: string[] = [];
   const watch = (page: Page): void => {
-    page.on("pageerror", (error) => faults.push(`${page.url()}: ${error.stack ?? error.message}`));
+    page.on("pageerror", (error) => pageErrors.push(`${page.url()}: ${error.stack ?? error.message}`));
     page.on("console", (message) => {
       // Refusals that a test provokes are written there as well.
       if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
-        faults.push(`${page.url()}: ${message.text()}`);
+        pageErrors.push(`${page.url()}: ${message.text()}`);
     });
   };
   const contextOf = async (options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> => {
@@ -44,7 +44,7 @@ export async function serveConsole(flags: Parameters<typeof startPlatform>[0] = 
   return {
     platform,
     browser,
-    faults,
+    pageErrors,
     open,
     async openAs(key, path, options) {
       const page = await open(path, options);

@@ -16,7 +16,7 @@ export function createBrowserTransport({ server, fetch }: BrowserTransportOption
       const response = await fetch(base + path, {
         method,
         headers: { ...headers },
-        // Redirects would carry the credential to another place.
+        // A redirect would send the credential to another host.
         redirect: "error",
         ...(body === undefined ? {} : { body }),
         ...(signal === undefined ? {} : { signal }),
@@ -31,7 +31,7 @@ export function createBrowserTransport({ server, fetch }: BrowserTransportOption
   };
 }
 
-/** Not every browser can iterate over a stream itself. */
+/** Not every browser can iterate over a stream. */
 async function* readChunks(stream: ReadableStream<Uint8Array> | null): AsyncIterable<Uint8Array> {
   if (stream === null) return;
   const reader = stream.getReader();

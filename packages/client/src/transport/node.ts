@@ -6,18 +6,18 @@ import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 
 export type NodeTransportOptions = {
-  /** Base URL; a path in it comes before every request's path. */
+  /** Base URL; its path is prepended to the path of every request. */
   readonly server: string;
-  /** PEM bundle to trust instead of the public authorities. */
+  /** PEM bundle to trust instead of the public CAs. */
   readonly certificateAuthorityPem?: string;
   readonly insecureSkipTlsVerify?: boolean;
-  /** The name to check the server's certificate against instead of the URL's host. */
+  /** Checks the server's certificate against this name instead of the URL's host. */
   readonly tlsServerName?: string;
   readonly clientCertificatePem?: string;
   readonly clientKeyPem?: string;
 };
 
-/** A transport that keeps connections open between requests, until it is disposed. */
+/** A transport that keeps connections open until it is disposed. */
 export function createNodeTransport(options: NodeTransportOptions): Transport {
   const base = new URL(options.server.includes("://") ? options.server : `https://${options.server}`);
   const basePath = withoutTrailing(base.pathname, "/");
@@ -82,7 +82,7 @@ function toTransportResponse(response: http.IncomingMessage): TransportResponse 
   };
 }
 
-/** The server closed a kept connection just when we took it. Each one is used up by the attempt, so that retrying ends. */
+/** The server closed an idle connection at the moment of the request. Each attempt uses one up, so that retries end. */
 class StaleConnectionError extends Error {
   override readonly name = "StaleConnectionError";
 }

@@ -2,7 +2,7 @@
 
 export type TransportRequest = {
   readonly method: string;
-  /** Below the server's base URL, with its query: `/api/v1/namespaces?limit=1`. */
+  /** Below the server's base URL, with the query: `/api/v1/namespaces?limit=1`. */
   readonly path: string;
   readonly headers: { readonly [name: string]: string };
   readonly body?: string;
@@ -13,9 +13,9 @@ export type TransportResponse = {
   readonly status: number;
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
-  /** The body as it arrives. To stop reading gives the connection up. */
+  /** The body as it arrives. Ending the iteration closes the connection. */
   readonly body: AsyncIterable<Uint8Array>;
 };
 
-/** Resolves once the headers of the answer are there. Rejects when the server cannot be reached or the signal aborts. */
+/** Resolves once the response headers arrived. Rejects if the server is unreachable or the signal aborts. */
 export type Transport = AsyncDisposable & { send(request: TransportRequest): Promise<TransportResponse> };

@@ -1,4 +1,4 @@
-// The API for the person who is signed in: one client and one set of live collections for the whole page.
+// The API client of the signed-in user and its live collections, shared by the whole page.
 
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import { createBrowserTransport } from "@postern/client/transport/browser";
@@ -16,7 +16,7 @@ export type Api = {
   readonly warnings: WarningLog;
 };
 
-/** Warnings of the server that have not been shown yet. */
+/** Warnings of the server that were not shown yet. */
 type WarningLog = {
   readonly take: () => readonly string[];
 };

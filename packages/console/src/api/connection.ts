@@ -1,4 +1,4 @@
-// Whether the server answers: what the page shows may be old while it does not.
+// Whether the server responds. While it does not, the page may show old data.
 
 type ConnectionState = { readonly isReachable: boolean; readonly since: number };
 

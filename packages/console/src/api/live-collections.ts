@@ -1,4 +1,4 @@
-// Collections that stay as the server has them: listed once, then followed by a watch, for as long as a view shows them.
+// Collections that stay up to date: listed once, then watched for as long as a page shows them.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -9,36 +9,36 @@ import type { QueryClient } from "@tanstack/react-query";
 
 export const LIVE = "live";
 
-/** Changes that come together are shown together. */
+/** Groups changes that arrive together into one update. */
 const GATHER_MS = 60;
 
-/** Objects that are taken in one task: the page is free for input between two of them. */
+/** Objects processed per task. The page handles input between tasks. */
 const PAGE_SIZE = 250;
 
 export type LiveCollections = {
-  /** Resolves with the first list; what comes after it goes to the cache of `queryClient`. Throws what refuses the list. */
+  /** Resolves with the first list; later changes go to the cache of `queryClient`. Rejects with the error of the list. */
   start<T extends KubeObject>(
     queryKey: readonly unknown[],
     resource: ResourceClient<T>,
     fieldSelector: string | undefined,
   ): Promise<readonly T[]>;
-  /** How many objects of a first list have come so far, by the hash of its key. */
+  /** The number of objects of a first list received so far, by the hash of its key. */
   readonly loaded: {
     readonly count: (hash: string) => number;
     readonly subscribe: (listener: () => void) => () => void;
   };
 };
 
-/** No view shows who wrote which field, which is a good part of what objects take. */
+/** No page shows managed fields, and they are a large part of an object's size. */
 function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** Asking again does not help: nobody may list this, or there is nothing of the kind. */
+/** Retrying does not help: the user may not list this, or the resource does not exist. */
 const isFinal = (error: unknown): boolean => isApiError(error) && [400, 403, 404, 405].includes(error.code);
 
-/** `delay`: how failures are waited out. */
+/** `delay`: waits before a retry. */
 export function createLiveCollections(queryClient: QueryClient, delay: Delay): LiveCollections {
   const running = new Map<string, AbortController>();
   const counts = new Map<string, number>();
@@ -52,7 +52,7 @@ export function createLiveCollections(queryClient: QueryClient, delay: Delay): L
     counts.set(hash, objects);
     for (const listener of listeners) listener();
   };
-  // A collection that no view has shown for a while is dropped, and with it its watch.
+  // A collection that no page has shown for a while is dropped, together with its watch.
   queryClient.getQueryCache().subscribe(({ type, query }) => {
     if (type === "removed") end(query.queryHash);
   });

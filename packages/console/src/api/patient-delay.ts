@@ -1,9 +1,9 @@
-// Waits before the server is asked again: as long as it is to be left alone, but no longer than it is away.
+// Waits before a retry: as long as the server asked for, but not longer than the server is unreachable.
 
 import { type Delay, systemDelay } from "@postern/client/delay";
 import type { Connection } from "./connection.ts";
 
-/** Ends early when the server has answered another request, and when the browser is online again. */
+/** Ends early when another request was answered, or when the browser is online again. */
 export const patientDelay =
   (connection: Pick<Connection, "subscribe" | "state">, online: EventTarget = globalThis): Delay =>
   async (milliseconds, signal) => {

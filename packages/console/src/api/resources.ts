@@ -1,4 +1,4 @@
-// The resources that views show: where they are, and the fields that views read.
+// The resources that the console shows: their addresses, and the fields that it reads.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -34,7 +34,7 @@ export type AccessKey = KubeObject & {
     readonly team?: string;
     readonly subject?: string;
     readonly groups?: readonly string[];
-    /** Only in the answer to the create. */
+    /** Only in the response to a create. */
     readonly key?: string;
     readonly disabled?: boolean;
     readonly ttl?: number;
@@ -84,7 +84,7 @@ export type VirtualCluster = KubeObject & {
   };
 };
 
-/** A host cluster: the built-in one, or a connected one. */
+/** A host cluster: the built-in one or a connected one. */
 export type Cluster = KubeObject & {
   readonly spec?: {
     readonly displayName?: string;
@@ -194,7 +194,7 @@ export type TrustRule = KubeObject & {
   };
 };
 
-/** One of them, where it is not left to the server. */
+/** Set unless the server chooses the cluster. */
 export type ClaimMapping = { readonly claim?: string; readonly expression?: string; readonly prefix?: string };
 
 export type IdentityProvider = KubeObject & {
@@ -224,7 +224,7 @@ export type Named = KubeObject & {
   readonly spec?: { readonly displayName?: string; readonly users?: readonly string[] };
 };
 
-/** What `credentials` below an object lists. */
+/** An item of the subresource `credentials`. */
 export type Credential = {
   readonly id: string;
   readonly kind: "AccessKey" | "Certificate";
@@ -239,9 +239,9 @@ export type Credential = {
   readonly lastActivity?: string;
 };
 
-/** What one resource was used for. */
+/** The recorded use of one resource. */
 export type ResourceUse = {
-  /** A scope of one entry; absent: the management API. */
+  /** A scope with one entry; absent for the management API. */
   readonly target?: KeyScope;
   readonly apiGroup: string;
   readonly resource: string;

@@ -1,4 +1,4 @@
-// Requests in the session of the browser: writes carry its token, and what the answers tell about session and server is passed on.
+// Sends requests in the browser's session: adds the CSRF token to writes, and reports what responses say about session and server.
 
 import type { Transport } from "@postern/client/transport/transport";
 import { CSRF_HEADER } from "../session/session.ts";
@@ -8,13 +8,13 @@ export type SessionTransportOptions = {
   readonly inner: Transport;
   readonly csrfToken: string;
   readonly connection: Pick<Connection, "reached" | "lost">;
-  /** The session may be over: an answer said so, or a watch ended, as watches do with their credential. */
+  /** The session may be over: a response said so, or a watch ended, as watches do when their credential ends. */
   readonly onDoubt: () => void;
 };
 
 export function createSessionTransport(options: SessionTransportOptions): Transport {
   const { inner, csrfToken, connection, onDoubt } = options;
-  // Views begin a dozen requests together, and to begin one takes a browser some milliseconds: each gets a task of its own.
+  // A page starts a dozen requests at once, and starting one takes the browser some milliseconds: each gets a task of its own.
   let turn = Promise.resolve();
 
   async function* followed(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) {
@@ -40,7 +40,7 @@ export function createSessionTransport(options: SessionTransportOptions): Transp
         throw error;
       });
       connection.reached();
-      // Without a session one is nobody, who is refused with 403.
+      // Without a session, requests are anonymous and refused with 403.
       if (response.status === 401 || response.status === 403) onDoubt();
       return /[?&]watch=true(&|$)/.test(path) ? { ...response, body: followed(response.body, signal) } : response;
     },

@@ -1,8 +1,8 @@
-// What a form makes of an object: a spec without what was left empty, and the patch from one spec to another.
+// Builds specs and patches from forms: drops empty values, and computes the patch between two specs.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 
-/** Without empty texts, lists and objects, without `false` and undefined: the API has the same meaning for them and for nothing. */
+/** Drops empty strings, lists and objects, `false` and undefined: for the API they mean the same as absent. */
 export function withoutEmpty(value: { readonly [member: string]: JsonValue | undefined }): JsonObject {
   const kept = Object.entries(value).map(([name, member]) => [
     name,
@@ -18,7 +18,7 @@ const isEmpty = (value: JsonValue | undefined): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (isJsonObject(value) && Object.keys(value).length === 0);
 
-/** As RFC 7386 has it: what `before` has and `after` has not is null. Members that both have alike are left out. */
+/** A merge patch (RFC 7386): members that are only in `before` become null. Equal members are left out. */
 export function mergePatchOf(before: JsonObject, after: JsonObject): JsonObject {
   const patch: { [member: string]: JsonValue } = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {

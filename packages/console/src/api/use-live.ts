@@ -1,4 +1,4 @@
-// Collections and objects in views. They stay as the server has them by themselves.
+// Hooks for collections and objects that stay up to date.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { collectionPath, createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
@@ -11,28 +11,28 @@ export type LiveList<T> = {
   /** Empty while it is loading. */
   readonly items: readonly T[];
   readonly isLoading: boolean;
-  /** Names the collection, for `useLoaded`. */
+  /** The ID of the collection, for `useLoaded`. */
   readonly id: string;
-  /** Why the server refuses the list. */
+  /** The error of the list. */
   readonly error: Error | null;
-  /** Asks once more. */
+  /** Lists again. */
   readonly retry: () => void;
 };
 
 export type LiveOptions = {
   /** For one object: `metadata.name=demo`. */
   readonly fieldSelector?: string | undefined;
-  /** Default true. */
+  /** Default: true. */
   readonly isWanted?: boolean;
 };
 
 const NONE: readonly never[] = [];
 
 /**
- * Everything at an address: listed once, then followed by a watch while a view shows it, and for a minute longer.
+ * All objects at an address: listed once, then watched while a page shows them, and for a minute longer.
  *
- * Views get it as a deferred value: React renders ten thousand objects in slices, between which the page takes input. An update of a query
- * would be rendered in one task.
+ * Pages get them as a deferred value: React renders ten thousand objects in slices, and the page handles input in between. It would render
+ * an update of a query in one task.
  */
 export function useLive<T extends KubeObject>(address: ResourceAddress, options: LiveOptions = {}): LiveList<T> {
   const { client, live } = useApi();
@@ -49,7 +49,7 @@ export function useLive<T extends KubeObject>(address: ResourceAddress, options:
   });
   const hash = hashKey(queryKey);
   const { items, of } = useDeferredValue(useMemo(() => ({ items: data, of: hash }), [data, hash]));
-  // What is deferred may still be of the address before.
+  // A deferred value may still belong to the previous address.
   const isShown = of === hash && items !== undefined;
   return {
     items: isShown ? items : NONE,
@@ -60,13 +60,13 @@ export function useLive<T extends KubeObject>(address: ResourceAddress, options:
   };
 }
 
-/** How many objects of a list that is loading have come so far. */
+/** How many objects of a list that is loading were received so far. */
 export function useLoaded({ id }: Pick<LiveList<unknown>, "id">): number {
   const { loaded } = useApi().live;
   return useSyncExternalStore(loaded.subscribe, () => loaded.count(id));
 }
 
-/** One object; undefined while it is loading, and where there is none. */
+/** One object; undefined while it is loading, and when it does not exist. */
 export function useLiveObject<T extends KubeObject>(address: ResourceAddress, name: string) {
   const { items, ...rest } = useLive<T>(address, { fieldSelector: `metadata.name=${name}` });
   return { object: items[0], ...rest };

@@ -1,4 +1,4 @@
-// What the person may do, asked of the server: views guess no rights.
+// Access reviews for the signed-in user. The console never guesses permissions.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
@@ -9,13 +9,13 @@ import { useApi } from "./api-context.tsx";
 
 export type Wish = ResourceWish | PathWish;
 
-/** What is no resource. */
+/** A non-resource URL. */
 type PathWish = { readonly verb: string; readonly path: string };
 
 type ResourceWish = {
   readonly verb: string;
   readonly resource: string;
-  /** Default: that of the management API. */
+  /** Default: the group of the management API. */
   readonly group?: string;
   readonly subresource?: string;
   readonly namespace?: string;
@@ -26,11 +26,11 @@ export type Right = {
   /** False until the server has answered. */
   readonly isAllowed: boolean;
   readonly isKnown: boolean;
-  /** Where it refuses: in the server's words, or what right it takes. */
+  /** If not allowed: the server's reason, or the permission that is missing. */
   readonly reason: string;
 };
 
-/** One SelfSubjectAccessReview. Its answer is kept for half a minute. */
+/** One SelfSubjectAccessReview. Its result is cached for 30 seconds. */
 export function useMay(wish: Wish): Right {
   const { client } = useApi();
   const { data } = useQuery({
@@ -41,7 +41,7 @@ export function useMay(wish: Wish): Right {
   return rightOf(wish, data);
 }
 
-/** Whether one of `namespaces` would let it, or all of them would: as many reviews, one after the other, as it takes to know. */
+/** Whether it is allowed in any, or in every, one of `namespaces`: reviews them one after the other until the result is known. */
 export function useMaySomewhere(wish: Omit<ResourceWish, "namespace">, namespaces: readonly string[]): Right {
   const { client } = useApi();
   const { data } = useQuery({
@@ -87,7 +87,7 @@ function rightOf(wish: Wish, verdict: Verdict | undefined): Right {
   return { isAllowed, isKnown: verdict !== undefined, reason: isAllowed ? "" : verdict?.reason || wordsOf(wish) };
 }
 
-/** Such as: you need permission to update virtualclusterinstances/demo. */
+/** For example: You need permission to update virtualclusterinstances/demo. */
 function wordsOf(wish: Wish): string {
   if ("path" in wish) return t("may.not", { verb: wish.verb, what: wish.path });
   const { verb, resource, subresource, name } = wish;

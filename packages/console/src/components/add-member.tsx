@@ -1,4 +1,4 @@
-// Adds a user, or a user or team, to what has members.
+// A dialog that adds a user or a team to a list of members.
 
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
@@ -13,7 +13,7 @@ export type MemberKind = "User" | "Team";
 
 export function AddMember(props: {
   readonly title: string;
-  /** One: it is not asked for. */
+  /** With one kind, the dialog does not ask for it. */
   readonly kinds: readonly MemberKind[];
   readonly isMember: (kind: MemberKind, name: string) => boolean;
   readonly onAdd: (kind: MemberKind, name: string) => Promise<unknown>;

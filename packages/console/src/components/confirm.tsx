@@ -1,4 +1,4 @@
-// Asks before something is done that ends or changes more than itself: what will happen stands there point by point.
+// Asks for confirmation before an action with effects on other objects, and lists these effects.
 
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";

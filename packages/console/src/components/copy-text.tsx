@@ -1,4 +1,4 @@
-// Text to take along: shown as it is, and copied or saved with one press.
+// Shows text with buttons to copy or download it.
 
 import { Check, Copy, Download } from "lucide-react";
 import { type ReactNode, useState } from "react";
@@ -38,7 +38,7 @@ function saveFile(text: string, fileName: string): void {
   link.href = address;
   link.download = fileName;
   link.click();
-  // The browser has begun to read it by then.
+  // The browser has started to read it by then.
   setTimeout(() => URL.revokeObjectURL(address), 1_000);
 }
 

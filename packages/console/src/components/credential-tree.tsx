@@ -1,4 +1,4 @@
-// Credentials below those that they were made with: revoking one revokes what stands below it.
+// A tree of credentials below the ones that created them. Revoking one also revokes those below it.
 
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useQueryClient } from "@tanstack/react-query";
@@ -15,7 +15,7 @@ import { Button, Time } from "./ui.tsx";
 
 type Node = { readonly credential: Credential; readonly below: readonly Node[] };
 
-/** Each credential once, below the first of its parents that is in the list. */
+/** Each credential once, below the first of its parents in the list. */
 export function treeOf(credentials: readonly Credential[]): readonly Node[] {
   const known = new Set(credentials.map(({ id }) => id));
   const below = new Map<string, Credential[]>();
@@ -33,7 +33,7 @@ export function treeOf(credentials: readonly Credential[]): readonly Node[] {
   return roots.map(nodeOf);
 }
 
-/** `address` and `name` of the object whose credentials they are: each can be revoked for itself by those who may. */
+/** `address` and `name` of the object that the credentials belong to. Each can be revoked separately with the permission for it. */
 export function CredentialTree(props: {
   readonly address: ResourceAddress;
   readonly name: string;
@@ -88,7 +88,7 @@ const titleOf = ({ kind, name, subject, id }: Credential): string =>
 
 type BranchesProps = {
   readonly nodes: readonly Node[];
-  /** Absent where the person may not. */
+  /** Absent without the permission. */
   readonly onRevoke: ((credential: Credential) => void) | undefined;
 };
 

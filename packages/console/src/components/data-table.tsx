@@ -1,4 +1,4 @@
-// A table of any length: only the rows in sight are made. It stays a table for screen readers, which learn the whole number of rows.
+// A table of any length that renders only visible rows. Screen readers still see a table with the full number of rows.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
@@ -9,31 +9,31 @@ export type Column<T> = {
   readonly id: string;
   readonly header: string;
   readonly cell: (row: T) => ReactNode;
-  /** CSS width; absent: what is left. */
+  /** CSS width; absent: the remaining width. */
   readonly width?: string;
-  /** What rows are sorted by. Absent: the column does not sort. */
+  /** The sort key. Absent: the column cannot be sorted. */
   readonly sortBy?: (row: T) => string | number;
-  /** Left out on screens that are narrower than 60 or 100 characters or so. */
+  /** Hidden on screens narrower than about 60 or 100 characters. */
   readonly from?: "medium" | "wide";
 };
 
 export type Sort = { readonly column: string; readonly isDescending: boolean };
 
 export type DataTableProps<T> = {
-  /** What the table is of, for screen readers. */
+  /** The table's name for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly rowKey: (row: T) => string;
   readonly sort?: Sort;
-  /** Shown instead of rows where there are none. */
+  /** Shown instead of rows when there are none. */
   readonly empty: ReactNode;
 };
 
 const ROW_HEIGHT = 44;
-/** Rows above and below those in sight. */
+/** Rows rendered above and below the visible ones. */
 const OVERSCAN = 4;
-/** Up to so many rows the table is as high as they are. */
+/** With up to this many rows, the table is as high as its rows. */
 const MAX_HEIGHT_ROWS = 14;
 
 export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, empty }: DataTableProps<T>) {
@@ -46,12 +46,12 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
     estimateSize: () => ROW_HEIGHT,
     overscan: OVERSCAN,
     observeElementRect: observeHeight,
-    // Rows are rendered in a task of their own, and not in the one that scrolls and paints.
+    // Rows are rendered in a separate task from scrolling and painting.
     useFlushSync: false,
     initialRect: { width: 1024, height: ROW_HEIGHT * MAX_HEIGHT_ROWS },
   });
   if (rows.length === 0) return empty;
-  // Those of the rows, whose type the component of a row does not know.
+  // The row component does not know the type of its row.
   const columnsOfRows = columns as readonly Column<unknown>[];
   const shown = virtualizer.getVirtualItems();
   const above = shown[0]?.start ?? 0;
@@ -86,7 +86,7 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
   );
 }
 
-/** Told by the browser after its own layout: to ask for the size would lay out the page once more, in the task that made the rows. */
+/** The browser reports the size after its own layout. Reading the size would cause another layout in the task that rendered the rows. */
 function observeHeight<T extends Element>(
   { scrollElement }: { readonly scrollElement: T | null },
   onSize: (size: { readonly width: number; readonly height: number }) => void,
@@ -101,7 +101,7 @@ function observeHeight<T extends Element>(
   return () => observer.disconnect();
 }
 
-/** Rendered again only for another object: scrolling and measuring leave the rows in sight as they are. */
+/** Rendered again only for another object, not while scrolling and measuring. */
 const Row = memo(function Row(props: {
   readonly index: number;
   readonly row: unknown;

@@ -1,4 +1,4 @@
-// A dialog over the view: what it asks stands in its title, and it is left with Escape or a press beside it.
+// A modal dialog. Escape or a click outside closes it.
 
 import type { ReactNode } from "react";
 import { Dialog as AriaDialog } from "react-aria-components/Dialog";
@@ -11,7 +11,7 @@ export function Dialog(props: {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly isWide?: boolean;
-  /** A press beside it leaves it as it is: something in it would be lost. */
+  /** A click outside does not close it, because its content would be lost. */
   readonly isKept?: boolean;
 }) {
   const { title, isOpen, onClose, children, isWide = false, isKept = false } = props;

@@ -1,4 +1,4 @@
-// Disables and enables an object with `spec.disabled`, after it was said what follows from it.
+// Disables and enables an object with `spec.disabled`, after a confirmation.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
@@ -14,7 +14,7 @@ import { WhyNot } from "./why-not.tsx";
 export function DisableSwitch(props: {
   readonly address: ResourceAddress;
   readonly object: KubeObject & { readonly spec?: { readonly disabled?: boolean } };
-  /** What follows, one sentence each. */
+  /** The consequences, one sentence each. */
   readonly disables: readonly string[];
   readonly enables: readonly string[];
 }) {

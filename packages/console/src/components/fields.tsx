@@ -1,4 +1,4 @@
-// What people fill in and choose from, with label, explanation and fault.
+// Form fields and choices with label, hint and error.
 
 import { Check, ChevronDown, Plus, X } from "lucide-react";
 import type { ReactNode } from "react";
@@ -37,7 +37,7 @@ export function SelectField<Id extends string>(props: {
   readonly onChange: (value: Id) => void;
   readonly description?: ReactNode;
   readonly error?: string | undefined;
-  /** The label is for screen readers alone. */
+  /** The label is only for screen readers. */
   readonly isCompact?: boolean;
 }) {
   const { label, value, choices, onChange, description, error, isCompact = false } = props;
@@ -47,7 +47,7 @@ export function SelectField<Id extends string>(props: {
       value={value}
       isInvalid={error !== undefined}
       validationBehavior="aria"
-      // The keys of the items are the choices' own.
+      // The keys of the items are the values of the choices.
       onChange={(key) => onChange(key as Id)}
       {...(isCompact ? { "aria-label": label } : {})}
     >
@@ -61,7 +61,7 @@ export function SelectField<Id extends string>(props: {
           {description}
         </Text>
       )}
-      {error !== undefined && <FieldError className="fault">{error}</FieldError>}
+      {error !== undefined && <FieldError className="field-error">{error}</FieldError>}
       <Popover className="popover">
         <ListBox className="listbox" items={choices}>
           {(choice) => (
@@ -112,7 +112,7 @@ export function RadioField<Id extends string>(props: {
 }) {
   const { label, value, choices, onChange } = props;
   return (
-    // The values of the radios are the choices' own.
+    // The values of the radio buttons are the values of the choices.
     <RadioGroup className="field" value={value} onChange={(key) => onChange(key as Id)}>
       <Label>{label}</Label>
       <div className="radios">
@@ -130,11 +130,11 @@ export function RadioField<Id extends string>(props: {
   );
 }
 
-/** What is wrong with a group of fields. It takes the focus, so that a reader of the screen comes upon it. */
-export function Fault({ text }: { readonly text: string | undefined }) {
+/** The error of a group of fields. It can take the focus, so that screen readers announce it. */
+export function GroupError({ text }: { readonly text: string | undefined }) {
   if (text === undefined) return null;
   return (
-    <p className="fault" tabIndex={-1} data-fault>
+    <p className="field-error" tabIndex={-1} data-error>
       {text}
     </p>
   );
@@ -147,7 +147,7 @@ export type RowColumn<Row> = {
   readonly isMonospace?: boolean;
 };
 
-/** Any number of rows of texts, such as claims and their values. */
+/** Rows of texts, such as claims and their values. */
 export function RowsField<Row extends { readonly [member in keyof Row]: string }>(props: {
   readonly label: string;
   readonly description?: ReactNode;
@@ -156,7 +156,7 @@ export function RowsField<Row extends { readonly [member in keyof Row]: string }
   readonly rows: readonly Row[];
   readonly empty: Row;
   readonly addLabel: string;
-  /** Of one row, for screen readers. */
+  /** Labels of one row, for screen readers. */
   readonly removeLabel: (row: Row) => string;
   readonly onChange: (rows: readonly Row[]) => void;
 }) {
@@ -191,7 +191,7 @@ export function RowsField<Row extends { readonly [member in keyof Row]: string }
           </Button>
         </div>
       ))}
-      <Fault text={error} />
+      <GroupError text={error} />
       <div>
         <Button className="button plain" onPress={() => onChange([...rows, empty])}>
           <Plus aria-hidden="true" />

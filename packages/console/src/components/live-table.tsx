@@ -1,4 +1,4 @@
-// A collection as a table: while it is loaded, where the server refuses it, and with what filters it.
+// A collection as a table, with its loading and error states and filters.
 
 import { type ReactNode, useDeferredValue } from "react";
 import { type LiveList, useLoaded } from "../api/use-live.ts";
@@ -6,7 +6,7 @@ import { counted } from "../texts/text.tsx";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
 import { ErrorNotice, Loading } from "./ui.tsx";
 
-/** `rows` are those of `list` that are shown, `count` says how many; `filters` stand above the table where there is anything to be filtered. */
+/** `rows`: the visible rows of `list`; `count`: their number as text; `filters`: shown above the table if there is something to filter. */
 export function LiveTable<T>(
   props: DataTableProps<T> & {
     readonly list: LiveList<unknown>;
@@ -16,7 +16,7 @@ export function LiveTable<T>(
 ) {
   const { list, filters, count, ...table } = props;
   const { items, isLoading, error, retry } = list;
-  // Fields are much work to make: they come after the view, in slices.
+  // Filter fields are expensive to render: they follow in slices, after the page.
   const hasFilters = useDeferredValue(filters !== undefined && (isLoading || items.length > 0), false);
   if (error !== null) return <ErrorNotice error={error} onRetry={retry} />;
   return (
@@ -34,7 +34,7 @@ export function LiveTable<T>(
   );
 }
 
-/** A long list says how far it has come. Screen readers hear once that it is loading. */
+/** Shows the progress of a long list. Screen readers announce the loading state once. */
 function LoadingList({ list }: { readonly list: LiveList<unknown> }) {
   const loaded = useLoaded(list);
   return (

@@ -1,4 +1,4 @@
-// Lists of any length: the first of them, and more on demand.
+// Lists of any length: the first items, and more on demand.
 
 import { type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
@@ -6,7 +6,7 @@ import { Button } from "./ui.tsx";
 
 const PAGE = 50;
 
-/** The first of `items`, and the button that shows more of them. */
+/** The first of `items`, and a button that shows more. */
 export function useFirst<T>(items: readonly T[]): { readonly first: readonly T[]; readonly more: ReactNode } {
   const [shown, setShown] = useState(PAGE);
   const left = items.length - shown;
@@ -20,7 +20,7 @@ export function useFirst<T>(items: readonly T[]): { readonly first: readonly T[]
   };
 }
 
-/** `children` makes one `<li>` of an item. */
+/** `children` renders one item as `<li>`. */
 export function LongList<T>(props: { readonly items: readonly T[]; readonly children: (item: T) => ReactNode }) {
   const { items, children } = props;
   const { first, more } = useFirst(items);

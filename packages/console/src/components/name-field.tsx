@@ -1,4 +1,4 @@
-// The name of an object, with those that the person sees as suggestions. Names that they do not see are typed.
+// A field for the name of an object, which suggests the objects that the user can see. Other names can be typed.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceAddress } from "@postern/client/resource-client";
@@ -7,12 +7,12 @@ import { nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { TextField, type TextFieldProps } from "./text-field.tsx";
 
-/** More than that are found by typing on. */
+/** The user finds further ones by typing. */
 const SUGGESTED = 50;
 
 type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
 
-/** `of`: where the objects are. */
+/** `of`: the resource of the objects. */
 export function NameField({ of, ...field }: TextFieldProps & { readonly of: ResourceAddress }) {
   const { items } = useLive<Titled>(of);
   const id = useId();

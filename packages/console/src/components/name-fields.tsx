@@ -1,9 +1,9 @@
-// What an object is called: for people, for the API, and in a sentence.
+// Fields for display name, name and description.
 
 import { useState } from "react";
 import { nameFrom } from "../format/name-from.ts";
 import { t } from "../texts/text.tsx";
-import type { FaultAt } from "./object-form.tsx";
+import type { ErrorAt } from "./object-form.tsx";
 import { TextField } from "./text-field.tsx";
 
 export type Names = { readonly name: string; readonly displayName: string; readonly description: string };
@@ -21,14 +21,14 @@ export const namesOf = ({ metadata, spec }: Named): Names => ({
   description: spec?.description ?? "",
 });
 
-/** The name follows the display name until it is typed; that of an object that is there stays. */
+/** For a new object, the name follows the display name until it is edited. An existing object keeps its name. */
 export function NameFields(props: {
   readonly names: Names;
   readonly isNew: boolean;
-  readonly faultAt: FaultAt;
+  readonly errorAt: ErrorAt;
   readonly onChange: (changes: Partial<Names>) => void;
 }) {
-  const { names, isNew, faultAt, onChange } = props;
+  const { names, isNew, errorAt, onChange } = props;
   const [isNameOwn, setNameOwn] = useState(false);
   return (
     <>
@@ -39,7 +39,7 @@ export function NameFields(props: {
         onChange={(displayName) =>
           onChange({ displayName, ...(isNew && !isNameOwn ? { name: nameFrom(displayName) } : {}) })
         }
-        error={faultAt("spec.displayName")}
+        error={errorAt("spec.displayName")}
         autoComplete="off"
         autoFocus
       />
@@ -52,7 +52,7 @@ export function NameFields(props: {
             setNameOwn(name !== "");
             onChange({ name });
           }}
-          error={faultAt("metadata.name")}
+          error={errorAt("metadata.name")}
           autoComplete="off"
           isMonospace
           isRequired
@@ -62,7 +62,7 @@ export function NameFields(props: {
         label={t("form.description")}
         value={names.description}
         onChange={(description) => onChange({ description })}
-        error={faultAt("spec.description")}
+        error={errorAt("spec.description")}
         isMultiline
       />
     </>

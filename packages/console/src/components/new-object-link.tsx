@@ -1,4 +1,4 @@
-// The way to the form for a new object.
+// The link to the form for a new object.
 
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
@@ -6,10 +6,10 @@ import { useMaySomewhere } from "../api/use-may.ts";
 
 const NONE: readonly string[] = [];
 
-/** Left out where the person may not create one, be it in one of `namespaces`, which the objects of some resources are in. */
+/** Hidden without permission to create one. `namespaces`: permission in one of them is enough. */
 export function NewObjectLink(props: {
   readonly to: string;
-  /** Default: that of the management API. */
+  /** Default: the group of the management API. */
   readonly group?: string;
   readonly resource: string;
   readonly label: string;

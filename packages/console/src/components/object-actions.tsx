@@ -1,4 +1,4 @@
-// What can be done with any object: it is changed in a form, and deleted after it was said what goes with it.
+// The actions of every object: edit it in a form, and delete it after a confirmation.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
@@ -16,9 +16,9 @@ export function ObjectActions(props: {
   readonly kind: PageKind;
   readonly address: ResourceAddress;
   readonly object: KubeObject;
-  /** The address of its form; absent where nobody edits it. */
+  /** The address of its form; absent without one. */
   readonly editedAt?: string;
-  /** What its deletion brings about, one sentence each. */
+  /** The consequences of its deletion, one sentence each. */
   readonly consequences: readonly string[];
 }) {
   const { kind, address, object, editedAt, consequences } = props;

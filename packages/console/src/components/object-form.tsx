@@ -1,5 +1,5 @@
-// Creates or changes an object: beside the fields stand the manifest and the command that do the same, and what the server refuses stands at
-// the field that it refuses.
+// The form of an object, with the equivalent manifest and command beside it. Errors of the server are shown at
+// the fields that they are about.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -21,37 +21,37 @@ import { Code, DownloadButton } from "./copy-text.tsx";
 import { LISTS, ListLink, ObjectPage, type PageKind } from "./object-page.tsx";
 import { Button, ErrorNotice, Notice, PageHead } from "./ui.tsx";
 
-/** What the server has to say about the field at a path, such as `spec.issuer.url`. */
-export type FaultAt = (path: string) => string | undefined;
+/** The server's error for the field at a path, such as `spec.issuer.url`. */
+export type ErrorAt = (path: string) => string | undefined;
 
 export type FieldsProps<Draft> = {
   readonly draft: Draft;
   readonly isNew: boolean;
-  readonly faultAt: FaultAt;
+  readonly errorAt: ErrorAt;
   readonly onChange: (changes: Partial<Draft>) => void;
 };
 
-/** What is particular to the form of a kind. A draft is the object as the fields have it, texts for the most part. */
+/** What is specific to the form of a kind. A draft holds the values of the fields, mostly strings. */
 export type FormDefinition<Draft extends { readonly name: string }, T extends KubeObject> = {
   readonly page: PageKind;
   readonly kindOf: (draft: Draft) => string;
   readonly empty: Draft;
   readonly draftOf: (object: T) => Draft;
-  /** What the form says of the object beside its metadata, such as its spec, without what was left empty. The rest stays as it is. */
+  /** The members that the form sets beside metadata, such as `spec`, without empty values. The form leaves other members unchanged. */
   readonly contentOf: (draft: Draft) => JsonObject;
   readonly addressOf: (draft: Draft) => ResourceAddress;
-  /** The address of the view of an object. */
+  /** The address of the object's page. */
   readonly viewOf: (draft: Draft) => string;
-  /** Of the fields, as the server names them. Names and description come on top. */
+  /** Field paths as the server names them. Names and description are added. */
   readonly paths: readonly string[];
   readonly fieldsOf: (props: FieldsProps<Draft>) => ReactNode;
 };
 
 type ObjectFormProps<Draft extends { readonly name: string }, T extends KubeObject> = {
   readonly form: FormDefinition<Draft, T>;
-  /** Absent: a new object is created. */
+  /** Absent for a new object. */
   readonly object?: T;
-  /** After a conflict: the form begins again with the object as it is now. */
+  /** After a conflict: starts the form again with the current object. */
   readonly onReload?: () => void;
 };
 
@@ -97,14 +97,14 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     if (save.isError)
-      form.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid] button, [data-fault]')?.focus();
+      form.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid] button, [data-error]')?.focus();
   }, [save.isError]);
 
-  const faults = placeFaults(save.error, [...(isNew ? ["metadata.name"] : []), ...NAME_PATHS, ...paths]);
+  const errors = placeErrors(save.error, [...(isNew ? ["metadata.name"] : []), ...NAME_PATHS, ...paths]);
   const content = fieldsOf({
     draft,
     isNew,
-    faultAt: faults.at,
+    errorAt: errors.at,
     onChange: (changes) => setDraft((before) => ({ ...before, ...changes })),
   });
   const isConflict = isApiError(save.error, "Conflict") && onReload !== undefined;
@@ -134,12 +134,12 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
     >
       <div className="form">
         {content}
-        {save.isError && faults.arePlaced && (
+        {save.isError && errors.arePlaced && (
           <Notice tone="bad">
-            <span role="alert">{t("form.faults")}</span>
+            <span role="alert">{t("form.errors")}</span>
           </Notice>
         )}
-        {save.isError && !faults.arePlaced && !isConflict && <ErrorNotice error={save.error} />}
+        {save.isError && !errors.arePlaced && !isConflict && <ErrorNotice error={save.error} />}
         {isConflict && (
           <div className="notice bad" role="alert">
             <p>{t("form.conflict")}</p>
@@ -186,7 +186,7 @@ type Texts = {
   readonly isUnchanged: boolean;
 };
 
-/** `before`: the content of the object that is changed. */
+/** `before`: the current content of the object that is edited. */
 function textsOf(given: {
   readonly address: ResourceAddress;
   readonly kind: string;
@@ -225,7 +225,7 @@ function textsOf(given: {
   };
 }
 
-/** Refused with a conflict if the object has changed since the form was opened. */
+/** Fails with a conflict if the object was changed since the form was opened. */
 const guarded = (patch: JsonObject, { metadata }: KubeObject): JsonObject => ({
   ...patch,
   metadata: { resourceVersion: metadata.resourceVersion ?? null },
@@ -233,25 +233,25 @@ const guarded = (patch: JsonObject, { metadata }: KubeObject): JsonObject => ({
 
 const NAME_PATHS = ["spec.displayName", "spec.description"];
 
-/** Gives each cause of a refusal to the field that it is about. */
-function placeFaults(error: Error | null, paths: readonly string[]) {
+/** Assigns each cause of an error to its field. */
+function placeErrors(error: Error | null, paths: readonly string[]) {
   const causes = causesOf(error);
   const found = new Map<string, string[]>();
   let left = causes.length;
   for (const { field = "", message = "" } of causes) {
-    // What is about more than one field stands at the first of them.
+    // A cause that is about several fields is shown at the first of them.
     const path = paths.find((each) => isWithin(field, each)) ?? paths.find((each) => isWithin(each, field));
     if (path === undefined) continue;
     left--;
     found.set(path, [...(found.get(path) ?? []), message]);
   }
-  const at: FaultAt = (path) => found.get(path)?.join("; ");
+  const at: ErrorAt = (path) => found.get(path)?.join("; ");
   return { at, arePlaced: causes.length > 0 && left === 0 };
 }
 
 function causesOf(error: Error | null): readonly StatusCause[] {
   if (!isApiError(error)) return [];
-  // A name that is taken has no cause of its own.
+  // AlreadyExists has no causes.
   if (error.reason === "AlreadyExists") return [{ field: "metadata.name", message: error.message }];
   return (error.details?.causes ?? []).filter(({ field = "" }) => field !== "");
 }
@@ -273,12 +273,12 @@ export function NewObject<Draft extends { readonly name: string }, T extends Kub
   );
 }
 
-/** The views for a new object and for one that is there, of a kind whose objects are in no project. */
+/** The pages for creating and editing a kind whose objects belong to no project. */
 export function formPages<Draft extends { readonly name: string }, T extends KubeObject>(
   given: Omit<FormDefinition<Draft, T>, "kindOf" | "addressOf" | "viewOf"> & {
     readonly kind: string;
     readonly address: ResourceAddress;
-    /** Default: its name below its list. */
+    /** Default: the object's name below the address of the list. */
     readonly viewOf?: (draft: Draft) => string;
     readonly title: TextId;
     readonly lead?: TextId;
@@ -301,7 +301,7 @@ export function formPages<Draft extends { readonly name: string }, T extends Kub
   };
 }
 
-/** `address` and `name` of the object. The form keeps what it was opened with, whatever others change meanwhile. */
+/** `address` and `name` of the object. The form keeps the object that it was opened with, even if others change it. */
 export function EditObject<Draft extends { readonly name: string }, T extends KubeObject>(props: {
   readonly form: FormDefinition<Draft, T>;
   readonly address: ResourceAddress;

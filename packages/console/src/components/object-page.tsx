@@ -1,4 +1,4 @@
-// One object of its page: while it is loaded, where the server refuses it, and where there is none.
+// The page of one object, with its loading, error and not-found states.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceAddress } from "@postern/client/resource-client";
@@ -8,7 +8,7 @@ import { useLiveObject } from "../api/use-live.ts";
 import { t } from "../texts/text.tsx";
 import { ErrorNotice, Loading, PageHead } from "./ui.tsx";
 
-/** Where the list of each kind is. Its texts begin with the kind. */
+/** The address of each kind's list. The kind is also the prefix of its texts. */
 export const LISTS = {
   key: "/keys",
   cluster: "/clusters",
@@ -27,7 +27,7 @@ export function ListLink({ kind }: { readonly kind: PageKind }) {
   return <Link to={LISTS[kind]}>{t(`${kind}.list`)}</Link>;
 }
 
-/** What the page of an object begins with. */
+/** The heading of an object's page. */
 export function ObjectHead(props: { readonly kind: PageKind; readonly object: Titled; readonly actions: ReactNode }) {
   const { kind, object, actions } = props;
   const { metadata, spec } = object;
@@ -50,7 +50,7 @@ export function ObjectPage<T extends KubeObject>(props: {
   readonly kind: PageKind;
   readonly address: ResourceAddress;
   readonly name: string;
-  /** Called once there is an object, and for each of its changes. */
+  /** Called once the object is loaded, and after each change. */
   readonly children: (object: T) => ReactNode;
 }) {
   const { kind, address, name, children } = props;

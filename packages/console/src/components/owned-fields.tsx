@@ -1,4 +1,4 @@
-// What the forms of objects with an owner begin with: what the object is called, and whom it belongs to.
+// The first fields of objects with an owner: names, description and owner.
 
 import type { ReactNode } from "react";
 import { TEAMS, USERS } from "../api/resources.ts";
@@ -6,9 +6,9 @@ import { t } from "../texts/text.tsx";
 import { SelectField } from "./fields.tsx";
 import { NameField } from "./name-field.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "./name-fields.tsx";
-import type { FaultAt, FieldsProps } from "./object-form.tsx";
+import type { ErrorAt, FieldsProps } from "./object-form.tsx";
 
-/** `kind`: empty where nobody is named, which is the one who creates it. */
+/** `kind`: empty for no owner; the server then takes the user who creates the object. */
 type OwnerDraft = { readonly kind: "" | "user" | "team"; readonly name: string };
 
 const EMPTY_OWNER: OwnerDraft = { kind: "", name: "" };
@@ -29,23 +29,23 @@ export const ownedDraftOf = (object: Owned): OwnedDraft => ({
   owner: ownerDraftOf(object.spec?.owner),
 });
 
-/** The members of the spec; empty ones are left in. */
+/** Members for the spec, including empty ones. */
 export const ownedSpecOf = ({ displayName, description, owner: { kind, name } }: OwnedDraft) => ({
   displayName,
   description,
   owner: kind === "" ? {} : { [kind]: name.trim() },
 });
 
-/** `children` stand between names and owner. */
+/** `children`: shown between names and owner. */
 export function OwnedFields<Draft extends OwnedDraft>(props: FieldsProps<Draft> & { readonly children?: ReactNode }) {
-  const { draft, isNew, faultAt, onChange, children } = props;
+  const { draft, isNew, errorAt, onChange, children } = props;
   // Every draft has these members.
   const change = onChange as (changes: Partial<OwnedDraft>) => void;
   return (
     <>
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={change} />
+      <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={change} />
       {children}
-      <OwnerFields owner={draft.owner} isNew={isNew} faultAt={faultAt} onChange={(owner) => change({ owner })} />
+      <OwnerFields owner={draft.owner} isNew={isNew} errorAt={errorAt} onChange={(owner) => change({ owner })} />
     </>
   );
 }
@@ -53,11 +53,11 @@ export function OwnedFields<Draft extends OwnedDraft>(props: FieldsProps<Draft> 
 function OwnerFields(props: {
   readonly owner: OwnerDraft;
   readonly isNew: boolean;
-  readonly faultAt: FaultAt;
+  readonly errorAt: ErrorAt;
   readonly onChange: (owner: OwnerDraft) => void;
 }) {
-  const { owner, isNew, faultAt, onChange } = props;
-  const error = faultAt("spec.owner");
+  const { owner, isNew, errorAt, onChange } = props;
+  const error = errorAt("spec.owner");
   return (
     <div className="columns">
       <SelectField

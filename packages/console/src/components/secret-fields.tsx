@@ -1,8 +1,8 @@
-// Which Secret has a value: its namespace and name, and the key in it.
+// Fields for a reference to a key in a Secret: namespace, name and key.
 
 import type { SecretRef } from "../api/resources.ts";
 import { t } from "../texts/text.tsx";
-import { Fault } from "./fields.tsx";
+import { GroupError } from "./fields.tsx";
 import { TextField } from "./text-field.tsx";
 
 export type SecretDraft = { readonly namespace: string; readonly name: string; readonly key: string };
@@ -15,7 +15,7 @@ export const secretDraftOf = ({ secretNamespace = "", secretName = "", key = "" 
   key,
 });
 
-/** Empty members are left in. */
+/** Including empty members. */
 export const secretRefOf = ({ namespace, name, key }: SecretDraft) => ({
   secretNamespace: namespace.trim(),
   secretName: name.trim(),
@@ -26,7 +26,7 @@ export function SecretFields(props: {
   readonly label: string;
   readonly hint: string;
   readonly secret: SecretDraft;
-  /** Taken where a field is left empty. */
+  /** Used for empty fields. */
   readonly defaults: Partial<SecretDraft>;
   readonly error: string | undefined;
   readonly onChange: (secret: SecretDraft) => void;
@@ -48,7 +48,7 @@ export function SecretFields(props: {
           />
         ))}
       </div>
-      <Fault text={error} />
+      <GroupError text={error} />
     </fieldset>
   );
 }

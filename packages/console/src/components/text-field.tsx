@@ -1,4 +1,4 @@
-// A text that people fill in, with label, explanation and fault. Apart from the other fields, since the page of sign-in needs no more of them.
+// A text field with label, hint and error. In its own file because the sign-in page needs no other field.
 
 import type { ReactNode } from "react";
 import { FieldError } from "react-aria-components/FieldError";
@@ -42,7 +42,7 @@ export function TextField(props: TextFieldProps) {
           {description}
         </Text>
       )}
-      {error !== undefined && <FieldError className="fault">{error}</FieldError>}
+      {error !== undefined && <FieldError className="field-error">{error}</FieldError>}
     </AriaTextField>
   );
 }

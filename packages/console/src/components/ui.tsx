@@ -1,4 +1,4 @@
-// The small parts that views are made of.
+// Small components that all pages use.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { Link } from "@tanstack/react-router";
@@ -10,7 +10,7 @@ import { t } from "../texts/text.tsx";
 
 export type ButtonKind = "primary" | "plain" | "quiet" | "danger";
 
-/** `isPending`: its work goes on, and it takes no second press meanwhile. */
+/** `isPending`: the button is busy and ignores presses. */
 export function Button({ kind = "plain", ...props }: Omit<ButtonProps, "className"> & { readonly kind?: ButtonKind }) {
   return <AriaButton {...props} className={`button ${kind}`} />;
 }
@@ -21,7 +21,7 @@ export function Badge({ tone, children }: { readonly tone: Tone; readonly childr
   return <span className={`badge ${tone}`}>{children}</span>;
 }
 
-/** How long ago, or how far ahead; the exact time on hover and for screen readers that ask. */
+/** A relative time, with the exact time on hover and for screen readers. */
 export function Time({ at, otherwise }: { readonly at: string | undefined; readonly otherwise: string }) {
   const now = useNow();
   if (at === undefined || at === "") return <span className="muted">{otherwise}</span>;
@@ -33,7 +33,7 @@ export function Time({ at, otherwise }: { readonly at: string | undefined; reado
   );
 }
 
-/** The head of a view: its title, what it is for, and what one can do there. */
+/** The head of a page: title, lead and actions. */
 export function PageHead(props: {
   readonly title: string;
   readonly lead?: ReactNode;
@@ -75,10 +75,10 @@ export function Section(props: {
   );
 }
 
-/** What a refusal or a fault says, and a way out of it. */
+/** An error and a button to retry. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const message = error instanceof Error ? error.message : String(error);
-  // Asking again does not help there.
+  // Retrying does not help here.
   const isForbidden = isApiError(error, "Forbidden");
   return (
     <div className="notice bad" role="alert">
@@ -93,7 +93,7 @@ export function Notice({ tone, children }: { readonly tone: Tone; readonly child
   return <div className={`notice ${tone}`}>{children}</div>;
 }
 
-/** Says what could be here, and how it comes to be here. */
+/** Explains what an empty list is for, and how to fill it. */
 export function EmptyState(props: {
   readonly title: string;
   readonly children?: ReactNode;
@@ -118,7 +118,7 @@ export function Loading({ label = t("state.loading") }: { readonly label?: strin
   );
 }
 
-/** Names and values of one object, one below the other. */
+/** Names and values of one object, as a list. */
 export function Facts({ items }: { readonly items: readonly (readonly [label: string, value: ReactNode])[] }) {
   return (
     <dl className="facts">

@@ -1,8 +1,8 @@
-// Times as people say them: "in 3 days", "2 hours ago", "90 days".
+// Times for people: "in 3 days", "2 hours ago", "90 days".
 
 import { language, t } from "../texts/text.tsx";
 
-/** From how many seconds on a time is written in which unit: 90 days are 90 days, not two months and some. */
+/** The unit for each number of seconds: 90 days are 90 days, not two months and some. */
 const STEPS = [
   { from: 545 * 86_400, unit: "year", length: 365.25 * 86_400 },
   { from: 120 * 86_400, unit: "month", length: 30.44 * 86_400 },
@@ -21,14 +21,14 @@ const UNITS = [
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "long" });
 const absolute = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
 
-/** `at` and `now` in milliseconds. What is less than 45 seconds away is now. */
+/** `at` and `now` in milliseconds. Less than 45 seconds is "now". */
 export function relativeTime(at: number, now: number): string {
   const seconds = Math.round((at - now) / 1000);
   const step = STEPS.find(({ from }) => Math.abs(seconds) >= from);
   return step === undefined ? t("time.now") : relative.format(Math.round(seconds / step.length), step.unit);
 }
 
-/** With date and time of day, in the zone of the browser. */
+/** Date and time of day in the browser's time zone. */
 export const absoluteTime = (at: number): string => absolute.format(at);
 
 const short = new Intl.DateTimeFormat(language, {
@@ -40,10 +40,10 @@ const short = new Intl.DateTimeFormat(language, {
   hourCycle: "h23",
 });
 
-/** `Nov 23, 14:05:09`, in the zone of the browser. */
+/** `Nov 23, 14:05:09` in the browser's time zone. */
 export const shortTime = (at: number): string => short.format(at);
 
-/** The largest unit that divides a length of time: 7776000 is 90 days. */
+/** In the largest unit without a remainder: 7776000 is 90 days. */
 export function duration(seconds: number): string {
   const [unit, length] = UNITS.find(([, size]) => seconds % size === 0) ?? UNITS[3];
   return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(seconds / length);

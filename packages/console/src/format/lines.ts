@@ -1,13 +1,13 @@
-// Lists of texts in a field with several lines.
+// Lists of texts in a multi-line field.
 
-/** One entry on each line, without empty ones. */
+/** One entry per line, without empty ones. */
 export const linesIn = (text: string): string[] =>
   text
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
-/** Names between commas or spaces. */
+/** Names separated by commas or spaces. */
 export const namesIn = (text: string): string[] => text.split(/[\s,]+/).filter((name) => name !== "");
 
 export const asLines = (list: readonly string[] | undefined): string => (list ?? []).join("\n");

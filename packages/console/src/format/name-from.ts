@@ -1,6 +1,6 @@
-// Names for the API, made of names for people.
+// Object names derived from display names.
 
-/** `CI of the shop` → `ci-of-the-shop`: what Kubernetes takes as a name. */
+/** `CI of the shop` → `ci-of-the-shop`, a valid Kubernetes name. */
 export const nameFrom = (displayName: string): string =>
   displayName
     .toLowerCase()

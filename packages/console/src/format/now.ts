@@ -1,4 +1,4 @@
-// The time that views show ages against. It goes on every half minute, for all of them together.
+// The current time for relative times. It advances every 30 seconds, for all components at once.
 
 import { useSyncExternalStore } from "react";
 
@@ -29,5 +29,5 @@ function createTicker() {
 
 const ticker = createTicker();
 
-/** Milliseconds. */
+/** In milliseconds. */
 export const useNow = (): number => useSyncExternalStore(ticker.subscribe, ticker.now);

@@ -1,4 +1,4 @@
-// Words of a shell.
+// Quoting for the shell.
 
 /** Any text as one word. */
 export const quoted = (text: string): string =>

@@ -1,4 +1,4 @@
-// Searches the audit log of the server: who used which key on what, and what was refused.
+// Searches the audit log: who used which key on what, and what was refused.
 
 import { hashKey, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
@@ -14,7 +14,7 @@ import { AUDIT_PATH, type AuditAnswer, AuditRecords } from "./audit-records.tsx"
 
 const SINCE = ["3600", "86400", "604800", "2592000", "0"] as const;
 const FILTERS = ["key", "user", "object", "cluster", "verb"] as const;
-/** Those that are typed. */
+/** Filters that are typed. */
 const TEXTS = ["key", "user", "object", "cluster"] as const;
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"] as const;
 
@@ -49,7 +49,7 @@ function AuditSearch() {
     event.preventDefault();
     const given = Object.entries(draft).filter(([, value]) => value.trim() !== "");
     const next = Object.fromEntries(given);
-    // Another search begins by itself; a server does one at a time.
+    // A new search starts by itself; a server runs one search at a time.
     if (hashKey([next]) === hashKey([search])) void found.refetch();
     else void navigate({ replace: true, search: next });
   };
@@ -115,7 +115,7 @@ function AuditSearch() {
   );
 }
 
-/** As the server takes it; relative times become times. */
+/** Query parameters for the server; relative times become absolute. */
 function queryOf({ since = "86400", ...others }: { readonly [name: string]: string }): { [name: string]: string } {
   const seconds = Number(since);
   const given = Object.entries(others).filter(

@@ -1,4 +1,4 @@
-// Records of the audit log as a table: who used which key on what, and what was answered.
+// Records of the audit log as a table: who used which key on what, and the result.
 
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { Link } from "@tanstack/react-router";
@@ -8,12 +8,12 @@ import { Badge } from "../components/ui.tsx";
 import { absoluteTime, shortTime } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
 
-/** The answer of the route. */
+/** The response of the route. */
 export type AuditAnswer = { readonly items: readonly AuditRecord[]; readonly isTruncated: boolean };
 
 export const AUDIT_PATH = "/audit/events";
 
-/** To the second: a log is compared with others. */
+/** With seconds, because users compare logs. */
 function LogTime({ at }: { readonly at: string }) {
   const time = Date.parse(at);
   return (

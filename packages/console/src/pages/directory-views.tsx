@@ -1,4 +1,4 @@
-// The views of projects, people and their rights, which are loaded together.
+// The pages of projects, users, teams and roles, loaded together.
 
 export { TeamPage } from "./people/team-page.tsx";
 export { TeamsPage } from "./people/teams-page.tsx";

@@ -1,4 +1,4 @@
-// The views with forms, which are loaded together: they share the writing of manifests.
+// The pages with forms, loaded together: they share the code that writes manifests.
 
 export { EditVirtualClusterPage, NewVirtualClusterPage } from "./clusters/cluster-form.tsx";
 export { EditHostPage, NewHostPage } from "./hosts/host-form.tsx";

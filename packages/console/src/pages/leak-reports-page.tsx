@@ -1,4 +1,4 @@
-// Keys whose values were reported as leaked, what became of them, and how leaks are reported.
+// Keys whose values were reported as leaked, their state, and how to report a leak.
 
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";

@@ -1,4 +1,4 @@
-// What needs attention now, and how much there is.
+// What needs attention, and the number of keys and virtual clusters.
 
 import { Link } from "@tanstack/react-router";
 import { CircleCheck } from "lucide-react";
@@ -27,7 +27,7 @@ import { useMoment } from "./keys/key-state-badge.tsx";
 const ORDER: readonly Attention[] = ["refused", "ending", "unused"];
 const SHOWN = 6;
 
-/** What needs attention, and how many keys are good: one look at each key. */
+/** The keys that need attention, and the number of valid ones, in one pass over all keys. */
 function overviewOf(keys: readonly AccessKey[], now: Moment) {
   const found: { readonly [attention in Attention]: AccessKey[] } = { refused: [], ending: [], unused: [] };
   let good = 0;

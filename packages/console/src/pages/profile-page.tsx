@@ -1,4 +1,4 @@
-// The person who is signed in: who the server takes them for, their sessions, and the way out of all of them.
+// The signed-in user: name and groups, sessions and keys, and signing out everywhere.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";

@@ -1,10 +1,10 @@
-// Creates and changes an identity provider: who it is, what of its claims counts for what, and whom it signs in.
+// Creates and edits an identity provider: the client, claim mappings, and who can sign in.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { type ClaimMapping, IDENTITY_PROVIDERS, type IdentityProvider } from "../api/resources.ts";
 import { withoutEmpty } from "../api/spec-changes.ts";
 import { Code } from "../components/copy-text.tsx";
-import { Checkbox, Fault, SelectField } from "../components/fields.tsx";
+import { Checkbox, GroupError, SelectField } from "../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../components/name-fields.tsx";
 import { formPages } from "../components/object-form.tsx";
 import { NO_SECRET, type SecretDraft, SecretFields, secretDraftOf, secretRefOf } from "../components/secret-fields.tsx";
@@ -14,7 +14,7 @@ import { asLines, linesIn } from "../format/lines.ts";
 import { t } from "../texts/text.tsx";
 
 const SESSIONS = ["3600", "28800", "43200", "86400", "604800", "2592000"] as const;
-/** As the server has it where the provider names none. */
+/** The server's default. */
 const DEFAULT_SESSION = "43200";
 const MAPPED = ["username", "groups", "uid"] as const;
 
@@ -120,9 +120,9 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
     "spec.sessionTTL",
     "spec.inactivityTTL",
   ],
-  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+  fieldsOf: ({ draft, isNew, errorAt, onChange }) => (
     <>
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
+      <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
       <h2>{t("provider.client")}</h2>
       {isNew && draft.name !== "" && (
         <Code label={t("provider.redirect")} text={`${location.origin}/login/callback/${draft.name}`} />
@@ -132,7 +132,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         value={draft.url}
         onChange={(url) => onChange({ url })}
         description={t("provider.url.hint")}
-        error={faultAt("spec.issuer")}
+        error={errorAt("spec.issuer")}
         isMonospace
         isRequired
         autoComplete="off"
@@ -142,7 +142,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         value={draft.certificateAuthority}
         onChange={(certificateAuthority) => onChange({ certificateAuthority })}
         description={t("provider.ca.hint")}
-        error={faultAt("spec.issuer.certificateAuthority")}
+        error={errorAt("spec.issuer.certificateAuthority")}
         isMonospace
         isMultiline
       />
@@ -150,7 +150,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         label={t("provider.fact.client")}
         value={draft.clientId}
         onChange={(clientId) => onChange({ clientId })}
-        error={faultAt("spec.clientId")}
+        error={errorAt("spec.clientId")}
         isMonospace
         isRequired
         autoComplete="off"
@@ -160,7 +160,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         hint={t("provider.secret.hint")}
         secret={draft.secret}
         defaults={{ key: "clientSecret" }}
-        error={faultAt("spec.clientSecretRef")}
+        error={errorAt("spec.clientSecretRef")}
         onChange={(secret) => onChange({ secret })}
       />
       <h2>{t("provider.claims")}</h2>
@@ -184,7 +184,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
               />
             ))}
           </div>
-          <Fault text={faultAt(`spec.claimMappings.${member}`)} />
+          <GroupError text={errorAt(`spec.claimMappings.${member}`)} />
         </fieldset>
       ))}
       <h2>{t("provider.people")}</h2>
@@ -193,7 +193,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         value={draft.allowedGroups}
         onChange={(allowedGroups) => onChange({ allowedGroups })}
         description={t("provider.groups.hint")}
-        error={faultAt("spec.allowedGroups")}
+        error={errorAt("spec.allowedGroups")}
         isMultiline
         isMonospace
       />
@@ -204,7 +204,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
       >
         {t("provider.createUsers")}
       </Checkbox>
-      <Fault text={faultAt("spec.createUsers")} />
+      <GroupError text={errorAt("spec.createUsers")} />
       <Checkbox
         isSelected={draft.linkUsers}
         onChange={(linkUsers) => onChange({ linkUsers })}
@@ -212,13 +212,13 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
       >
         {t("provider.linkUsers")}
       </Checkbox>
-      <Fault text={faultAt("spec.linkUsers")} />
+      <GroupError text={errorAt("spec.linkUsers")} />
       <TextField
         label={t("provider.fact.teams")}
         value={draft.teams}
         onChange={(teams) => onChange({ teams })}
         description={t("form.lines.hint")}
-        error={faultAt("spec.teams")}
+        error={errorAt("spec.teams")}
         isMultiline
       />
       <div className="columns">
@@ -227,7 +227,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
           value={draft.sessionTTL || DEFAULT_SESSION}
           choices={withOwn(SESSIONS, draft.sessionTTL).map((id) => ({ id, label: duration(Number(id)) }))}
           onChange={(sessionTTL) => onChange({ sessionTTL })}
-          error={faultAt("spec.sessionTTL")}
+          error={errorAt("spec.sessionTTL")}
         />
         <SelectField
           label={t("provider.inactivity")}
@@ -237,7 +237,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
             ...withOwn(SESSIONS, draft.inactivityTTL).map((id) => ({ id, label: duration(Number(id)) })),
           ]}
           onChange={(id) => onChange({ inactivityTTL: id === "none" ? "" : id })}
-          error={faultAt("spec.inactivityTTL")}
+          error={errorAt("spec.inactivityTTL")}
         />
       </div>
     </>

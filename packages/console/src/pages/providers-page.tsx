@@ -1,4 +1,4 @@
-// Identity providers: with whom people sign in, and what the provider's side needs to know of this server.
+// Identity providers, and what to configure at them for this server.
 
 import { IDENTITY_PROVIDERS, type IdentityProvider, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
@@ -11,7 +11,7 @@ import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
 import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
 
-/** As the server has it where the provider names none. */
+/** The server's default. */
 const SESSION_SECONDS = 12 * 60 * 60;
 
 export function ProvidersPage() {

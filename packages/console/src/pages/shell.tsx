@@ -1,4 +1,4 @@
-// What is around every view: where one can go, who is signed in, and whether the server answers.
+// The frame around every page: navigation, the signed-in user, and the state of the connection.
 
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import {
@@ -35,7 +35,7 @@ type Place = {
   readonly to: string;
   readonly label: TextId;
   readonly icon: ComponentType<{ readonly "aria-hidden": true }>;
-  /** Without this right the view has nothing to show, and is left out. Absent: everybody sees something there. */
+  /** The page is empty without this permission, and therefore hidden. Absent: every user sees something there. */
   readonly needs?: Wish;
 };
 
@@ -82,7 +82,7 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
 
 export function Shell() {
   const { session } = useApi();
-  // Followed on every view: it ends with the session, and so tells at once when that is over.
+  // Watched on every page: the watch ends with the session, so that the page notices it at once.
   useLiveObject(ACCESS_KEYS, session.keyName);
   const [isOpen, setOpen] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
@@ -92,7 +92,7 @@ export function Shell() {
     if (shown.current === path) return;
     shown.current = path;
     setOpen(false);
-    // A screen reader goes on with the new view.
+    // Screen readers continue with the new page.
     main.current?.focus({ preventScroll: true });
   }, [path]);
   return (

@@ -1,4 +1,4 @@
-// Where nobody is signed in: with an identity provider, or with an access key.
+// The sign-in page: identity providers and access keys.
 
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
@@ -79,7 +79,7 @@ export function SignInPage({ providers }: { readonly providers: readonly Provide
 const wordsOf = (error: Error): Error =>
   error instanceof SessionError && error.status === 401 ? new Error(t("signIn.refused")) : error;
 
-/** Back to the view that was asked for. */
+/** Returns to the page that was requested. */
 function withReturn(loginUrl: string): string {
   const url = new URL(loginUrl, location.origin);
   url.searchParams.set("return", location.pathname + location.search);

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. The choice stays in this browser; index.html applies it before anything is painted.
+// Light, dark or system theme. The choice is stored in this browser; index.html applies it before the first paint.
 
 import { useState } from "react";
 

@@ -1,16 +1,16 @@
-// Who is signed in, for all of the page; other windows of the browser learn of its end at once.
+// The signed-in user, for the whole page. Other windows of the browser learn at once when the session ends.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 import { readSession, type Session, signOut } from "./session.ts";
 
 export type SessionControl = {
-  /** Undefined while it is asked for. */
+  /** Undefined while loading. */
   readonly session: Session | undefined;
   readonly error: Error | null;
-  /** True where a session has come to its end in this window. */
+  /** True if a session ended in this window. */
   readonly hasEnded: boolean;
-  /** Asks the server anew. */
+  /** Asks the server again. */
   readonly check: () => Promise<void>;
   /** Signs out. */
   readonly end: () => Promise<void>;
@@ -52,7 +52,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
     if (session === undefined) return;
     if (!session.signedIn && wasSignedIn.current) {
       setEnded(!hasSignedOut.current);
-      // Nothing of what was shown stays in memory.
+      // Nothing that was shown stays in memory.
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] });
     }
     if (session.signedIn) {

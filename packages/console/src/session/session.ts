@@ -1,4 +1,4 @@
-// The session of the browser: a cookie that no script reads, and what the server says about it.
+// The browser's session: a cookie that scripts cannot read, and what the server says about it.
 
 export type Provider = { readonly name: string; readonly displayName: string; readonly loginUrl: string };
 
@@ -7,9 +7,9 @@ export type Session =
       readonly signedIn: true;
       readonly user: string;
       readonly displayName: string;
-      /** Goes into the header of every write. */
+      /** Sent in the header of every write. */
       readonly csrfToken: string;
-      /** Absent: it has no end. */
+      /** Absent: it never expires. */
       readonly expiresAt: string | undefined;
       /** The access key of the session. */
       readonly keyName: string;
@@ -41,7 +41,7 @@ export async function readSession(signal?: AbortSignal): Promise<Session> {
   return sessionOf(body);
 }
 
-/** The key leaves this page with the request, and stays nowhere in it. Throws SessionError. */
+/** The key leaves this page with the request and is not stored. Throws SessionError. */
 export async function signInWithKey(key: string): Promise<void> {
   const response = await fetch(ADDRESS, {
     method: "POST",

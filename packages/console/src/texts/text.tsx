@@ -1,17 +1,17 @@
-// Texts by their names: all of them stand in en.json, so that they can be translated. `{name}` in a text is filled in.
+// Texts by their IDs. All of them are in en.json, so that they can be translated. `{name}` in a text is a placeholder.
 
 import { Fragment, type ReactNode } from "react";
 import en from "./en.json";
 
 type AnyId = keyof typeof en;
-/** The name of a text that depends on a number: it has the forms `<name>.one` and `<name>.other`. */
+/** The ID of a text that depends on a number: it has the forms `<name>.one` and `<name>.other`. */
 export type CountId = AnyId extends infer Id ? (Id extends `${infer Base}.other` ? Base : never) : never;
 export type TextId = Exclude<AnyId, `${CountId}.one` | `${CountId}.other`>;
 
 type Values = { readonly [name: string]: string | number };
 
 const texts: { readonly [id: string]: string } = en;
-/** Of these texts, for numbers and times: `en`. */
+/** The language of the texts, for numbers and times: `en`. */
 export const language: string = en.language;
 const plurals = new Intl.PluralRules(language);
 const numbers = new Intl.NumberFormat(language);
@@ -25,14 +25,14 @@ const fill = (text: string, values: Values): string =>
 
 export const t = (id: TextId, values: Values = {}): string => fill(texts[id] ?? id, values);
 
-/** The form of a text for a number, which stands in it as `{count}`. */
+/** The form of a text for a number, which replaces `{count}`. */
 export const counted = (id: CountId, count: number, values: Values = {}): string =>
   fill(texts[`${id}.${plurals.select(count)}`] ?? texts[`${id}.other`] ?? id, { ...values, count });
 
-/** A text that the server names, such as a reason, or the name itself where there is no text for it. */
+/** The text for a name of the server, such as a reason, or the name itself if there is none. */
 export const named = (prefix: string, name: string): string => texts[`${prefix}.${name}`] ?? name;
 
-/** What the server says begins small and has no full stop, since it follows a colon elsewhere. */
+/** Messages of the server begin in lower case and have no full stop, because they follow a colon elsewhere. */
 export const sentence = (message: string): string =>
   `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? "" : "."}`;
 

@@ -116,7 +116,7 @@ const UNREACHABLE: { readonly [reason in UnreachableReason]: readonly [message: 
     "its certificate, or the CA that signed it, has expired",
     "renew the certificate of etcd (its --cert-file), and the CA if that has expired",
   ],
-  "certificate of the future": [
+  "certificate not yet valid": [
     "its certificate is not valid yet",
     "set the clock of this machine, or renew the certificate of etcd",
   ],

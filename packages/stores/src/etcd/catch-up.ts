@@ -1,4 +1,4 @@
-// Brings one watch from the past to where the feed is, by a watch of etcd of its own.
+// Brings one watch from a past revision up to the shared feed, with an etcd watch of its own.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
@@ -16,11 +16,11 @@ export type CatchUpDeps = {
   readonly scheduler: Scheduler;
   readonly watcher: Watcher;
   readonly feed: {
-    /** No key of ours has changed after this revision and up to `reached`; undefined while it is not known. */
+    /** No key of the store changed after this revision and up to `reached`; undefined while unknown. */
     readonly changed: () => Revision | undefined;
     readonly reached: () => Revision;
   };
-  /** The watcher is live, or cannot be because of the error. */
+  /** The watcher is live, or cannot become live because of the error. */
   readonly over: (error?: Error) => void;
 };
 
@@ -43,7 +43,7 @@ export class CatchUp implements Disposable {
     else this.#open();
   }
 
-  /** The watcher is live once its own events reach those of the feed. */
+  /** The watcher is live once its own events have reached those of the feed. */
   check(): void {
     const { watcher, feed } = this.#deps;
     if (watcher.disposed) {

@@ -1,6 +1,6 @@
-// Many who ask for the same at the same time get one answer, none of them one that was read before they asked.
+// Coalesces concurrent reads. No caller gets the result of a read that started before its call.
 
-/** While one read runs, everybody else waits for the next one together: a running one may already have been answered. */
+/** Calls during a read share the next one, because the running one may already have been answered. */
 export function createCoalescedRead<Result>(read: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<unknown> | undefined;
   let next: Promise<Result> | undefined;

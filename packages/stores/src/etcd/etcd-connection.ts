@@ -1,4 +1,4 @@
-// The way to etcd: one long-lived connection to one endpoint at a time, deadlines, and the move to the next endpoint after a failure.
+// The connection to etcd: one long-lived connection to one endpoint at a time, with deadlines and failover to the next endpoint.
 
 import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import { closedError, hadNoEffect, isTransient, toStorageError } from "./etcd-errors.ts";
@@ -6,25 +6,25 @@ import { type EtcdMethods, loadEtcdMethods } from "./etcd-methods.ts";
 import type { Scheduler } from "./etcd-timers.ts";
 import { GrpcChannel, type GrpcMethod, type GrpcTls } from "./grpc-channel.ts";
 
-/** PEM texts: whom to trust, and this server's certificate and key, where etcd wants clients to have one. */
+/** PEM texts: the CA certificates, and this server's certificate and key if etcd requires one. */
 export type EtcdTls = GrpcTls;
 
 export type EtcdConnectionOptions = {
   /** Each `host:port`. */
   readonly endpoints: readonly string[];
   readonly tls?: EtcdTls;
-  /** No call takes longer. */
+  /** The deadline of every call. */
   readonly requestTimeoutMs: number;
   readonly scheduler: Scheduler;
 };
 
 export type CallOptions = {
-  /** A second try does no harm. */
+  /** Retrying is safe. */
   readonly repeatable: boolean;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** A repeatable call gives an endpoint so much of its time before it asks the next one, and any call so much for a connection. */
+/** The time that a repeatable call gives each endpoint, and the time that every call gives a connection attempt. */
 const SHARE_OF_ONE_ENDPOINT = 0.4;
 const FIRST_RETRY_MS = 20;
 const LAST_RETRY_MS = 500;
@@ -48,17 +48,17 @@ export class EtcdConnection implements Disposable {
     return this.#closing.signal.aborted;
   }
 
-  /** The endpoint that calls go to now. */
+  /** The endpoint that calls use now. */
   get endpoint(): GrpcChannel {
     const endpoint = this.#endpoints[this.#current];
-    // There is at least one, and #current is always one of them.
+    // There is at least one endpoint, and #current is always one of them.
     if (endpoint === undefined) throw new RangeError("no etcd endpoint is set");
     return endpoint;
   }
 
   /**
-   * Moves to new connections with other certificates, once one of them has been answered on; what is under way on the old ones may
-   * finish. Rejects where no endpoint answers, or the certificates are none: then nothing has changed.
+   * Switches to new connections with other certificates, once one of them has answered. Calls on the old connections may
+   * finish. Rejects, without a change, if no endpoint answers or the certificates are invalid.
    */
   async setTls(tls: EtcdTls): Promise<void> {
     const next = this.#endpoints.map(({ address }) => openChannel(address, tls));
@@ -89,12 +89,12 @@ export class EtcdConnection implements Disposable {
     signal.addEventListener("abort", retire);
   }
 
-  /** Calls go to the next endpoint from now on, unless they already do. */
+  /** Further calls use the next endpoint, unless they already do. */
   leave(endpoint: GrpcChannel): void {
     if (this.endpoint === endpoint) this.#current = (this.#current + 1) % this.#endpoints.length;
   }
 
-  /** Rejects with gRPC's error of the last try, the reason of the signal, or StorageUnavailableError once closed. */
+  /** Rejects with the gRPC error of the last attempt, the reason of the signal, or StorageUnavailableError once closed. */
   async call<Request, Response>(
     method: GrpcMethod<Request, Response>,
     request: Request,
@@ -123,7 +123,7 @@ export class EtcdConnection implements Disposable {
     }
   }
 
-  /** Calls and streams under way end. */
+  /** Ends running calls and streams. */
   [Symbol.dispose](): void {
     this.#closing.abort();
     for (const channel of this.#endpoints) channel[Symbol.dispose]();
@@ -142,7 +142,7 @@ export class EtcdConnection implements Disposable {
   }
 }
 
-/** What a call of the connection rejects with, as the storage port says it. */
+/** Converts the rejection of a call into an error of the storage port. */
 export async function asStorageCall<Response>(call: Promise<Response>): Promise<Response> {
   try {
     return await call;
@@ -151,7 +151,7 @@ export async function asStorageCall<Response>(call: Promise<Response>): Promise<
   }
 }
 
-// A member that has lost the others refuses at once, so that the next endpoint is asked, instead of keeping the caller waiting.
+// A member that has lost the others must refuse at once instead of keeping the caller waiting, so that the next endpoint is tried.
 const REQUIRE_LEADER = { hasleader: "true" };
 
 function openChannel(address: string, tls: EtcdTls | undefined): GrpcChannel {

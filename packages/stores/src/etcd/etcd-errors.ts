@@ -1,4 +1,4 @@
-// What the answers of etcd mean for a caller, and which of them leave no doubt that nothing was done.
+// What the errors of etcd mean for a caller, and which of them guarantee that nothing was done.
 // Source of the texts: etcd api/v3rpc/rpctypes/error.go
 
 import {
@@ -21,12 +21,12 @@ export function isFutureRevision(error: unknown): boolean {
   return error instanceof GrpcError && error.code === grpcStatus.outOfRange && error.details === FUTURE;
 }
 
-/** The user is known, and may not do this. */
+/** The user is known, but not allowed to do this. */
 export function isPermissionDenied(error: unknown): boolean {
   return error instanceof GrpcError && error.code === grpcStatus.permissionDenied;
 }
 
-/** Another endpoint, or the same one later, may well answer. */
+/** Another endpoint, or the same one later, may succeed. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof GrpcError)) return false;
   const { code } = error;
@@ -34,15 +34,15 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * The call was refused before it could have any effect, so that even a write may be sent again: there was no connection to send it on,
- * or the member has no leader and says so before it proposes anything.
+ * The call was refused before it could have an effect, so that even a write can be retried: there was no connection,
+ * or the member has no leader and said so before it proposed anything.
  */
 export function hadNoEffect(error: unknown): boolean {
   if (!(error instanceof GrpcError) || error.code !== grpcStatus.unavailable) return false;
   return error.isUnsent || error.details === NO_LEADER;
 }
 
-/** The error of the storage port for what a call ended with. */
+/** The error of the storage port for a failed call. */
 export function toStorageError(error: unknown): Error {
   if (!(error instanceof GrpcError)) return error instanceof Error ? error : new StorageUnavailableError(String(error));
   const { code, details } = error;

@@ -1,4 +1,4 @@
-// Events and entries as the storage port shows them, made of what etcd sends.
+// Converts etcd's events and entries into those of the storage port.
 
 import type { Revision, StorageEvent, StoredEntry } from "@postern/apiserver/storage/storage";
 import type { EtcdKeys } from "./etcd-keys.ts";
@@ -10,22 +10,22 @@ export function toEntry(key: string, { value = NO_BYTES, mod_revision = 0 }: Key
   return { key, value, revision: mod_revision };
 }
 
-/** The entries of a range, which holds keys of the store only. */
+/** The entries of a range that only contains keys of the store. */
 export function toEntries(keys: EtcdKeys, kvs: readonly KeyValue[]): StoredEntry[] {
   return kvs.map((kv) => toEntry(keys.decode(kv.key ?? NO_BYTES) ?? "", kv));
 }
 
 /** The events of one watch response. */
 export type EtcdCommits = {
-  /** Without those on keys that are not the store's. */
+  /** Without events of keys that are not the store's. */
   readonly events: readonly StorageEvent[];
   /** The newest revision of all events; undefined without events. */
   readonly revision: Revision | undefined;
-  /** A compaction has taken what came before an event: that event cannot be delivered. */
+  /** A compaction removed the history before an event, so that the event cannot be delivered. */
   readonly incomplete: boolean;
 };
 
-/** Events at or before `covered` are left out. */
+/** Leaves out events at or before `covered`. */
 export function toCommits(keys: EtcdKeys, events: readonly EtcdEvent[], covered: Revision): EtcdCommits {
   const converted: StorageEvent[] = [];
   let incomplete = false;

@@ -1,30 +1,30 @@
-// Where in etcd the keys of one Postern lie: everything under its own prefix, which several Posterns can share one etcd by.
+// The keys of one Postern in etcd: all have its prefix, so that several servers can share one etcd.
 
 import { prefixEnd } from "@postern/apiserver/storage/key-order";
 
 export type KeyRange = { readonly key: Uint8Array; readonly range_end: Uint8Array };
 
-/** Keys of the store begin with a slash, as object keys do; what the server keeps for itself lies beside them, after a dot. */
+/** Object keys begin with a slash after the prefix, the server's own keys with a dot. */
 export class EtcdKeys {
   readonly #prefix: string;
   readonly #objects: Buffer;
-  /** Everything that is written under the prefix, ours and the server's own: what a watch must see to know of every write. */
+  /** Everything below the prefix, object keys and the server's own: a watch must see all of it to notice every write. */
   readonly everything: KeyRange;
   /** Written to create a revision that every watch is notified of. */
   readonly tick: Uint8Array;
-  /** Written to have every server say how far it is. */
+  /** Written to ask every server for the revision that it has reached. */
   readonly ask: Uint8Array;
-  /** The servers that are there, each with how far it has said it is. */
+  /** The running servers, each with the revision that it last reported. */
   readonly replicas: KeyRange;
-  /** The schema version of the data under the prefix. */
+  /** The schema version of the data below the prefix. */
   readonly schema: Uint8Array;
 
-  /** Throws RangeError unless `prefix` is such as `/postern`: not empty, without a slash or a dot at its end. */
+  /** Throws RangeError unless `prefix` is like `/postern`: not empty, without a slash or a dot at its end. */
   constructor(prefix: string) {
-    if (!/[^/.]$/.test(prefix)) throw new RangeError(`not a prefix of keys: ${JSON.stringify(prefix)}`);
+    if (!/[^/.]$/.test(prefix)) throw new RangeError(`invalid key prefix: ${JSON.stringify(prefix)}`);
     this.#prefix = prefix;
     this.#objects = Buffer.from(`${prefix}/`);
-    // "." comes right before "/" in the order of bytes.
+    // In byte order, "." comes right before "/".
     this.everything = { key: Buffer.from(`${prefix}.`), range_end: Buffer.from(afterPrefix(`${prefix}/`)) };
     this.tick = Buffer.from(`${prefix}.tick`);
     this.ask = Buffer.from(`${prefix}.ask`);
@@ -33,21 +33,21 @@ export class EtcdKeys {
     this.schema = Buffer.from(`${prefix}.schema`);
   }
 
-  /** Throws RangeError when `key` does not begin with a slash. */
+  /** Throws RangeError if `key` does not begin with a slash. */
   encode(key: string): Uint8Array {
     if (!key.startsWith("/")) throw new RangeError(`keys begin with a slash: ${JSON.stringify(key)}`);
     return Buffer.from(this.#prefix + key);
   }
 
-  /** Undefined where the key is the server's own. */
+  /** Undefined if the key is the server's own. */
   decode(key: Uint8Array): string | undefined {
-    // Messages carry Buffers; a view costs nothing where they do not.
+    // Messages contain Buffers, for which a view is free.
     const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength);
     if (bytes.compare(this.#objects, 0, this.#objects.length, 0, this.#objects.length) !== 0) return undefined;
     return bytes.toString("utf8", this.#objects.length - 1);
   }
 
-  /** The range under a prefix of keys, after `startAfter`. */
+  /** The range of the keys below a prefix, after `startAfter`. */
   range(prefix: string, startAfter?: string): KeyRange {
     const under = prefix === "" ? "/" : prefix;
     const from = Buffer.from(this.#prefix + under);
@@ -67,6 +67,6 @@ export class EtcdKeys {
 }
 
 function afterPrefix(prefix: string): string {
-  // Only the empty string and the highest code point have nothing after them.
+  // Only the empty string and the highest code point have no successor.
   return prefixEnd(prefix) ?? "\u{10ffff}";
 }

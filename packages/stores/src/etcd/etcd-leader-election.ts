@@ -1,4 +1,4 @@
-// Leader election over etcd: the leader is who made the key, and the key hangs on the leader's lease.
+// Leader election over etcd: the leader is the server that created the key. The key is attached to the leader's lease.
 
 import type { LeaderElection, Leadership } from "@postern/apiserver/storage/leader-election";
 import { asStorageCall } from "./etcd-connection.ts";
@@ -9,7 +9,7 @@ import { EtcdWatchStream, FROM_NOW } from "./etcd-watch-stream.ts";
 
 export type EtcdLeaderElectionDeps = {
   readonly storage: Pick<EtcdStorage, "connection" | "keys">;
-  /** How long after the end of a leader that could not resign the next one waits, in seconds; 10 when absent. */
+  /** If a leader ends without resigning, the next one waits this many seconds. Default: 10. */
   readonly ttlSeconds?: number;
   readonly scheduler?: Scheduler;
 };
@@ -38,7 +38,7 @@ class EtcdLeaderElection implements LeaderElection {
     for (;;) {
       signal.throwIfAborted();
       if (this.#storage.connection.closed) await asStorageCall(this.#read(key));
-      // Whatever the failure, the store may be back a little later.
+      // After any failure, the store may be back a little later.
       const lease = await this.#tryOnce(key, identity).catch(() => undefined);
       if (lease !== undefined) {
         if (!signal.aborted) return lease;
@@ -57,7 +57,7 @@ class EtcdLeaderElection implements LeaderElection {
     return connection.call(connection.methods.range, { key }, { repeatable: true });
   }
 
-  /** The lease on which the key hangs now; undefined when another server is the leader. */
+  /** The lease of the key; undefined while another server is the leader. */
   async #tryOnce(key: Uint8Array, identity: string): Promise<EtcdLease | undefined> {
     const { connection } = this.#storage;
     const { kvs } = await this.#read(key);
@@ -74,7 +74,7 @@ class EtcdLeaderElection implements LeaderElection {
       );
       if (succeeded === true) return lease;
     } catch (error) {
-      // The key may exist all the same: it is deleted with the lease.
+      // The key may exist nevertheless: it is deleted with the lease.
       await lease[Symbol.asyncDispose]();
       throw error;
     }
@@ -82,7 +82,7 @@ class EtcdLeaderElection implements LeaderElection {
     return undefined;
   }
 
-  /** Until the key is deleted, or for a little while: the caller looks again after that. */
+  /** Waits until the key is deleted, or for a little while: the caller checks again afterwards. */
   async #untilVacant(key: Uint8Array, signal: AbortSignal): Promise<void> {
     const { connection } = this.#storage;
     await new Promise<void>((resolve) => {

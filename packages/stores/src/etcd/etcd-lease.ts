@@ -1,4 +1,4 @@
-// A lease of etcd, kept alive until it is given up or can no longer be relied upon.
+// A lease of etcd, kept alive until it is given up or no longer reliable.
 
 import { randomInt } from "node:crypto";
 import type { EtcdConnection } from "./etcd-connection.ts";
@@ -12,7 +12,7 @@ export type EtcdLeaseDeps = {
   readonly ttlSeconds: number;
 };
 
-/** Etcd counts from the arrival of the renewal, we count from its start: ours ends first, and by this much more. */
+/** Etcd counts from the arrival of a renewal, this process from its start: ours ends first, and by this much earlier. */
 const MARGIN = 0.8;
 const RENEWALS_PER_TTL = 4;
 
@@ -25,10 +25,10 @@ export class EtcdLease implements AsyncDisposable {
   #expiry: Disposable | undefined;
   #askedAt: number;
 
-  /** Rejects with what the connection rejects with. */
+  /** Rejects as the connection does. */
   static async grant(deps: EtcdLeaseDeps): Promise<EtcdLease> {
     const { connection, ttlSeconds } = deps;
-    // Chosen here: numbers of etcd's own choice are larger than what JavaScript counts exactly.
+    // Chosen here: IDs that etcd chooses are larger than the integers that JavaScript represents exactly.
     const id = randomInt(1, 2 ** 48 - 1);
     const askedAt = performance.now();
     await connection.call(connection.methods.leaseGrant, { ID: id, TTL: ttlSeconds }, { repeatable: false });
@@ -43,18 +43,18 @@ export class EtcdLease implements AsyncDisposable {
     this.#renewLater();
   }
 
-  /** Aborted when etcd may have let the lease run out. */
+  /** Aborted when etcd may have let the lease expire. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** As the signal says, also where its time is over and no timer has noticed yet. */
+  /** Like the signal, but also false if the time is over and no timer has fired yet. */
   isHeld(): boolean {
     if (performance.now() > this.#askedAt + this.#ttlMs * MARGIN) this.#end();
     return !this.#over.signal.aborted;
   }
 
-  /** Gives the lease back; what hangs on it is gone at once, or where etcd cannot be reached when it runs out. */
+  /** Gives the lease back. Its keys are deleted at once, or when it expires if etcd is unreachable. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end();
     const { connection } = this.#deps;
@@ -87,10 +87,10 @@ export class EtcdLease implements AsyncDisposable {
   }
 
   #renew(): void {
-    // A process that was stopped may come here after its time.
+    // A suspended process may get here after its time.
     if (!this.isHeld()) return;
     this.#renewLater();
-    // An endpoint that has not answered since the last time is left.
+    // Leaves an endpoint that has not answered since the last renewal.
     if (this.#stream !== undefined) this.#leaveEndpoint();
     if (!this.#deps.connection.closed) this.#open();
   }

@@ -1,7 +1,7 @@
 // The messages of etcd's v3 API as the protocol file describes them. Fields at their default (zero, empty, false) are absent.
 
 export type ResponseHeader = {
-  /** A number that differs between clusters; its last digits are rounded. */
+  /** A number that identifies the cluster; its last digits are rounded. */
   readonly cluster_id?: number;
   readonly revision?: number;
 };
@@ -33,7 +33,7 @@ export type RangeRequest = {
 export type RangeResponse = {
   readonly header?: ResponseHeader;
   readonly kvs?: readonly KeyValue[];
-  /** Of the whole range, whatever the limit. */
+  /** The number in the whole range, whatever the limit. */
   readonly count?: number;
 };
 
@@ -42,7 +42,7 @@ export type RequestOp =
   | { readonly request_put: { readonly key: Uint8Array; readonly value?: Uint8Array; readonly lease?: number } }
   | { readonly request_delete_range: { readonly key: Uint8Array } };
 
-/** Absent keys have the modification revision 0. */
+/** The modification revision of an absent key is 0. */
 export type Compare = { readonly target: "MOD"; readonly key: Uint8Array; readonly mod_revision: number };
 
 export type TxnRequest = {
@@ -86,19 +86,19 @@ export type LeaseGrantResponse = { readonly ID?: number; readonly TTL?: number; 
 export type LeaseRevokeRequest = { readonly ID: number };
 export type LeaseRevokeResponse = { readonly header?: ResponseHeader };
 export type LeaseKeepAliveRequest = { readonly ID: number };
-/** A lease that is gone has no TTL. */
+/** An expired lease has no TTL. */
 export type LeaseKeepAliveResponse = { readonly ID?: number; readonly TTL?: number };
 
 export type StatusRequest = Record<never, never>;
 export type StatusResponse = {
   readonly version?: string;
-  /** Bytes of the file. */
+  /** Size of the file in bytes. */
   readonly dbSize?: number;
-  /** Bytes of it that hold something. */
+  /** Bytes of it in use. */
   readonly dbSizeInUse?: number;
   /** Bytes; from etcd 3.6 on. */
   readonly dbSizeQuota?: number;
-  /** Id of the member that leads; absent: none does. */
+  /** ID of the leader; absent without one. */
   readonly leader?: number;
   readonly errors?: readonly string[];
 };

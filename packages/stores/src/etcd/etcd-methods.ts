@@ -1,4 +1,4 @@
-// The calls of etcd's v3 API with their types, made from the text of the protocol.
+// The typed methods of etcd's v3 API, built from the text of the protocol.
 
 import protobuf from "protobufjs";
 import type * as messages from "./etcd-messages.ts";
@@ -30,7 +30,7 @@ export function loadEtcdMethods(): EtcdMethods {
     ];
     return {
       path: `/${PACKAGE}.${service}/${name}`,
-      // The types of etcd-messages.ts say what the protocol says, field by field.
+      // The types of etcd-messages.ts match the protocol field by field.
       serialize: (message) => request.encode(request.fromObject(message as object)).finish(),
       deserialize: (bytes) => response.toObject(response.decode(bytes), { longs: Number, enums: String }) as Response,
     };

@@ -1,4 +1,4 @@
-// Other users of an etcd: their history is not compacted, and no server is installed beside others by mistake.
+// Detects other users of an etcd: their history must not be compacted, and a server must not be installed beside them by mistake.
 
 import { asStorageCall, type EtcdConnection } from "./etcd-connection.ts";
 import { isPermissionDenied } from "./etcd-errors.ts";
@@ -6,22 +6,22 @@ import type { EtcdKeys, KeyRange } from "./etcd-keys.ts";
 
 type Place = { readonly connection: EtcdConnection; readonly keys: EtcdKeys };
 
-/** The place has no keys, though the etcd holds others. */
+/** There are no keys below the prefix, although the etcd has others. */
 export class EtcdPlaceError extends Error {
   override readonly name = "EtcdPlaceError";
 }
 
 export type Neighbour = {
-  /** The first part of one of their keys; undefined where it may not be read. */
+  /** The first part of one of their keys; undefined if it may not be read. */
   readonly example: string | undefined;
 };
 
 const FIRST_KEY = Buffer.from([0]);
-/** In etcd the end of all keys. */
+/** In etcd, the end of all keys. */
 const NO_END = Buffer.from([0]);
 const MAX_EXAMPLE_LENGTH = 60;
 
-/** Others that have keys here; undefined where there are none. Whom etcd does not let look has been given a place among others. */
+/** Other users with keys in this etcd; undefined without any. A user whom etcd refuses other keys shares the etcd with others. */
 export async function findNeighbour({ connection, keys }: Place): Promise<Neighbour | undefined> {
   const { key: own, range_end: end } = keys.everything;
   const ranges: readonly KeyRange[] = [
@@ -40,11 +40,11 @@ export async function findNeighbour({ connection, keys }: Place): Promise<Neighb
   }
 }
 
-/** Rejects with EtcdPlaceError where nothing lies under the prefix, and others can be seen in the same etcd. Writes nothing. */
+/** Rejects with EtcdPlaceError if there are no keys below the prefix, but visible keys of others in the same etcd. Writes nothing. */
 export async function assertInstalledOrAlone({ connection, keys }: Place, prefix: string): Promise<void> {
   if ((await asStorageCall(firstKey(connection, keys.everything))) !== undefined) return;
   const neighbour = await findNeighbour({ connection, keys });
-  // Whoever may see this place alone has been given it, and cannot have mistaken it for another.
+  // A user who may only read its own prefix was given that prefix, and cannot have mistyped it.
   if (neighbour?.example === undefined) return;
   throw new EtcdPlaceError(
     `etcd has no keys below ${JSON.stringify(prefix)}, but keys of other applications, such as below ${JSON.stringify(neighbour.example)}`,
@@ -57,7 +57,7 @@ async function firstKey(connection: EtcdConnection, range: KeyRange): Promise<Ui
   return kvs?.[0]?.key;
 }
 
-/** Names of objects of others are not for an error text. */
+/** Error messages must not contain the names of others' objects. */
 function firstPart(key: Uint8Array): string {
   const [part = ""] = /^\/?[^/]*/.exec(Buffer.from(key).toString("utf8")) ?? [];
   return part.slice(0, MAX_EXAMPLE_LENGTH);

@@ -1,6 +1,6 @@
-// The part of the etcd v3 API that the store speaks, in the language of Protocol Buffers. Names and field numbers are those of etcd's own
+// The part of the etcd v3 API that the store uses, in Protocol Buffers. Names and field numbers are those of etcd's
 // rpc.proto and kv.proto: https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/
-// It is a text of the program, not a file beside it, so that every way of packing the program contains it.
+// It is part of the source, not a separate file, so that every package of the program contains it.
 
 export const ETCD_PROTOCOL = `
 syntax = "proto3";

@@ -1,5 +1,5 @@
-// The servers on one etcd: each keeps a key on a lease and lets nobody in without it. Whoever has written something that must hold
-// everywhere asks all of them, and waits until each has answered or its key is gone.
+// The servers on one etcd. Each has a key on a lease, and accepts no credential without it. After a write that must apply everywhere, a
+// server asks all others and waits until each has answered or its key is gone.
 
 import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas";
 import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
@@ -10,15 +10,15 @@ import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 
 export type EtcdReplicasDeps = ReplicasDeps & {
   readonly storage: Pick<EtcdStorage, "connection" | "keys" | "followOwnKeys">;
-  /** No other server has the same. */
+  /** Unique among the servers. */
   readonly id: string;
   readonly scheduler?: Scheduler;
 };
 
-/** A lease is relied upon for four fifths of it: as long as a server may be without news. */
+/** A lease counts as held for four fifths of its TTL: the longest time that a server may miss changes. */
 const TTL_SECONDS = 13;
 const RETRY_MS = 500;
-/** An answer that was not seen is looked for again after this. */
+/** Reads the answers again after this time, in case an event was missed. */
 const LOOK_AGAIN_MS = 250;
 
 export const createEtcdReplicas = (deps: EtcdReplicasDeps): Replicas => new EtcdReplicas(deps);
@@ -32,12 +32,12 @@ class EtcdReplicas implements Replicas {
   readonly #following: Disposable;
   readonly #ended: Promise<void>;
   readonly #listeners = new Set<() => void>();
-  /** What the others have answered since this server started, by their keys. */
+  /** The answers of the other servers since this server started, by their keys. */
   readonly #answers = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
   #lease: EtcdLease | undefined;
   #settleEntered = (): void => {};
-  /** Many who wait at the same moment ask and read together. */
+  /** Concurrent waits share one question and one read. */
   readonly #ask: () => Promise<number>;
   readonly #readOthers: () => Promise<ReadonlyMap<string, number>>;
   #asked = 0;
@@ -72,13 +72,13 @@ class EtcdReplicas implements Replicas {
 
   async allKnow(): Promise<void> {
     const end = new AbortController();
-    // Whoever has not seen the write by then has had no news for as long, and lets nobody in.
+    // A server that has not seen the write by then has received no changes for as long, and accepts no credentials.
     using _ = this.#scheduler.schedule(this.#deps.boundMs, () => end.abort(), { isAwaited: true });
     let asked: number | undefined;
     while (!end.signal.aborted && !this.#stopping.signal.aborted) {
       const changed = this.#untilChange(end.signal);
       try {
-        // Read after the write: a server that enters later loads it.
+        // Read after the write: a server that starts later loads the write itself.
         const others = await this.#readOthers();
         if (others.size === 0) return;
         // The revision that each of the others must have reached.
@@ -88,7 +88,7 @@ class EtcdReplicas implements Replicas {
         );
         if (missing.length === 0) return;
       } catch {
-        // A store that is out of reach: the time that passes is what can be relied upon.
+        // The store is unreachable: only waiting for the time limit is safe.
       }
       await changed;
     }
@@ -101,7 +101,7 @@ class EtcdReplicas implements Replicas {
     this.#listeners.clear();
   }
 
-  /** Until a server has answered or has gone; at the latest a moment later. */
+  /** Until a server has answered or is gone, but not longer than LOOK_AGAIN_MS. */
   #untilChange(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
@@ -156,7 +156,7 @@ class EtcdReplicas implements Replicas {
     if (isChanged) for (const end of [...this.#waiting]) end();
   }
 
-  /** Says how far this server is; one answer serves all who have asked meanwhile. */
+  /** Reports the revision that this server has reached. One answer serves all questions so far. */
   async #answer(): Promise<void> {
     if (this.#answering) return;
     this.#answering = true;
@@ -171,13 +171,13 @@ class EtcdReplicas implements Replicas {
         answered = asked;
       }
     } catch {
-      // Those who wait do so until this server is known to have had no news.
+      // The others wait until this server's lease has expired.
     } finally {
       this.#answering = false;
     }
   }
 
-  /** Enters, and enters again whenever the lease is lost. */
+  /** Registers this server, and again whenever the lease is lost. */
   async #stay(): Promise<void> {
     const { connection } = this.#deps.storage;
     const stopped = untilAborted(this.#stopping.signal);
@@ -186,15 +186,15 @@ class EtcdReplicas implements Replicas {
       try {
         lease = await EtcdLease.grant({ connection, scheduler: this.#scheduler, ttlSeconds: TTL_SECONDS });
         await this.#put(this.#key, Buffer.from("0"), lease.id);
-        // What was written while nobody waited for this server.
+        // Reads what was written while no other server waited for this one.
         await this.#deps.refresh();
         this.#lease = lease;
         this.#settleEntered();
-        // Someone may have asked between the key and the lease.
+        // Another server may have asked between the key and the lease.
         void this.#answer();
         await Promise.race([untilAborted(lease.signal), stopped]);
       } catch {
-        // The store is out of reach, which shows by the lease that is not there.
+        // The store is unreachable; the missing lease shows that.
       }
       this.#lease = undefined;
       for (const listener of [...this.#listeners]) listener();
@@ -217,11 +217,11 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-// Lets callers that come together share one run of a task.
+// Concurrent callers share one run of a task.
 
 /**
- * Each call resolves with what a run gave that began after the call, and rejects as that run does. At most one is under way; all who call
- * meanwhile share the next.
+ * Each call resolves or rejects with a run that started after the call. At most one runs at a time; all calls
+ * during it share the next one.
  */
 export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Result> {
   let current: Promise<Result> | undefined;
@@ -237,7 +237,7 @@ export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Re
   };
   const startNext = (): Promise<Result> => {
     next = undefined;
-    // A call between the runs may have begun it.
+    // A call between the runs may have started it.
     return current ?? start();
   };
   return () => {

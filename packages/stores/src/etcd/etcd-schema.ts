@@ -1,4 +1,4 @@
-// The schema version of the data under one prefix of etcd: releases refuse versions that they do not know.
+// The schema version of the data below one prefix of etcd. Releases refuse versions that they do not know.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { StoreVersionError, StoreWriteRefusedError } from "../store-errors.ts";
@@ -6,7 +6,7 @@ import { asStorageCall, type EtcdConnection } from "./etcd-connection.ts";
 import { isPermissionDenied } from "./etcd-errors.ts";
 import type { EtcdKeys } from "./etcd-keys.ts";
 
-/** As in the database: 1 is without a mark, and from 2 on values may be sealed. */
+/** As in SQLite: version 1 has no mark, and from version 2 on values may be encrypted. */
 const SCHEMA_VERSION = 2;
 
 type Place = { readonly connection: EtcdConnection; readonly keys: EtcdKeys };
@@ -26,15 +26,15 @@ export async function readEtcdSchema({
 }
 
 /**
- * Marks what is there with the newest version. Rejects as readEtcdSchema, with StoreWriteRefusedError, and with StorageUnavailableError; then
- * nothing is changed.
+ * Writes the newest version. Rejects like readEtcdSchema, with StoreWriteRefusedError, and with StorageUnavailableError,
+ * without a change.
  */
 export async function migrateEtcd({ connection, keys }: Place): Promise<void> {
   const value = Buffer.from(String(SCHEMA_VERSION));
   for (;;) {
     const { version, revision } = await readEtcdSchema({ connection, keys });
     if (version === SCHEMA_VERSION) return;
-    // Another server may be doing the same at the same time.
+    // Another server may do the same concurrently.
     const marking = connection.call(
       connection.methods.txn,
       {

@@ -1,4 +1,4 @@
-// The store of many replicas: the storage port over etcd's v3 API.
+// The store for several replicas: the storage port over etcd's v3 API.
 //
 // Each write is a transaction of its own. Several in one would share one revision, which the port does not allow; etcd itself gathers
 // what arrives at the same time into one round of consensus.
@@ -39,44 +39,44 @@ export type EtcdCompaction = "always" | "never" | "unless-shared";
 export type EtcdStorageOptions = {
   /** Each `host:port`. */
   readonly endpoints: readonly string[];
-  /** Without it the connection is not encrypted. */
+  /** Absent: the connection is not encrypted. */
   readonly tls?: EtcdTls;
-  /** All keys lie under it, so that several servers with stores of their own can share one etcd; `/postern` when absent. */
+  /** The prefix of all keys, so that several servers can share one etcd. Default: `/postern`. */
   readonly prefix?: string;
   /**
-   * Whether history is forgotten, which etcd does for all its keys: `unless-shared` leaves it to whoever runs the etcd while others
-   * have keys there; `always` when absent.
+   * Whether to compact history, which affects all keys of the etcd. `unless-shared` leaves it to the etcd's administrator while
+   * others have keys there. Default: `always`.
    */
   readonly compaction?: EtcdCompaction;
-  /** Refuses to begin in a place without keys while others have keys in the same etcd. */
+  /** Fails at the start if there are no keys below the prefix while others have keys in the same etcd. */
   readonly mustBeInstalled?: boolean;
-  /** No read or write takes longer, in milliseconds; 5000 when absent. */
+  /** The deadline of reads and writes in milliseconds. Default: 5000. */
   readonly requestTimeoutMs?: number;
   readonly scheduler?: Scheduler;
 };
 
 export type EtcdStorage = Storage & {
   /**
-   * For `/readyz`: rejects with StorageUnavailableError when etcd has no quorum within reach, or when watches have been cut off from
-   * it for longer than CUT_OFF_BOUND_MS of watch-feed.ts.
+   * For `/readyz`: rejects with StorageUnavailableError if etcd has no reachable quorum, or if watches have been cut off
+   * for longer than CUT_OFF_BOUND_MS of watch-feed.ts.
    */
   readonly health: { readonly name: "etcd"; check(): Promise<void> };
-  /** The connection and the keys, for what shares them, such as the election of leaders. */
+  /** Connection and keys, for users such as leader election. */
   readonly connection: EtcdConnection;
   readonly keys: EtcdKeys;
-  /** Tells of every event after the watches, also of keys that are no objects. */
+  /** Reports every event after the watches were notified, including events of keys that are not objects. */
   followOwnKeys(listener: OwnKeyListener): Disposable;
 };
 
 const DEFAULT_PREFIX = "/postern";
 const DEFAULT_TIMEOUT_MS = 5_000;
 const CERTIFICATE_CHECK_MS = 2_000;
-/** What etcd takes by default: 1.5 MiB with everything around it. */
+/** etcd's default limit: 1.5 MiB including overhead. */
 const MAX_VALUE_BYTES = (1 << 20) + (1 << 19) - (8 << 10);
-/** Entries in one message: etcd looks at the keys of the whole rest of the range for each. */
+/** Entries per message: etcd looks at the keys of the whole rest of the range for each message. */
 const PAGE_SIZE = 1_000;
 
-/** Rejects with StorageUnavailableError when no endpoint answers, or etcd refuses the credentials, and with StoreVersionError. */
+/** Rejects with StorageUnavailableError if no endpoint answers or etcd refuses the credentials, and with StoreVersionError. */
 export async function openEtcdStorage(options: EtcdStorageOptions): Promise<EtcdStorage> {
   const { endpoints, tls, prefix = DEFAULT_PREFIX, requestTimeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const { scheduler = systemScheduler, compaction = "always", mustBeInstalled = false } = options;
@@ -117,7 +117,7 @@ async function tick(connection: EtcdConnection, { tick: key }: EtcdKeys): Promis
   );
 }
 
-/** What OpenSSL says of bad, unsupported, revoked, expired, unknown and missing certificates (RFC 8446 section 6.2), and of unknown authorities. */
+/** OpenSSL's errors for bad, unsupported, revoked, expired, unknown and missing certificates (RFC 8446 section 6.2), and for unknown CAs. */
 const CERTIFICATE_ALERT = /SSL alert number (?:4[2-68]|116)\b/;
 
 async function openError({ endpoints, tls }: EtcdStorageOptions, error: unknown): Promise<StorageUnavailableError> {
@@ -131,7 +131,7 @@ async function openError({ endpoints, tls }: EtcdStorageOptions, error: unknown)
   return new StorageUnavailableError(`etcd at ${endpoints.join(", ")} cannot be used: ${details}`, { cause: error });
 }
 
-/** HTTP/2 of Node 20 does not report the alert of a server that refuses a certificate: the connection is silent until its deadline. */
+/** HTTP/2 of Node 20 does not report the TLS alert of a server that refuses a certificate: the connection is silent until its deadline. */
 async function refusesCertificate(address: string | undefined, tls: EtcdTls | undefined): Promise<boolean> {
   if (address === undefined || tls === undefined) return false;
   const reason = await whyUnreachable(address, tls, CERTIFICATE_CHECK_MS);
@@ -181,7 +181,7 @@ class StorageOnEtcd implements EtcdStorage {
       const page = toEntries(this.keys, kvs);
       // One by one: a large page as arguments would overflow the stack.
       for (const entry of page) entries.push(entry);
-      // What follows is read as it was when the list began.
+      // The following pages are read at the revision of the first.
       revision ??= header?.revision ?? 0;
       const remaining = count - page.length;
       if (remaining === 0 || entries.length >= limit) return { entries, revision, remaining };
@@ -235,7 +235,7 @@ class StorageOnEtcd implements EtcdStorage {
     this.#oldestRevision = Math.max(this.#oldestRevision, revision);
   }
 
-  /** Asked each time: others may have joined or left. */
+  /** Checked each time, because others may have joined or left. */
   async #mayCompact(): Promise<boolean> {
     if (this.#compaction !== "unless-shared") return this.#compaction === "always";
     return (await findNeighbour(this)) === undefined;
@@ -273,14 +273,14 @@ class StorageOnEtcd implements EtcdStorage {
   }
 
   async #replace(key: string, bytes: Uint8Array, expected: Revision, operation: RequestOp): Promise<Revision> {
-    // An absent key is at 0 in etcd, which nobody has read it at.
+    // etcd has absent keys at revision 0, at which no key was ever read.
     const compared = expected > 0 ? expected : -1;
     const { revision, current } = await this.#write(key, bytes, compared, operation);
     if (revision === undefined) throw new RevisionConflictError(key, expected, current);
     return revision;
   }
 
-  /** Without a revision when `key` is not at `expected`. */
+  /** Without a revision if `key` is not at `expected`. */
   async #write(
     key: string,
     bytes: Uint8Array,
@@ -322,7 +322,7 @@ function pageOf(limit: number): Pick<RangeRequest, "limit" | "count_only"> {
 
 // Finds the compacted revision of etcd, which only watches report.
 
-/** For after etcd has said that something is compacted. `known` is the answer when it does not say how much. */
+/** Called after etcd reported a compaction. Returns `known` if etcd does not say how far it went. */
 function findCompactedRevision(
   connection: EtcdConnection,
   { tick: key }: EtcdKeys,
@@ -330,7 +330,7 @@ function findCompactedRevision(
 ): Promise<Revision> {
   return new Promise((resolve) => {
     new EtcdWatchStream(connection, {
-      // Nothing at all lies in this range.
+      // There are no keys in this range.
       range: { key, range_end: key },
       startRevision: 1,
       receive: () => {},

@@ -1,7 +1,7 @@
 // The timers of the etcd store, a port so that tests can run them by hand.
 
 export type ScheduleOptions = {
-  /** A caller waits for this: the process does not exit before. Without it a timer alone keeps no process. */
+  /** A caller waits for the timer, so that the process must not exit before. Otherwise a timer does not keep the process running. */
   readonly isAwaited?: boolean;
 };
 
@@ -10,7 +10,7 @@ export type Scheduler = { schedule(delayMs: number, task: () => void, options?: 
 
 export const systemScheduler: Scheduler = {
   schedule(delayMs, task, { isAwaited = false } = {}) {
-    // A busy process comes to it after its moment, and newer Nodes warn of a negative delay.
+    // A busy process may get here too late, and newer Nodes warn about negative delays.
     const timer = setTimeout(task, Math.max(delayMs, 0));
     if (!isAwaited) timer.unref();
     return { [Symbol.dispose]: () => clearTimeout(timer) };

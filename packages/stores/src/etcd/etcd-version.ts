@@ -1,7 +1,7 @@
-// What a release of etcd can be relied upon to do.
+// Guarantees that depend on the release of etcd.
 
 /**
- * Whether the answer to a progress request comes only after all events up to its revision. In older releases it may overtake them.
+ * Whether the answer to a progress request arrives after all events up to its revision. In older releases it may overtake them.
  * Source: k8s.io/apiserver/pkg/storage/etcd3/feature/feature_support_checker.go
  */
 export function hasOrderedProgress(version: string): boolean {

@@ -1,4 +1,4 @@
-// One watch of etcd on one endpoint: from a revision on, until it is lost or disposed.
+// One watch of etcd on one endpoint, from a revision on, until it fails or is disposed.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
@@ -13,7 +13,7 @@ export const FROM_NOW = 0;
 
 export type WatchStreamOptions = {
   readonly range: KeyRange;
-  /** Inclusive. A watch that shall go on after a revision starts at it: one start later, etcd might not notice that it has forgotten. */
+  /** Inclusive. Start a watch at its last revision, not after it: otherwise etcd might not report a compaction. */
   readonly startRevision: Revision | typeof FROM_NOW;
   /** Creation, events and progress. */
   readonly receive: (response: WatchResponse) => void;
@@ -49,7 +49,7 @@ export class EtcdWatchStream implements Disposable {
     this.#stream.write({ create_request: { ...range, start_revision: startRevision, prev_kv: true } });
   }
 
-  /** Asks for a response without events. */
+  /** Requests a response without events. */
   requestProgress(): void {
     if (!this.#over) this.#stream.write({ progress_request: {} });
   }

@@ -1,4 +1,4 @@
-// Asks every endpoint of an etcd how it is, without changing anything.
+// Reads the status of every endpoint of an etcd without changing anything.
 
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -13,19 +13,19 @@ import { systemScheduler } from "./etcd-timers.ts";
 import { type UnreachableReason, whyUnreachable } from "./why-unreachable.ts";
 
 export type EtcdMember = {
-  /** `host:port`, as it was given. */
+  /** `host:port`, as given. */
   readonly address: string;
-  /** Why it does not answer; then nothing else is known. */
+  /** Why it does not answer; then everything else is absent. */
   readonly fault?: string;
-  /** What it comes from, where that can be found out. */
+  /** The cause, if it can be determined. */
   readonly reason?: UnreachableReason;
   readonly version?: string;
   readonly bytes?: number;
-  /** Undefined before etcd 3.6, which does not say. */
+  /** Undefined before etcd 3.6, which does not report it. */
   readonly quotaBytes?: number | undefined;
   readonly hasLeader?: boolean;
   readonly errors?: readonly string[];
-  /** Its clock minus ours, as exact as a second; undefined where it does not say. */
+  /** Its clock minus ours in milliseconds, to the second; undefined if it sends no date. */
   readonly clockOffsetMs?: number | undefined;
 };
 
@@ -35,7 +35,7 @@ export type EtcdExamination = {
   readonly alarms: readonly string[];
   /** Other users of the same etcd; undefined without any. */
   readonly neighbour: Neighbour | undefined;
-  /** Whether there is any key under the prefix. */
+  /** Whether there is any key below the prefix. */
   readonly isInstalled: boolean;
   /** Why this release cannot use the data. */
   readonly versionFault: string | undefined;
@@ -48,7 +48,7 @@ export type ExamineEtcdOptions = {
   readonly timeoutMs?: number;
 };
 
-/** Never rejects because of an endpoint: what cannot be known is left out. */
+/** Never rejects because of an endpoint: what cannot be determined is absent. */
 export async function examineEtcd({
   endpoints,
   prefix,
@@ -65,7 +65,7 @@ export async function examineEtcd({
   try {
     const { alarms = [] } = await connection
       .call(connection.methods.alarm, { action: "GET" }, call)
-      // Not every user of etcd may ask.
+      // Not every etcd user may read this.
       .catch(() => ({ alarms: [] }));
     const { kvs } = await connection.call(
       connection.methods.range,
@@ -96,7 +96,7 @@ async function versionFaultOf(place: Parameters<typeof readEtcdSchema>[0]): Prom
 }
 
 async function examineMember(address: string, tls: EtcdTls | undefined, timeoutMs: number): Promise<EtcdMember> {
-  // First, since it knows at once what a connection for gRPC tries again and again.
+  // First, because it reports at once what a gRPC connection keeps retrying.
   const reason = await whyUnreachable(address, tls, timeoutMs);
   if (reason !== undefined) return { address, fault: reason, reason };
   using connection = connect([address], tls, timeoutMs);
@@ -126,7 +126,7 @@ const connect = (endpoints: readonly string[], tls: EtcdTls | undefined, request
     scheduler: systemScheduler,
   });
 
-/** By the Date that its HTTP answers carry. */
+/** From the Date header of its HTTP responses. */
 function clockOffset(address: string, tls: EtcdTls | undefined, timeout: number): Promise<number | undefined> {
   const options = {
     path: "/version",
@@ -141,7 +141,7 @@ function clockOffset(address: string, tls: EtcdTls | undefined, timeout: number)
     const request = send(url, options, (response) => {
       response.resume();
       const date = Date.parse(response.headers.date ?? "");
-      // The date is cut to the second.
+      // The date has no fraction of a second.
       resolve(Number.isNaN(date) ? undefined : date + 500 - (sentAt + Date.now()) / 2);
     });
     request.on("timeout", () => request.destroy());

@@ -1,5 +1,5 @@
-// gRPC to one endpoint over one HTTP/2 connection, as much of it as etcd needs: calls with one answer, and streams in both directions.
-// A channel connects when something is asked of it, and anew after it has lost its connection.
+// gRPC to one endpoint over one HTTP/2 connection, as far as etcd needs it: unary calls and bidirectional streams.
+// A channel connects on its first call, and again after it lost its connection.
 // Protocol: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 
 import {
@@ -22,7 +22,7 @@ import {
 } from "./grpc-error.ts";
 import { frameOf, MessageReader, onlyMessageIn } from "./grpc-frames.ts";
 
-/** How the messages of one call are written and read. */
+/** How the messages of one method are encoded and decoded. */
 export type GrpcMethod<Request, Response> = {
   readonly path: string;
   readonly serialize: (request: Request) => Uint8Array;
@@ -31,9 +31,9 @@ export type GrpcMethod<Request, Response> = {
 
 /** PEM texts. */
 export type GrpcTls = {
-  /** Whom to trust; the authorities that Node brings when absent. */
+  /** CA certificates; default: those of Node. */
   readonly ca?: Uint8Array;
-  /** The client's certificate and key, where the server wants one. */
+  /** The client's certificate and key, if the server requires one. */
   readonly cert?: Uint8Array;
   readonly key?: Uint8Array;
 };
@@ -41,7 +41,7 @@ export type GrpcTls = {
 export type GrpcChannelOptions = {
   /** `host:port`. */
   readonly address: string;
-  /** Without it the connection is not encrypted. */
+  /** Absent: the connection is not encrypted. */
   readonly tls?: GrpcTls | undefined;
   /** Sent with every call. */
   readonly metadata?: OutgoingHttpHeaders;
@@ -49,20 +49,20 @@ export type GrpcChannelOptions = {
 
 export type GrpcObserver<Response> = {
   message(response: Response): void;
-  /** Called once: by whichever side the stream was ended, but not after `cancel`. */
+  /** Called once, whichever side ended the stream, but not after `cancel`. */
   end(error: GrpcError): void;
 };
 
-/** A stream in both directions. What is written before there is a connection is sent once there is one. */
+/** A bidirectional stream. Messages written before there is a connection are sent once there is one. */
 export type GrpcStream<Request> = { write(request: Request): void; cancel(): void };
 
 const CONNECT_TIMEOUT_MS = 20_000;
 const FIRST_BACKOFF_MS = 100;
 const LAST_BACKOFF_MS = 2_000;
-/** Not below 5 s, or etcd closes the connection (its flag --grpc-keepalive-min-time). */
+/** At least 5 s, or etcd closes the connection (its flag --grpc-keepalive-min-time). */
 const PING_INTERVAL_MS = 10_000;
 const PING_TIMEOUT_MS = 3_000;
-/** What may be on its way here at once: large lists must not wait for each 64 kB of them to be acknowledged. */
+/** The receive window: large lists must not wait for an acknowledgement of every 64 kB. */
 const STREAM_WINDOW_BYTES = 4 << 20;
 const CONNECTION_WINDOW_BYTES = 16 << 20;
 export class GrpcChannel implements Disposable {
@@ -73,10 +73,10 @@ export class GrpcChannel implements Disposable {
   #connecting: Promise<ClientHttp2Session> | undefined;
   #streams = 0;
   #backoffMs = FIRST_BACKOFF_MS;
-  /** Until then calls fail with it. */
+  /** Calls fail with it until then. */
   #refusal: { readonly until: number; readonly error: GrpcError } | undefined;
   #closed: GrpcError | undefined;
-  /** Ends what waits for a connection. */
+  /** Ends calls that wait for a connection. */
   #giveUp = (_error: GrpcError): void => {};
 
   constructor(options: GrpcChannelOptions) {
@@ -88,7 +88,7 @@ export class GrpcChannel implements Disposable {
     return this.#closed !== undefined;
   }
 
-  /** Waits `connectMs` for a connection, where there is none. Rejects with GrpcError, or the reason of the signal. */
+  /** Waits up to `connectMs` for a connection if there is none. Rejects with GrpcError, or the reason of the signal. */
   async call<Request, Response>(
     method: GrpcMethod<Request, Response>,
     request: Request,
@@ -154,7 +154,7 @@ export class GrpcChannel implements Disposable {
     };
   }
 
-  /** Calls and streams under way end. */
+  /** Ends running calls and streams. */
   [Symbol.dispose](): void {
     if (this.#closed !== undefined) return;
     this.#closed = new GrpcError(grpcStatus.unavailable, "the channel is closed", { isUnsent: true });
@@ -265,11 +265,11 @@ export class GrpcChannel implements Disposable {
         session = connect(`${tls === undefined ? "http" : "https"}://${address}`, {
           ...toBuffers(tls),
           settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
-          // In MB. The connection is trusted, and its streams are bounded by those who wait for them.
+          // In MB. The connection is trusted, and its streams are limited by their callers.
           maxSessionMemory: 1 << 20,
         });
       } catch (cause) {
-        // Such as a certificate that is none.
+        // For example with an invalid certificate.
         failed(unsent(messageOf(cause), cause));
         return;
       }
@@ -286,7 +286,7 @@ export class GrpcChannel implements Disposable {
         this.#leave(opening);
         failed(unsent(lost === undefined ? "the connection was closed" : messageOf(lost), lost));
       });
-      // With TLS a server may still refuse the client's certificate after the handshake; its settings say that it has not.
+      // With TLS, a server may still refuse the client's certificate after the handshake. Its settings frame shows that it has not.
       opening.once("remoteSettings", () => {
         if (!settle()) return;
         this.#refusal = undefined;
@@ -299,12 +299,12 @@ export class GrpcChannel implements Disposable {
     });
   }
 
-  /** What comes next opens another connection. */
+  /** The next call opens another connection. */
   #leave(session: ClientHttp2Session): void {
     if (this.#session === session) this.#session = undefined;
   }
 
-  /** Notices a connection that leads nowhere any more. Only while streams are open: etcd takes other pings for abuse. */
+  /** Detects a dead connection. Only while streams are open: etcd treats other pings as abuse. */
   #keepAlive(session: ClientHttp2Session): void {
     let overdue: NodeJS.Timeout | undefined;
     const interval = setInterval(() => {
@@ -320,7 +320,7 @@ export class GrpcChannel implements Disposable {
   }
 }
 
-/** What a stream ended with, to be asked once it is closed; undefined where all went well. */
+/** The error of a closed stream; undefined on success. */
 function followEnd(stream: ClientHttp2Stream): { error(): GrpcError | undefined } {
   let headers: (IncomingHttpHeaders & IncomingHttpStatusHeader) | undefined;
   let trailers: IncomingHttpHeaders | undefined;
@@ -336,7 +336,7 @@ function followEnd(stream: ClientHttp2Stream): { error(): GrpcError | undefined 
   });
   return {
     error() {
-      // A call that is refused at once has its end in its head.
+      // A call that is refused at once has its status in the header.
       const end = trailers?.["grpc-status"] === undefined ? headers : trailers;
       const code = end?.["grpc-status"];
       if (code === "0") return undefined;
@@ -353,9 +353,9 @@ function errorOfReset({ rstCode }: ClientHttp2Stream, cause: Error | undefined):
     case constants.NGHTTP2_REFUSED_STREAM:
       return unsent("the server has refused the stream", cause);
     case constants.NGHTTP2_ENHANCE_YOUR_CALM:
-      return new GrpcError(grpcStatus.resourceExhausted, "the server asks for less", { cause });
+      return new GrpcError(grpcStatus.resourceExhausted, "the server asks for fewer requests", { cause });
     case constants.NGHTTP2_INADEQUATE_SECURITY:
-      return new GrpcError(grpcStatus.permissionDenied, "the server refuses this encryption", { cause });
+      return new GrpcError(grpcStatus.permissionDenied, "the server refuses this TLS configuration", { cause });
     default:
       return new GrpcError(grpcStatus.unavailable, `the connection was lost${cause ? `: ${cause.message}` : ""}`, {
         cause,

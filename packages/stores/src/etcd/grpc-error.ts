@@ -1,4 +1,4 @@
-// How a gRPC call ends when it does not end well. Numbers: https://grpc.io/docs/guides/status-codes/
+// The error of a failed gRPC call. Status codes: https://grpc.io/docs/guides/status-codes/
 
 export const grpcStatus = {
   ok: 0,
@@ -17,11 +17,11 @@ export const grpcStatus = {
 
 export class GrpcError extends Error {
   override readonly name = "GrpcError";
-  /** One of `grpcStatus`, or another one that the server has sent. */
+  /** One of `grpcStatus`, or another code that the server has sent. */
   readonly code: number;
-  /** What the server said, or what was wrong with the connection. */
+  /** The server's message, or what was wrong with the connection. */
   readonly details: string;
-  /** The server has not seen the call, or says that it did not begin with it. */
+  /** The server has not seen the call, or says that it did not start it. */
   readonly isUnsent: boolean;
 
   constructor(code: number, details: string, options: { readonly isUnsent?: boolean; readonly cause?: unknown } = {}) {
@@ -32,7 +32,7 @@ export class GrpcError extends Error {
   }
 }
 
-/** Of something in between that speaks no gRPC. Source: grpc/doc/http-grpc-status-mapping.md */
+/** From an intermediary that does not speak gRPC. Source: grpc/doc/http-grpc-status-mapping.md */
 export function errorOfHttpStatus(status: number): GrpcError {
   const details = `answered with HTTP status ${status}`;
   switch (status) {
@@ -54,7 +54,7 @@ export function errorOfHttpStatus(status: number): GrpcError {
   }
 }
 
-/** Texts beyond ASCII come with percent signs. */
+/** Non-ASCII texts are percent-encoded. */
 export function decodeMessage(text: string | string[] | undefined): string {
   const message = String(text ?? "");
   try {
@@ -71,7 +71,7 @@ export const toGrpcError = (error: unknown): GrpcError =>
   error instanceof GrpcError ? error : new GrpcError(grpcStatus.internal, messageOf(error), { cause: error });
 
 export function messageOf(error: unknown): string {
-  // A name with several addresses fails with an error for each, and has no words of its own.
+  // A name with several addresses fails with one error per address, and without a message of its own.
   if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join(", ");
   return error instanceof Error ? error.message : String(error);
 }

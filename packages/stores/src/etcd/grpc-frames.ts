@@ -1,11 +1,11 @@
-// How gRPC puts messages on a stream: each behind a flag and its length.
+// The framing of gRPC messages: each is preceded by a flag and its length.
 
 import { GrpcError, grpcStatus } from "./grpc-error.ts";
 
 /** A flag (compressed or not) and the length of the message. */
 const PREFIX_BYTES = 5;
 
-/** The message as it goes over the wire. */
+/** The encoded frame of a message. */
 export function frameOf(message: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
   frame[0] = 0;
@@ -14,22 +14,21 @@ export function frameOf(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** The message of an answer that has one. */
+/** The message of a unary response. */
 export function onlyMessageIn(bytes: Buffer | undefined): Buffer {
-  if (bytes === undefined || bytes.length < PREFIX_BYTES) throw malformed("an answer without a message");
+  if (bytes === undefined || bytes.length < PREFIX_BYTES) throw malformed("a response without a message");
   assertPlain(bytes);
-  if (bytes.readUInt32BE(1) !== bytes.length - PREFIX_BYTES)
-    throw malformed("an answer of another length than it says");
+  if (bytes.readUInt32BE(1) !== bytes.length - PREFIX_BYTES) throw malformed("a message with a wrong length");
   return bytes.subarray(PREFIX_BYTES);
 }
 
-/** Puts the messages of a stream together, which come in pieces of any length. */
+/** Reassembles the messages of a stream from chunks of any length. */
 export class MessageReader {
   #chunks: Buffer[] = [];
   #length = 0;
   #missing = PREFIX_BYTES;
 
-  /** The messages that are whole with this chunk. */
+  /** The messages that this chunk completes. */
   take(chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
@@ -54,7 +53,7 @@ export class MessageReader {
 }
 
 function assertPlain(frame: Buffer): void {
-  if (frame[0] !== 0) throw malformed("a compressed message, which was not asked for");
+  if (frame[0] !== 0) throw malformed("a compressed message, which was not requested");
 }
 
 const malformed = (what: string): GrpcError => new GrpcError(grpcStatus.internal, `the server has sent ${what}`);

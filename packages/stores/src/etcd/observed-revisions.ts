@@ -1,4 +1,4 @@
-// Writers that wait until the watches have been notified of what they wrote.
+// Writers that wait until the watches have been notified of their writes.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 
@@ -23,7 +23,7 @@ export class ObservedRevisions {
     for (const waiter of this.#waiters) if (waiter.revision <= revision) waiter.settle();
   }
 
-  /** Lets those go that have waited since before the last call: being told first is a courtesy, not worth a stall. */
+  /** Releases waiters older than the last call: the order of response and watch event is a courtesy, and not worth a stall. */
   releaseOld(): void {
     for (const waiter of this.#waiters) {
       if (waiter.old) waiter.settle();

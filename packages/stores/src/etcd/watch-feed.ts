@@ -1,4 +1,4 @@
-// The one watch of etcd that feeds all watches of the store: keeps it running from endpoint to endpoint without a gap, and says when it
+// The one etcd watch that feeds all watches of the store. It moves between endpoints without a gap, and reports when it
 // cannot.
 
 import type { Revision, StorageEvent, WatchObserver } from "@postern/apiserver/storage/storage";
@@ -15,7 +15,7 @@ import { hasOrderedProgress } from "./etcd-version.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 import { ObservedRevisions } from "./observed-revisions.ts";
 
-/** Where the history of a cluster is: a restored backup begins another one. */
+/** A position in the history of one cluster: a restored backup starts another history. */
 export type EtcdPosition = { readonly revision: Revision; readonly clusterId: number };
 
 export type WatchFeedDeps = {
@@ -25,22 +25,22 @@ export type WatchFeedDeps = {
   readonly position: EtcdPosition;
   /** Linearizable. */
   readonly readPosition: () => Promise<EtcdPosition>;
-  /** Makes a revision pass that this feed sees. */
+  /** Creates a revision that this feed sees. */
   readonly tick: () => Promise<void>;
 };
 
 export type OwnKeyListener = (events: readonly EtcdEvent[]) => void;
 
-/** An endpoint that is silent for this many heartbeats is gone. */
+/** An endpoint is lost after this many heartbeats without a response. */
 const HEARTBEAT_MS = 1_000;
 const SILENT_HEARTBEATS = 3;
-/** Without a feed for so long, watches end with StorageUnavailableError. */
+/** Watches end with StorageUnavailableError after this long without a feed. */
 const CUT_OFF_MS = 2_000;
 /** A server that is cut off from etcd notices it, and ends its watches, within this many milliseconds. */
 export const CUT_OFF_BOUND_MS = (SILENT_HEARTBEATS + 1) * HEARTBEAT_MS + CUT_OFF_MS;
 const FIRST_RETRY_MS = 20;
 const LAST_RETRY_MS = 1_000;
-/** Events that are on their way need no hurrying; etcd sends the past to its watches ten times a second. */
+/** Delay before a progress request, so that events on their way can arrive. etcd sends history to its watches ten times a second. */
 const LATE_MS = 20;
 const VERY_LATE_MS = 250;
 
@@ -53,7 +53,7 @@ export class WatchFeed implements Disposable {
   #clusterId: number;
   /** Every event up to here has been delivered; 0 before the first. */
   #reached: Revision;
-  /** No key of ours has changed after this revision and up to `#reached`; undefined while it is not known. */
+  /** No key of the store changed after this revision and up to `#reached`; undefined while unknown. */
   #changed: Revision | undefined;
   #stream: EtcdWatchStream | undefined;
   #connected = false;
@@ -77,7 +77,7 @@ export class WatchFeed implements Disposable {
     this.#deps = deps;
     this.#reached = deps.position.revision;
     this.#clusterId = deps.position.clusterId;
-    // An etcd that nobody has written to is at revision 1.
+    // An etcd without any write is at revision 1.
     this.#changed = this.#reached <= 1 ? this.#reached : undefined;
     this.#firstContact = new Promise((resolve) => {
       this.#settleFirstContact = resolve;
@@ -85,7 +85,7 @@ export class WatchFeed implements Disposable {
     this.#connect(this.#reached + 1);
   }
 
-  /** Resolves once etcd has taken the watch, or has turned out to be out of reach. */
+  /** Resolves once etcd has accepted the watch, or turned out to be unreachable. */
   firstContact(): Promise<void> {
     return this.#firstContact;
   }
@@ -108,21 +108,21 @@ export class WatchFeed implements Disposable {
     };
   }
 
-  /** Resolves once all watches have been notified of `revision`, or cannot be known now. */
+  /** Resolves once all watches have been notified of `revision`, or if that cannot be known now. */
   observed(revision: Revision): Promise<void> {
     if (this.#closed) return Promise.reject(closedError());
     if (revision <= this.#reached || !this.#connected || this.#watchers.size === 0) return Promise.resolve();
     return this.#observed.wait(revision);
   }
 
-  /** Watches wait for `revision`: where nothing of ours happens up to it, they shall be told so. */
+  /** Watches wait for `revision`: they are notified of it even if no key of the store changes. */
   expect(revision: Revision): void {
     if (revision <= this.#reached || this.#watchers.size === 0) return;
     this.#expected = Math.max(this.#expected, revision);
     this.#hurry();
   }
 
-  /** Tells of all events, also of keys that the server keeps for itself, after watches have been told; some come twice. */
+  /** Reports all events after the watches were notified, including the server's own keys; some events repeat. */
   followOwnKeys(listener: OwnKeyListener): Disposable {
     this.#ownKeyListeners.add(listener);
     return { [Symbol.dispose]: () => void this.#ownKeyListeners.delete(listener) };
@@ -155,7 +155,7 @@ export class WatchFeed implements Disposable {
     return this.#expected > this.#reached || this.#isUncertain;
   }
 
-  /** Where the history ends that somebody is being told. */
+  /** Whether a watch catches up while it is unknown where the history ends. */
   get #isUncertain(): boolean {
     return this.#changed === undefined && this.#catchUps.size > 0;
   }
@@ -164,7 +164,7 @@ export class WatchFeed implements Disposable {
     if (this.#orderedProgress) this.#reach(revision);
     if (!this.#hurrying) return;
     this.#hurrying = false;
-    // A failure here is one of the whole store, and shows elsewhere.
+    // A failure here affects the whole store, and is reported elsewhere.
     if (this.#isLate) this.#deps.tick().catch(() => {});
   }
 
@@ -235,7 +235,7 @@ export class WatchFeed implements Disposable {
   }
 
   #reach(revision: Revision): void {
-    // Nothing of ours lies in between.
+    // No key of the store changed in between.
     if (revision > this.#reached) this.#deliver({ events: [], revision });
   }
 
@@ -270,7 +270,7 @@ export class WatchFeed implements Disposable {
       const { revision, clusterId } = await this.#deps.readPosition();
       if (this.#closed) return;
       if (clusterId !== this.#clusterId || revision < this.#reached) {
-        // A backup has been restored: what happened since, nobody knows.
+        // A backup was restored: the changes since then are unknown.
         this.#clusterId = clusterId;
         this.#forget(new RevisionCompactedError(this.#reached, revision));
       }
@@ -283,11 +283,11 @@ export class WatchFeed implements Disposable {
     }
   }
 
-  /** Ends every watch: what comes next does not follow from what they were told. */
+  /** Ends every watch, because the following events do not continue its history. */
   #forget(error: RevisionCompactedError): void {
     this.#reached = 0;
     this.#changed = undefined;
-    this.#cutOff = new StorageUnavailableError("the history of etcd has to be picked up anew", { cause: error });
+    this.#cutOff = new StorageUnavailableError("the watch of etcd is starting again", { cause: error });
     this.#failWatches(error);
   }
 
@@ -319,7 +319,7 @@ export class WatchFeed implements Disposable {
       },
     });
     this.#catchUps.add(run);
-    // Unless it is known where the history ends, nobody could tell that all of it has come.
+    // Only with a known end of the history can a watch detect that it has received all of it.
     if (this.#changed === undefined) this.#hurry();
     run.start();
     return run;

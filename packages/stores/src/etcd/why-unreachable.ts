@@ -1,4 +1,4 @@
-// Why a member of etcd does not answer: one request over HTTP/1.1, whose errors say more than those of gRPC.
+// Finds out why an etcd member does not answer, with one request over HTTP/1.1, whose errors are more precise than those of gRPC.
 
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -10,7 +10,7 @@ export type UnreachableReason =
   | "no answer in time"
   | "untrusted certificate"
   | "expired certificate"
-  | "certificate of the future"
+  | "certificate not yet valid"
   | "certificate for another name"
   | "no TLS"
   | "TLS only"
@@ -18,7 +18,7 @@ export type UnreachableReason =
   | "client certificate refused"
   | "unusable files";
 
-/** By the codes of Node and OpenSSL. */
+/** By the error codes of Node and OpenSSL. */
 const REASONS: { readonly [code: string]: UnreachableReason | undefined } = {
   ECONNREFUSED: "nothing listens",
   EHOSTUNREACH: "nothing listens",
@@ -33,11 +33,11 @@ const REASONS: { readonly [code: string]: UnreachableReason | undefined } = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "untrusted certificate",
   CERT_SIGNATURE_FAILURE: "untrusted certificate",
   CERT_HAS_EXPIRED: "expired certificate",
-  CERT_NOT_YET_VALID: "certificate of the future",
+  CERT_NOT_YET_VALID: "certificate not yet valid",
   ERR_TLS_CERT_ALTNAME_INVALID: "certificate for another name",
 };
 
-/** Undefined where the member does answer, or for a reason that has no name. */
+/** Undefined if the member answers, or if the reason is unknown. */
 export async function whyUnreachable(
   address: string,
   tls: EtcdTls | undefined,
@@ -45,7 +45,7 @@ export async function whyUnreachable(
 ): Promise<UnreachableReason | undefined> {
   try {
     const { status, text } = await ask(address, tls, timeout);
-    // Go's server answers so to a request without TLS.
+    // The response of a Go server to a request without TLS.
     return tls === undefined && status === 400 && text.includes("HTTPS") ? "TLS only" : undefined;
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
@@ -56,11 +56,11 @@ export async function whyUnreachable(
 const CLOSED = /ECONNRESET|EPIPE|socket hang up/;
 
 function reasonOfTls(fault: string, tls: EtcdTls | undefined): UnreachableReason | undefined {
-  // etcd closes a connection without TLS where it expects one with it.
+  // etcd closes connections without TLS if it expects TLS.
   if (tls === undefined) return CLOSED.test(fault) ? "TLS only" : undefined;
   if (/key values mismatch|no start line|PEM|ERR_OSSL/.test(fault)) return "unusable files";
   if (/wrong version number|before secure TLS connection/i.test(fault)) return "no TLS";
-  // A refused client certificate ends the connection with an alert, which a reset may outrun.
+  // A refused client certificate ends the connection with an alert, but a reset may arrive first.
   if (!/alert/i.test(fault) && !CLOSED.test(fault)) return undefined;
   return tls.cert === undefined ? "client certificate missing" : "client certificate refused";
 }

@@ -1,4 +1,4 @@
-// Puts the bytes of many values into one buffer, which can be handed to another thread without copying.
+// Packs the bytes of many values into one buffer that can be transferred to another thread without copying.
 
 import type { HistoryRow, Row } from "./revision-table.ts";
 import type { PackedEvent, PackedValue, Span } from "./worker-protocol.ts";
@@ -18,7 +18,7 @@ export class BytePacker {
     return { start, length: bytes.byteLength };
   }
 
-  /** All bytes added so far; the packer is empty again. */
+  /** All bytes added so far; empties the packer. */
   take(): ArrayBuffer {
     const buffer = new ArrayBuffer(this.#length);
     const target = new Uint8Array(buffer);
@@ -33,12 +33,12 @@ export class BytePacker {
   }
 }
 
-/** A Buffer, so that those who need one do not make it of it. */
+/** A Buffer, so that callers do not need to convert it. */
 export function unpack(buffer: ArrayBuffer, { start, length }: Span): Uint8Array {
   return Buffer.from(buffer, start, length);
 }
 
-// Rows of the table in the form in which they go to the main thread.
+// Rows of the table in the form that is sent to the main thread.
 
 export function packRow({ revision, value }: Row, packer: BytePacker): PackedValue {
   return { ...packer.add(value), revision };

@@ -12,13 +12,13 @@ export type SqliteExamination =
   | {
       readonly state: "whole";
       readonly version: number;
-      /** That of this release: a server brings an older one there. */
+      /** This release's version: a server migrates older files. */
       readonly newestVersion: number;
-      /** Of the file. */
+      /** Size of the file in bytes. */
       readonly bytes: number;
     };
 
-/** In a thread of its own: not every driver lets go of the file before that ends. */
+/** In a thread of its own: not every driver releases the file before its thread ends. */
 export function examineFile(path: string): SqliteExamination {
   const bytes = sizeOf(path);
   if (bytes === 0 && sizeOf(`${path}-wal`) > 0) {

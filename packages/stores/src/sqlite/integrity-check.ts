@@ -1,12 +1,12 @@
-// Reads a database through in small steps while it serves: every row has its place in the index, and every place its row.
+// Checks the database in small steps while it serves: every row is in the index, and every index entry has its row.
 
 import type { SqliteDatabase, SqliteStatement } from "./sqlite-driver.ts";
 import { failureKind } from "./sqlite-errors.ts";
 
-/** Undefined while there is more to check; `fault` is "" where all is well. */
+/** Undefined while there is more to check; `fault` is "" if the database is intact. */
 export type IntegrityResult = { readonly fault: string };
 
-/** Under a millisecond, but for rows that are large. */
+/** Takes under a millisecond, except for large rows. */
 const ROWS_PER_STEP = 64;
 
 export class IntegrityCheck {
@@ -36,7 +36,7 @@ export class IntegrityCheck {
     this.#record = database.prepare("UPDATE integrity SET checked_at = ?, fault = ?");
   }
 
-  /** Throws what the database throws for anything but damage. */
+  /** Throws the errors of the database, but not for damage. */
   step(): IntegrityResult | undefined {
     try {
       return this.#readsIndex ? this.#stepOverIndex() : this.#stepOverRows();
@@ -46,7 +46,7 @@ export class IntegrityCheck {
     }
   }
 
-  /** Remembers the result, so that the next starts can do without the check for a while. */
+  /** Stores the result, so that the next starts can skip the check for a while. */
   record({ fault }: IntegrityResult, now: number): void {
     this.#record.run(now, fault);
   }

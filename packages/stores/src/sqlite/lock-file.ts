@@ -1,13 +1,13 @@
-// A file that one holder at a time has to itself, by a lock of the operating system that ends with the process however it ends. Node has
-// no call for such a lock; SQLite takes one on every platform.
+// A file that one holder locks with an operating-system lock, which ends with the process in every case. Node has
+// no API for such a lock; SQLite takes one on every platform.
 
 import { createPrivately } from "./create-privately.ts";
 import { openDatabase } from "./sqlite-driver.ts";
 import { failureKind, StoreLockedError } from "./sqlite-errors.ts";
 
 /**
- * The file is made where it is missing, and stays empty; disposing lets go of it. Throws StoreLockedError while another process, or
- * another part of this one, holds it, and what the file system says where it cannot be made.
+ * Creates the file if it is missing; it stays empty. Disposing releases it. Throws StoreLockedError while another process, or
+ * another part of this one, holds it, and the error of the file system if it cannot be created.
  */
 export function lockFile(path: string): Disposable {
   createPrivately(path);

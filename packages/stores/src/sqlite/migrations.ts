@@ -1,4 +1,4 @@
-// The schema of the database, and how a database of an earlier release gets it: one step at a time, each of them whole or not at all.
+// The schema of the database and its migrations from earlier releases. Each step is applied completely or not at all.
 
 import { StoreVersionError } from "../store-errors.ts";
 import type { SqliteDatabase } from "./sqlite-driver.ts";
@@ -8,10 +8,10 @@ import { StoreCorruptError } from "./sqlite-errors.ts";
 export const APPLICATION_ID = 0x5053544e;
 
 /**
- * One migration for each schema version, from the oldest on. Released ones never change.
+ * One migration for each schema version, oldest first. Released ones never change.
  *
- * `revision` is the rowid, so that rows lie in the order they were written and appending stays cheap. The successor of a row is the
- * one row with the same key and its revision as `previous`: the unique index makes two successors impossible (compare-and-swap), and
+ * `revision` is the rowid, so that rows are stored in the order of writing and appending stays cheap. The successor of a row is the
+ * row with the same key and its revision as `previous`: the unique index prevents two successors (compare-and-swap), and
  * finds the newest row of a key, which is the one without a successor.
  */
 const MIGRATIONS: readonly string[] = [
@@ -29,8 +29,8 @@ const MIGRATIONS: readonly string[] = [
      swept INTEGER NOT NULL
    ) STRICT;
    INSERT INTO compaction VALUES (1, 1, 1);`,
-  // Values may be sealed from here on, which earlier releases could not read. And large files are checked beside the work: when that
-  // was done last, in milliseconds since the epoch, and what was found ("" for nothing).
+  // From here on, values may be encrypted, which earlier releases cannot read. Large files are checked in the background:
+  // stores the time of the last check, in milliseconds since the epoch, and its result ("" for intact).
   `CREATE TABLE integrity (
      id INTEGER PRIMARY KEY CHECK (id = 1),
      checked_at INTEGER NOT NULL,
@@ -42,7 +42,7 @@ const MIGRATIONS: readonly string[] = [
 /** The schema version that this release writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Throws StoreVersionError for a database of a newer release, StoreCorruptError where a step lost something; then nothing is changed. */
+/** Throws StoreVersionError for a newer release's database, StoreCorruptError if a step lost data; then nothing is changed. */
 export function migrate(path: string, database: SqliteDatabase): void {
   const found = knownVersion(path, database);
   for (const [version, migration] of MIGRATIONS.entries()) {
@@ -50,7 +50,7 @@ export function migrate(path: string, database: SqliteDatabase): void {
   }
 }
 
-/** The schema version that a database has; 0: none. Throws StoreVersionError where a newer release wrote it. */
+/** The schema version of a database; 0: none. Throws StoreVersionError if a newer release wrote it. */
 export function knownVersion(path: string, database: SqliteDatabase): number {
   const found = pragma(database, "user_version");
   if (found <= MIGRATIONS.length) return found;
@@ -80,7 +80,7 @@ function step(path: string, database: SqliteDatabase, migration: string, version
   }
 }
 
-/** After some errors SQLite has already rolled back, and reports that with an error of its own. */
+/** After some errors, SQLite has already rolled back, and fails the explicit rollback. */
 export function rollBack(database: SqliteDatabase): void {
   try {
     database.exec("ROLLBACK");
@@ -89,7 +89,7 @@ export function rollBack(database: SqliteDatabase): void {
 
 const EMPTY = "0 rows up to 0";
 
-/** Costs a look at each row's place in an index, not at the row. */
+/** Looks up each row in an index, without reading the row. */
 function contentOf(database: SqliteDatabase): string {
   const { count, newest } =
     database.prepare("SELECT count(*) AS count, max(revision) AS newest FROM revisions").get() ?? {};

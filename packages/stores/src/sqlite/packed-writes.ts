@@ -1,12 +1,12 @@
-// Writes and what became of them as columns, in which they go from thread to thread: as many objects they would take several times as long to send.
-// Their values lie one behind the other in the buffer of the message.
+// Writes and their results as columns, for sending between threads: as separate objects, sending would take several times as long.
+// Their values are concatenated in the buffer of the message.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { BytePacker, unpack } from "./byte-packer.ts";
 import type { Write, WriteResult } from "./revision-table.ts";
 import type { PackedOutcomes, PackedWrites } from "./worker-protocol.ts";
 
-/** `before`: what the write replaced, or what made it be refused. */
+/** `before`: the entry that was replaced, or that caused the refusal. */
 export type WriteOutcome =
   | { readonly type: "written"; readonly revision: Revision; readonly before: StoredValue | undefined }
   | { readonly type: "refused"; readonly before: StoredValue | undefined }
@@ -15,7 +15,7 @@ export type WriteOutcome =
 /** An entry without its key, which the receiver knows. */
 type StoredValue = { readonly value: Uint8Array; readonly revision: Revision };
 
-// In place of revisions and lengths: none is one of these.
+// Special values of revisions and lengths, which are never negative.
 const [CREATES, DELETES] = [-1, -1];
 const [REFUSED, FULL] = [0, -1];
 
@@ -36,7 +36,7 @@ export class WritePacker {
     if (value !== undefined) this.#bytes.add(value);
   }
 
-  /** All writes added so far; the packer is empty again. */
+  /** All writes added so far; empties the packer. */
   take(): { readonly writes: PackedWrites; readonly bytes: ArrayBuffer } {
     const writes = { keys: this.#keys, expected: this.#expected, lengths: this.#lengths };
     this.#keys = [];

@@ -1,4 +1,4 @@
-// Reads of the database, in steps that are small enough for commits to go in between.
+// Reads of the database in small steps, so that commits can run in between.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { BytePacker, packEvent, packRow } from "./byte-packer.ts";
@@ -57,11 +57,11 @@ function events({ id, prefix, after }: Request<"events">, table: RevisionTable, 
   };
 }
 
-/** How many rows the first page of a list asks for; the size of its values tells how many the next ones do. */
+/** The number of rows on the first page of a list; the size of its values determines that of the next pages. */
 const FIRST_PAGE_ROWS = 256;
 const MAX_PAGE_ROWS = 4_096;
 
-/** How many rows like those of `page` fill `byteLimit`. */
+/** The number of rows like those of `page` that fit into `byteLimit`. */
 function rowsForNext({ keys, bytes }: Page, byteLimit: number): number {
   const rows = Math.ceil((keys.length / Math.max(bytes.byteLength, 1)) * byteLimit);
   return Math.min(Math.max(rows, 1), MAX_PAGE_ROWS);
@@ -103,7 +103,7 @@ class ListJob implements ReadJob {
     this.#pageRows = rowsForNext(page, byteLimit);
     const cutOff = more && this.#left === 0;
     const remaining = cutOff ? 1 : 0;
-    // Without a key to go on from (a limit of zero) there is nothing to count after: the prefix itself stands for it.
+    // Without a last key (a limit of zero), the count starts at the prefix itself.
     if (cutOff && this.#request.countRemaining) this.#counted = 0;
     const done = this.#counted === undefined && (!more || cutOff);
     return {
@@ -142,26 +142,26 @@ class ListJob implements ReadJob {
   }
 }
 
-/** In memory of its own, which can be handed over: what the driver gives may be part of more. */
+/** In memory of its own, which can be transferred: the driver may return a view of a larger buffer. */
 function copied(bytes: Uint8Array): ArrayBuffer {
   const packer = new BytePacker();
   packer.add(bytes);
   return packer.take();
 }
 
-// One step of a read, which is small enough for commits to go in between.
+// One step of a read, small enough for commits to run in between.
 
 export type ReadStep = { readonly message: FromWorker; readonly done: boolean };
 
 export type ReadJob = {
   readonly id: number;
-  /** Produces about `byteLimit` bytes at most. Throws what the database throws. */
+  /** Returns about `byteLimit` bytes at most. Throws the errors of the database. */
   step(table: RevisionTable, byteLimit: number): ReadStep;
-  /** Lets go of what it holds: no step follows. */
+  /** Releases its resources; no step follows. */
   end?(): void;
 };
 
-/** The answer to a read of a revision that is compacted or still to come. */
+/** The response to a read at a compacted or future revision. */
 export function outOfRange(id: number, revision: Revision, table: RevisionTable): ReadStep {
   return {
     done: true,
@@ -198,7 +198,7 @@ class BackupJob implements ReadJob {
     this.#startAfter = page.keys.at(-1);
     insert(this.#copy, page);
     if (page.keys.length > 0) return { done: false, message: { type: "backingUp", id: this.id } };
-    // Nothing before it can be read in the copy: that is what compaction leaves behind.
+    // The copy has no earlier history, as after a compaction.
     this.#copy.prepare("UPDATE compaction SET compacted = ?, swept = ?").run(revision, revision);
     this.end();
     return { done: true, message: { type: "backedUp", id: this.id, revision } };

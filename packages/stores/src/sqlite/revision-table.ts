@@ -1,4 +1,4 @@
-// The revisions in the database: appending with compare-and-swap, reading the state at a revision, reading history, forgetting it.
+// The table of revisions: compare-and-swap appends, reads at a revision, history, and compaction.
 
 import { compareKeys, prefixEnd } from "@postern/apiserver/storage/key-order";
 import type { Revision } from "@postern/apiserver/storage/storage";
@@ -23,11 +23,11 @@ export type Write = {
   readonly value: Uint8Array | undefined;
 };
 
-/** `before` is what the write replaced, or what made it be refused. */
+/** `before`: the entry that was replaced, or that caused the refusal. */
 export type WriteResult =
   | { readonly type: "written"; readonly revision: Revision; readonly before: Row | undefined }
   | { readonly type: "refused"; readonly before: Row | undefined }
-  /** It would have been written, but the quota is used up. */
+  /** The write was valid, but exceeds the quota. */
   | { readonly type: "full" };
 
 export type Range = {
@@ -38,18 +38,18 @@ export type Range = {
 
 export type PageLimits = {
   readonly rows: number;
-  /** The value that goes beyond it is the last one of the page. */
+  /** The value that exceeds it is the last one of the page. */
   readonly bytes: number;
 };
 
-/** Rows as columns, in the order of keys. */
+/** Rows as columns, ordered by key. */
 export type Page = {
   readonly keys: readonly string[];
   readonly revisions: readonly Revision[];
   readonly lengths: readonly number[];
-  /** The values, one behind the other. */
+  /** The concatenated values. */
   readonly bytes: Uint8Array;
-  /** Whether there are rows behind it. */
+  /** Whether more rows follow. */
   readonly more: boolean;
 };
 
@@ -79,7 +79,7 @@ export class RevisionTable {
   #compacted: Revision = 0;
   #swept: Revision = 0;
 
-  /** Beyond `maxBytes` nothing is stored any more, but still deleted. */
+  /** Beyond `maxBytes`, only deletions are accepted. */
   constructor(database: SqliteDatabase, maxBytes = Number.POSITIVE_INFINITY) {
     this.#database = database;
     this.#maxBytes = maxBytes;
@@ -93,15 +93,15 @@ export class RevisionTable {
     this.#insert = database.prepare(
       "INSERT INTO revisions (revision, key, previous, deleted, value) VALUES (?, ?, ?, ?, ?)",
     );
-    // A page is two rows of the driver, one with the columns and one with all values: a row for each entry costs more than SQLite's
-    // own work. The lengths come first since they are known without reading the values, which may be large.
+    // A page is two rows of the driver, one with the columns and one with all values: one row per entry costs more than SQLite's
+    // own work. The lengths are read first, without reading the values, which may be large.
     const heads = (from: string) =>
       `SELECT json_group_array(key) AS keys, json_group_array(revision) AS revisions, json_group_array(bytes) AS lengths
        FROM (SELECT r.key, r.revision, length(r.value) AS bytes FROM revisions AS r
              WHERE ${from} AND ${ALIVE} ORDER BY r.key LIMIT ?4)`;
     this.#headsFrom = database.prepare(heads("r.key >= ?1"));
     this.#headsAfter = database.prepare(heads("r.key > ?1"));
-    // CROSS JOIN keeps the order of the list. Bytes are joined as they are, whatever they are: only their type is text.
+    // CROSS JOIN keeps the order of the list. The bytes are concatenated unchanged: only their type is text.
     this.#values = database.prepare(
       `SELECT CAST(group_concat(r.value, '') AS BLOB) AS bytes
        FROM json_each(?) AS wanted CROSS JOIN revisions AS r ON r.revision = wanted.value`,
@@ -110,7 +110,7 @@ export class RevisionTable {
       `SELECT count(*) AS count, max(key) AS last
        FROM (SELECT r.key FROM revisions AS r WHERE r.key > ?1 AND ${ALIVE} ORDER BY r.key LIMIT ?4)`,
     );
-    // Unary plus: the rows are wanted in the order of revisions, so the index on keys is of no use.
+    // Unary plus: the rows are needed in the order of revisions, for which the index on keys is useless.
     this.#history = database.prepare(
       `SELECT r.key, r.revision, r.deleted, r.value,
               p.revision AS previous_revision, p.deleted AS previous_deleted, p.value AS previous_value
@@ -129,12 +129,12 @@ export class RevisionTable {
     this.reload();
   }
 
-  /** Reads anew what is known of the whole table: for after a failure that leaves open what has been stored. */
+  /** Reads the state of the whole table again, after a failure that leaves open what was stored. */
   reload(): void {
     const bounds = this.#bounds.get();
     this.#compacted = Number(bounds?.["compacted"]);
     this.#swept = Number(bounds?.["swept"]);
-    // The newest revision may have been a deletion that is gone.
+    // The newest revision may have been a deletion that was swept.
     this.#revision = Math.max(Number(bounds?.["newest"] ?? 0), this.#compacted);
   }
 
@@ -148,7 +148,7 @@ export class RevisionTable {
     return this.#compacted;
   }
 
-  /** Everything in one transaction, which is on disk when this returns; when it throws, nothing is. */
+  /** Writes everything in one transaction. It is on disk when this returns; if it throws, nothing was written. */
   append(writes: readonly Write[]): WriteResult[] {
     const before = this.#revision;
     try {
@@ -166,7 +166,7 @@ export class RevisionTable {
     return row === undefined || row["deleted"] === 1 ? undefined : toRow(row);
   }
 
-  /** Part of the state at a revision. */
+  /** One page of the state at a revision. */
   page({ prefix, startAfter, revision }: Range, limits: PageLimits): Page {
     const end = prefixEnd(prefix) ?? HIGHEST_KEY;
     const isAfter = startAfter !== undefined && compareKeys(startAfter, prefix) >= 0;
@@ -184,7 +184,7 @@ export class RevisionTable {
     };
   }
 
-  /** Counts at most `limit` keys; `last` is where to go on, undefined at the end. */
+  /** Counts at most `limit` keys; `last` is the key to continue after, undefined at the end. */
   countAfter({ prefix, revision }: Range, after: string, limit: number): { count: number; last: string | undefined } {
     const row = this.#countAfter.get(after, prefixEnd(prefix) ?? HIGHEST_KEY, revision, limit);
     const count = Number(row?.["count"]);
@@ -192,13 +192,13 @@ export class RevisionTable {
     return { count, last: count === limit && typeof last === "string" ? last : undefined };
   }
 
-  /** What happened under `prefix` after one revision and up to another, in order, until `take` returns false. */
+  /** The events below `prefix` after one revision and up to another, in order, until `take` returns false. */
   history(prefix: string, after: Revision, upTo: Revision, take: (row: HistoryRow) => boolean): void {
     const rows = this.#history.iterate(after, upTo, prefix, prefixEnd(prefix) ?? HIGHEST_KEY);
     for (const row of rows) if (!take(toHistoryRow(row))) return;
   }
 
-  /** From now on nothing older than `revision` can be read; the rows go with `sweep`. */
+  /** From now on, nothing older than `revision` can be read; `sweep` deletes the rows. */
   compact(revision: Revision): void {
     if (revision <= this.#compacted) return;
     this.#transaction(() => this.#setCompacted.run(revision));
@@ -210,11 +210,11 @@ export class RevisionTable {
   }
 
   /**
-   * Removes some of what can no longer be read, looking at `limit` rows: each row up to the compaction takes the row it replaced
-   * with it, and itself when it is a deletion. Returns how long that took in milliseconds, without what the disk takes to have it.
+   * Deletes rows that can no longer be read, looking at `limit` rows: each row up to the compaction deletes the row it replaced,
+   * and itself if it is a deletion. Returns the duration in milliseconds, without the sync to disk.
    *
-   * Nobody needs it on disk, but the disk is waited for: a commit that is not there yet is lost where a later sync fails, and takes all
-   * that is behind it in the log along, while the next sync says that all is well (https://lwn.net/Articles/752063/).
+   * The result need not be durable, but the sync is waited for: a commit that is not yet synced is lost if a later sync fails, together
+   * with everything after it in the log, while the next sync reports success (https://lwn.net/Articles/752063/).
    */
   sweep(limit: number): number {
     const startedAt = performance.now();
@@ -232,7 +232,7 @@ export class RevisionTable {
     return tookMs;
   }
 
-  /** Copies the write-ahead log into the database file, as far as that goes without waiting. */
+  /** Copies the write-ahead log into the database file as far as possible without waiting. */
   checkpoint(): void {
     this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
   }
@@ -265,7 +265,7 @@ export class RevisionTable {
   }
 }
 
-/** How many rows make a page: one at least, where there is one and rows are asked for. */
+/** The number of rows on a page: at least one, if there are rows and rows are requested. */
 function fitting(lengths: readonly number[], { rows, bytes }: PageLimits): number {
   let total = 0;
   let count = 0;
@@ -298,7 +298,7 @@ function toHistoryRow(row: SqliteRow): HistoryRow {
   };
 }
 
-// An empty blob comes back as null from some drivers.
+// Some drivers return an empty blob as null.
 function toBytes(value: SqliteRow[string] | undefined): Uint8Array {
   return value instanceof Uint8Array ? value : new Uint8Array();
 }

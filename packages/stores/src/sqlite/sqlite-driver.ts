@@ -1,4 +1,4 @@
-// Picks the SQLite that this Node brings: `node:sqlite` where it is built in, `@photostructure/sqlite`, the same API, elsewhere.
+// Selects the SQLite driver: `node:sqlite` if this Node has it, else `@photostructure/sqlite` with the same API.
 
 import { createRequire } from "node:module";
 
@@ -22,7 +22,7 @@ type SqliteModule = {
   readonly DatabaseSync: new (path: string, options?: { readonly readOnly: boolean }) => SqliteDatabase;
 };
 
-/** Throws an error that has SQLite's result code in `errcode`. */
+/** Throws an error with SQLite's result code in `errcode`. */
 export function openDatabase(path: string, options = { readOnly: false }): SqliteDatabase {
   const { DatabaseSync } = loadDriver();
   return new DatabaseSync(path, options);

@@ -8,12 +8,12 @@ export class StoreLockedError extends Error {
   override readonly name = "StoreLockedError";
 }
 
-/** The file is no SQLite database, is damaged, or belongs to another program. Nothing has been written to it. */
+/** The file is not a SQLite database, is damaged, or belongs to another program. It was not changed. */
 export class StoreCorruptError extends Error {
   override readonly name = "StoreCorruptError";
 }
 
-/** What went wrong, in words that survive the way from one thread to another. */
+/** The kind of a failure, as text that can be sent between threads. */
 export type StoreFailureKind = "locked" | "corrupt" | "version" | "full" | "unavailable";
 
 export type StoreFailure = { readonly kind: StoreFailureKind; readonly message: string };
@@ -27,14 +27,14 @@ const RESULT_CODES: { readonly [code: number]: StoreFailureKind } = {
   26: "corrupt", // SQLITE_NOTADB
 };
 
-/** Not every driver gives the code where rows are read one by one; these are SQLite's own texts (sqlite3_errstr). */
+/** Not every driver reports the code when rows are read one by one; these are SQLite's messages (sqlite3_errstr). */
 const RESULT_TEXTS: { readonly [text: string]: StoreFailureKind } = {
   "database disk image is malformed": "corrupt",
   "file is not a database": "corrupt",
   "database or disk is full": "full",
 };
 
-/** Extended result codes carry the primary one in their low byte. */
+/** The low byte of an extended result code is the primary code. */
 export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof StoreLockedError) return "locked";
   if (error instanceof StoreCorruptError) return "corrupt";
@@ -45,7 +45,7 @@ export function failureKind(error: unknown): StoreFailureKind {
   return (error instanceof Error ? RESULT_TEXTS[error.message] : undefined) ?? "unavailable";
 }
 
-/** The error of `openSqliteStorage` for what its thread has said. */
+/** The error of `openSqliteStorage` for a failure reported by its thread. */
 export function toOpenError({ kind, message }: StoreFailure): Error {
   switch (kind) {
     case "locked":
@@ -59,7 +59,7 @@ export function toOpenError({ kind, message }: StoreFailure): Error {
   }
 }
 
-/** The error of a read or write for what the thread has said. */
+/** The error of a read or write for a failure reported by the thread. */
 export function toStorageError({ kind, message }: StoreFailure): Error {
   if (kind === "full") return new StorageFullError("the disk is full", { cause: new Error(message) });
   return new StorageUnavailableError("the store cannot serve now", { cause: new Error(message) });

@@ -7,24 +7,24 @@ import { APPLICATION_ID, knownVersion, migrate, pragma } from "./migrations.ts";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.ts";
 import { failureKind, StoreCorruptError, StoreLockedError } from "./sqlite-errors.ts";
 
-/** A larger file is not read through before the start, unless damage was found in it: it is checked while it serves. */
+/** A larger file is not checked before the start, unless damage was found in it: it is checked while it serves. */
 const QUICK_CHECK_MAX_BYTES = 64 << 20;
-/** A check that found nothing stands for so long. */
+/** A successful check is valid for this long. */
 const CHECK_INTERVAL_MS = 24 * 3600_000;
 
 export type OpenedDatabase = {
   readonly database: SqliteDatabase;
-  /** Whether it is still to be checked, while it serves. */
+  /** Whether it still has to be checked while it serves. */
   readonly isUnchecked: boolean;
 };
 
-/** Throws StoreLockedError, StoreCorruptError, StoreVersionError, or what the file system says. */
+/** Throws StoreLockedError, StoreCorruptError, StoreVersionError, or the error of the file system. */
 export function openStoreDatabase(path: string, maxQuickCheckBytes = QUICK_CHECK_MAX_BYTES): OpenedDatabase {
   assertNotLeftBehind(path);
   createPrivately(path);
   const database = openDatabase(path);
   try {
-    // Exclusive from the first read on, by a lock of the operating system that ends with the process however it ends. It also
+    // Exclusive from the first read on, with an operating-system lock that ends with the process in every case. This also
     // keeps the index of the write-ahead log in memory, so that no shared-memory file is needed.
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     assertOurs(path, database);
@@ -41,7 +41,7 @@ export function openStoreDatabase(path: string, maxQuickCheckBytes = QUICK_CHECK
   }
 }
 
-/** The schema of a store in a new file that nothing else reads until it is complete: a crash may leave it torn. */
+/** The schema of a store in a new file that is not read until it is complete: a crash may leave it incomplete. */
 export function createStoreDatabase(path: string): SqliteDatabase {
   const database = openDatabase(path);
   try {
@@ -56,8 +56,8 @@ export function createStoreDatabase(path: string): SqliteDatabase {
 }
 
 /**
- * SQLite takes what stands in such a file for the newest state of whatever database comes to lie beside it, or deletes it where that is
- * new (https://www.sqlite.org/howtocorrupt.html section 1.4): a restored store would be the old one again, or a mixture of the two.
+ * SQLite applies such a file to any database that is placed beside it, or deletes it if the database is
+ * new (https://www.sqlite.org/howtocorrupt.html section 1.4): a restored store would contain the old state, or a mixture of both.
  */
 function assertNotLeftBehind(path: string): void {
   if (sizeOf(path) > 0) return;
@@ -70,7 +70,7 @@ function assertNotLeftBehind(path: string): void {
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Reads only. */
+/** Only reads. */
 function assertOurs(path: string, database: SqliteDatabase): void {
   const applicationId = pragma(database, "application_id");
   const schemaVersion = pragma(database, "schema_version");
@@ -79,7 +79,7 @@ function assertOurs(path: string, database: SqliteDatabase): void {
   }
 }
 
-/** Reads only. Returns whether the file is known to be whole. */
+/** Only reads. Returns whether the file is known to be intact. */
 function checkBeforeStart(path: string, database: SqliteDatabase, maxBytes: number): boolean {
   const bytes = pragma(database, "page_count") * pragma(database, "page_size");
   const last = knownVersion(path, database) > 1 ? lastCheck(database) : { checkedAt: 0, fault: "" };
@@ -97,7 +97,7 @@ function lastCheck(database: SqliteDatabase): { readonly checkedAt: number; read
 function configure(database: SqliteDatabase): void {
   database.exec("PRAGMA cache_size = -32768");
   database.exec("PRAGMA temp_store = MEMORY");
-  // The worker checkpoints between commits, in small steps; this is for when it cannot keep up.
+  // The worker checkpoints between commits, in small steps; this is for the case that it cannot keep up.
   database.exec("PRAGMA wal_autocheckpoint = 8000");
 }
 

@@ -1,4 +1,4 @@
-// The SQLite store as the main thread sees it: the storage port in front of the thread that owns the database.
+// The SQLite store in the main thread: the storage port in front of the thread that owns the database.
 
 import { access, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -18,28 +18,28 @@ import { StoreClient } from "./store-client.ts";
 import type { FromWorker, WorkerOptions } from "./worker-protocol.ts";
 
 export type SqliteStorageOptions = {
-  /** The database file. It and its folder are made, readable by this user alone, where they do not exist. */
+  /** The database file. It and its folder are created, readable by the owner only, if they do not exist. */
   readonly path: string;
-  /** Beyond this size of the file writes are refused with StorageFullError; absent means as much as the disk holds. */
+  /** The maximum size of the file, above which writes fail with StorageFullError; absent: the size of the disk. */
   readonly maxBytes?: number;
-  /** A file of up to this many bytes is checked before it is opened, a larger one while it serves; default 64 MiB. */
+  /** A file of up to this many bytes is checked before it is opened, a larger one while it serves. Default: 64 MiB. */
   readonly maxQuickCheckBytes?: number;
-  /** Told once when a larger file has been checked; `fault` is undefined where nothing was found. */
+  /** Called once after a larger file was checked; `fault` is undefined if it is intact. */
   readonly onChecked?: (fault: string | undefined) => void;
 };
 
 export type SqliteStorage = Storage & {
   /**
-   * Writes the newest state to a new file while the store serves, and resolves with its revision. The file is a store by itself,
-   * without the history before, and is at `path` only once it is whole and on disk. Rejects with what the file system says (EEXIST
-   * where `path` exists), StorageFullError, or RevisionCompactedError when a compaction overtook it.
+   * Writes the newest state to a new file while the store serves, and resolves with its revision. The file is a complete store
+   * without earlier history, and appears at `path` only once it is complete and on disk. Rejects with the error of the file system (EEXIST
+   * if `path` exists), StorageFullError, or RevisionCompactedError if a compaction overtook it.
    */
   backupTo(path: string): Promise<Revision>;
-  /** For `/readyz`: rejects with StoreCorruptError once damage has been found. */
+  /** For `/readyz`: rejects with StoreCorruptError once damage was found. */
   readonly health: { readonly name: "store-integrity"; check(): Promise<void> };
 };
 
-/** More than any object that a request can bring, with what is added to it. */
+/** More than any object in a request, with the fields that the server adds. */
 const MAX_VALUE_BYTES = 8 << 20;
 
 /** Rejects with StoreLockedError, StoreCorruptError, StoreVersionError or StorageUnavailableError. */
@@ -65,7 +65,7 @@ export async function openSqliteStorage(options: SqliteStorageOptions): Promise<
     : new StorageUnavailableError(`unexpected ${first.type}`);
 }
 
-/** Looks at a database file without changing it. Reads it from end to end: about a second for each gigabyte. */
+/** Examines a database file without changing it. Reads it completely: about a second per gigabyte. */
 export async function examineSqlite(path: string): Promise<SqliteExamination> {
   const worker = startWorker({ path, examines: true });
   const ended = new Promise((resolve) => worker.once("exit", resolve));
@@ -78,8 +78,8 @@ export async function examineSqlite(path: string): Promise<SqliteExamination> {
 const damageText = (path: string, fault: string): string =>
   `${path} is damaged (${fault}): stop the server, keep a copy of the file, and restore a backup beside it`;
 
-// The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript. So the
-// thread gets no loaders and conditions of this process either, nor its environment, which it does not need.
+// The built JavaScript, even if this file runs from source, because Node cannot start a thread from TypeScript. The
+// thread therefore gets no loaders or conditions of this process, nor its environment, which it does not need.
 function startWorker(workerData: WorkerOptions): Worker {
   const file = new URL("../../dist/sqlite/sqlite-worker.js", import.meta.url);
   return new Worker(file, { workerData, name: "sqlite", env: {}, execArgv: ["--disable-warning=ExperimentalWarning"] });
@@ -92,7 +92,7 @@ function firstMessage(worker: Worker): Promise<FromWorker> {
       resolve(message);
     });
     const fail = (error: unknown) => {
-      reject(new StorageUnavailableError("the thread of the database did not start", { cause: error }));
+      reject(new StorageUnavailableError("the database thread did not start", { cause: error }));
     };
     worker.once("error", fail);
   });
@@ -169,11 +169,11 @@ function assertSize({ byteLength }: Uint8Array): void {
   throw new ValueTooLargeError(`the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`);
 }
 
-// Makes a file appear under its name only when it is whole and on disk.
+// Makes a file appear under its name only when it is complete and on disk.
 
 /**
- * `write` fills a new empty file, readable by this user alone, which then takes the name `path`. Rejects with EEXIST where `path`
- * exists, else with what the file system or `write` says; then nothing is left behind.
+ * `write` fills a new empty file, readable by the owner only, which is then renamed to `path`. Rejects with EEXIST if `path`
+ * exists, else with the error of the file system or of `write`, and leaves nothing behind.
  */
 async function writeWhole<Result>(path: string, write: (partial: string) => Promise<Result>): Promise<Result> {
   if (await exists(path)) throw Object.assign(new Error(`${path} exists already`), { code: "EEXIST" });

@@ -1,4 +1,4 @@
-// The thread that owns the database: takes messages as they come, also in the middle of its work, so that commits gather writes.
+// The thread that owns the database. It receives messages in the middle of its work too, so that commits gather writes.
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { examineFile } from "./examine-sqlite.ts";
@@ -9,14 +9,14 @@ import { openStoreDatabase } from "./sqlite-schema.ts";
 import { StoreSession } from "./store-session.ts";
 import type { FromWorker, ToWorker, WorkerOptions } from "./worker-protocol.ts";
 
-/** With 64 rows a step: 13,000 rows a second, about a tenth of a core. */
+/** With 64 rows per step: 13,000 rows a second, about a tenth of a core. */
 const CHECK_INTERVAL_MS = 5;
 
 const port = parentPort;
 if (port !== null) serve(port);
 
 function serve(port: NonNullable<typeof parentPort>): void {
-  // The thread is started by sqlite-storage.ts alone, with these options.
+  // Only sqlite-storage.ts starts the thread, with these options.
   const options = workerData as WorkerOptions;
   const send = (message: FromWorker) => {
     port.postMessage(message, "bytes" in message ? [message.bytes] : []);
@@ -37,7 +37,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
     return;
   }
 
-  // One step at a time between messages, so that it is in nobody's way.
+  // One step at a time between messages, so that it delays no request.
   const checking = session.isChecking
     ? setInterval(() => {
         session.checkOn();
@@ -53,7 +53,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
     } while (session.turn());
     if (!session.closing) return;
     if (checking !== undefined) clearInterval(checking);
-    // Not every driver lets go of the file when it closes: the end of the thread does.
+    // Not every driver releases the file when it closes: the end of the thread does.
     session.close();
     port.close();
   });

@@ -1,4 +1,4 @@
-// The main thread's side of the database thread's protocol: batches requests, and distributes responses and events.
+// The main thread's side of the worker protocol: batches requests, and distributes responses and events.
 
 import type { Worker } from "node:worker_threads";
 import type {
@@ -31,29 +31,29 @@ type PendingWrite = Write & {
   readonly reject: (error: Error) => void;
 };
 
-/** `receive` is given answers until it has had its last; errors go to `reject`. */
+/** `receive` gets the responses up to the last one; errors go to `reject`. */
 type PendingRead = {
   readonly receive: (answer: FromWorker) => void;
   readonly reject: (error: Error) => void;
 };
 
-/** Distributes over the union, as Omit does not. */
+/** Distributes over the union, unlike Omit. */
 type WithoutId<Request> = Request extends unknown ? Omit<Request, "id"> : never;
 
 export class StoreClient {
   readonly #worker: Worker;
   readonly #watchers = new WatcherSet();
-  /** Sent or about to be, in order; the thread answers in the same order. */
+  /** Sent or about to be sent, in order; the thread responds in the same order. */
   readonly #pendingWrites: PendingWrite[] = [];
   readonly #pendingReads = new Map<number, PendingRead>();
   readonly #onChecked: (fault: string) => void;
-  /** The newest revision whose commit has been answered. */
+  /** The newest revision whose commit was confirmed. */
   #revision: Revision;
   #nextId = 1;
   readonly #unsentWrites = new WritePacker();
   #unsentReads: ReadRequest[] = [];
   #flushing = false;
-  /** Why nothing more is accepted. */
+  /** Why no more requests are accepted. */
   #over: StorageUnavailableError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -63,7 +63,7 @@ export class StoreClient {
     this.#revision = revision;
     worker.on("message", (message: FromWorker) => this.#receive(message));
     worker.on("error", (error) => {
-      this.#end(new StorageUnavailableError("the thread of the database has failed", { cause: error }));
+      this.#end(new StorageUnavailableError("the database thread has failed", { cause: error }));
     });
     worker.on("exit", () => this.#end(closedError()));
   }
@@ -98,14 +98,14 @@ export class StoreClient {
     });
   }
 
-  /** Resolves with the revision whose state the file holds. */
+  /** Resolves with the revision whose state is in the file. */
   backup(path: string): Promise<Revision> {
     return this.#read({ type: "backup", path }, undefined, (answer, resolve) => {
       if (answer.type === "backedUp") resolve(answer.revision);
     });
   }
 
-  /** Without a receiver, so that who stands in front of this client hands it on as it is. */
+  /** Bound, so that it can be passed on without this client. */
   readonly currentRevision = (): Revision => {
     if (this.#over !== undefined) throw this.#over;
     return this.#revision;
@@ -130,7 +130,7 @@ export class StoreClient {
     return { [Symbol.dispose]: () => this.#watchers.remove(watcher) };
   }
 
-  /** What has been asked for is still done; then the file is closed. */
+  /** Finishes pending requests, then closes the file. */
   close(): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
       const alreadyOver = this.#over !== undefined;
@@ -138,7 +138,7 @@ export class StoreClient {
       this.#flush();
       this.#worker.once("exit", () => resolve());
       this.#post({ type: "close" });
-      // A thread that has failed exits by itself, and may have done so.
+      // A failed thread exits by itself, and may already have done so.
       if (alreadyOver) void this.#worker.terminate().then(() => resolve());
     });
     return this.#closing;
@@ -169,7 +169,7 @@ export class StoreClient {
     });
   }
 
-  /** The answer brings the watcher to where this side is: the thread has sent every commit before it. */
+  /** The response brings the watcher up to this client's revision: the thread has sent every commit before it. */
   #catchUp(watcher: Watcher): void {
     const { prefix, covered } = watcher;
     const answered = this.#read<Answer<"events">>(
@@ -246,7 +246,7 @@ export class StoreClient {
     this.#watchers.deliver({ events, revision: this.#revision });
   }
 
-  // What arrives in one turn of the event loop goes in one message.
+  // Sends all requests of one turn of the event loop in one message.
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
@@ -279,7 +279,7 @@ function toEvent(
 ): StorageEvent {
   const previous = before && { key, ...before };
   if (value !== undefined) return { type: "put", entry: { key, value, revision }, previous };
-  // Only what is there can be deleted.
+  // Only existing keys can be deleted.
   return { type: "delete", key, revision, previous: previous ?? { key, value: new Uint8Array(), revision } };
 }
 
@@ -299,7 +299,7 @@ function closedError(): StorageUnavailableError {
   return new StorageUnavailableError("the store is closed");
 }
 
-// Entries and events as the port shows them, made of what the database thread has sent.
+// Converts the entries and events of the database thread into those of the storage port.
 
 function unpackEntry(bytes: ArrayBuffer, key: string, packed: PackedValue): StoredEntry {
   return { key, value: unpack(bytes, packed), revision: packed.revision };
@@ -310,11 +310,11 @@ function unpackEvent(bytes: ArrayBuffer, { key, revision, value, previous }: Pac
   if (value !== undefined) {
     return { type: "put", entry: { key, value: unpack(bytes, value), revision }, previous: before };
   }
-  // A deletion always has something before it.
+  // A deletion always replaces an entry.
   return { type: "delete", key, revision, previous: before ?? { key, value: new Uint8Array(), revision } };
 }
 
-/** Appends what came as columns to `target`. */
+/** Appends columns to `target`. */
 function unpackEntries(bytes: ArrayBuffer, { keys, revisions, lengths }: PackedEntries, target: StoredEntry[]): void {
   let start = 0;
   for (let index = 0; index < keys.length; index++) {

@@ -1,4 +1,4 @@
-// The work of the database thread: commits what has gathered, then gives every read a turn, then tidies up a little.
+// The work of the database thread: commits gathered writes, then runs a step of each read, then some maintenance.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { BytePacker, packEvent } from "./byte-packer.ts";
@@ -13,26 +13,26 @@ export type Send = (message: FromWorker) => void;
 
 /** The maximum number of writes per commit, so that the first of them does not wait for too many others. */
 const COMMIT_LIMIT = 1_024;
-/** Reads may produce this many bytes before writes get a turn. */
+/** Reads may return this many bytes before writes run. */
 const READ_BYTES_PER_TURN = 512 << 10;
 /**
- * How long sweeping keeps a write waiting at most, in milliseconds, beside one commit: the number of rows follows from how long the
- * last ones took.
+ * The longest time that sweeping delays a write, in milliseconds, in addition to one commit. It determines the number of rows from
+ * the duration of the last steps.
  */
 const SWEEP_MS_PER_TURN = 2;
 const [MIN_SWEEP_ROWS, MAX_SWEEP_ROWS] = [16, 512];
-/** About 2 MiB of log: copying it takes a few milliseconds. */
+/** About 2 MiB of log, which takes a few milliseconds to copy. */
 const CHECKPOINT_PAGES = 500;
 const PAGE_BYTES = 4_096;
-/** Rows go to the end of the table, but index entries to a page anywhere. */
+/** Rows are appended to the table, but index entries go to a page anywhere. */
 const PAGES_PER_WRITE = 1;
 
 export class StoreSession {
   readonly #table: RevisionTable;
   readonly #send: Send;
-  /** After a failure: what has been stored is looked up before the next use. */
+  /** After a failure: what was stored is read again before the next use. */
   #unclear = false;
-  /** The newest revision that the other side knows. */
+  /** The newest revision that the main thread knows. */
   #toldRevision: Revision;
   #writes: Write[] = [];
   #jobs: ReadJob[] = [];
@@ -40,7 +40,7 @@ export class StoreSession {
   #sweepRows = MIN_SWEEP_ROWS;
   #closing = false;
 
-  /** Undefined where the database is known to be whole. */
+  /** Undefined if the database is known to be intact. */
   #check: IntegrityCheck | undefined;
 
   constructor(table: RevisionTable, send: Send, check?: IntegrityCheck) {
@@ -60,7 +60,7 @@ export class StoreSession {
     for (const request of message.reads) this.#jobs.push(createReadJob(request));
   }
 
-  /** One turn. False when there is nothing left to do until the next message. */
+  /** One turn. False if there is nothing left to do until the next message. */
   turn(): boolean {
     this.#commit();
     if (this.#closing) return this.#writes.length > 0;
@@ -82,7 +82,7 @@ export class StoreSession {
       this.#send({ type: "checked", fault: result.fault });
       this.#check.record(result, Date.now());
     } catch {
-      // The disk cannot be read or written now, which shows elsewhere: the next start checks again.
+      // The disk cannot be read or written now, which is reported elsewhere: the next start checks again.
     }
     this.#check = undefined;
   }
@@ -113,7 +113,7 @@ export class StoreSession {
 
   #read(): void {
     let bytes = 0;
-    // Those who are not done go to the end of the queue; nobody gets two turns.
+    // Unfinished reads go to the end of the queue, so that none gets two turns in a row.
     for (let left = this.#jobs.length; left > 0 && bytes < READ_BYTES_PER_TURN; left--) {
       const job = this.#jobs.shift();
       if (job === undefined) return;
@@ -129,7 +129,7 @@ export class StoreSession {
     }
   }
 
-  /** True while there is more to tidy up. A failure here concerns nobody: it is tried again after the next message. */
+  /** True while there is more maintenance. A failure here affects no request: it is retried after the next message. */
   #tidyUp(): boolean {
     const table = this.#table;
     try {
@@ -164,14 +164,14 @@ export class StoreSession {
     if (this.#unclear) {
       table.reload();
       if (table.revision > this.#toldRevision) this.#tellRecovered(table);
-      // Not before: an error of reading is reported at the next use.
+      // Not before: a read error is reported at the next use.
       this.#unclear = false;
     }
     return table;
   }
 
-  // A commit whose last step failed may have reached the disk all the same. Its writers were told that it failed, which leaves
-  // open what happened; the watches must see what is there now.
+  // A commit whose last step failed may be on disk nevertheless. Its writers got an error that leaves the result
+  // open; the watches must see what is there now.
   #tellRecovered(table: RevisionTable): void {
     const packer = new BytePacker();
     const events: PackedEvent[] = [];

@@ -1,35 +1,35 @@
-// What the main thread and the thread of the database say to each other. Bytes of one message lie in one buffer, which is handed over.
+// The messages between the main thread and the database thread. The bytes of one message are in one buffer, which is transferred.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import type { SqliteExamination } from "./examine-sqlite.ts";
 import type { StoreFailure } from "./sqlite-errors.ts";
 
-/** Where in the buffer of its message some bytes lie. */
+/** The position of some bytes in the buffer of the message. */
 export type Span = { readonly start: number; readonly length: number };
 
 /** An entry without its key, which the receiver knows. */
 export type PackedValue = Span & { readonly revision: Revision };
 
-/** Many entries as columns, which cost less to send than as many objects; their values lie one behind the other. */
+/** Entries as columns, which are cheaper to send than as many objects; the values are concatenated. */
 export type PackedEntries = {
   readonly keys: readonly string[];
   readonly revisions: readonly Revision[];
   readonly lengths: readonly number[];
 };
 
-/** Writes as columns, as entries are; see packed-writes.ts. */
+/** Writes as columns, like entries; see packed-writes.ts. */
 export type PackedWrites = {
   readonly keys: readonly string[];
-  /** -1 for a key that must be absent. */
+  /** -1 if the key must be absent. */
   readonly expected: readonly number[];
-  /** -1 for a write that deletes. */
+  /** -1 for a deletion. */
   readonly lengths: readonly number[];
 };
 
 export type PackedOutcomes = {
-  /** 0 for a write that was refused, -1 where it would have been written, but the quota is used up. */
+  /** 0 for a refused write, -1 for a valid write that exceeds the quota. */
   readonly revisions: readonly number[];
-  /** Of what a write replaced, or what made it be refused; 0 where there was nothing. */
+  /** Of the entry that was replaced, or that caused the refusal; 0 without one. */
   readonly revisionsBefore: readonly Revision[];
   readonly lengthsBefore: readonly number[];
 };
@@ -37,7 +37,7 @@ export type PackedOutcomes = {
 export type ReadRequest =
   | { readonly id: number; readonly type: "get"; readonly key: string }
   | ({ readonly id: number; readonly type: "list"; readonly prefix: string } & ListRange)
-  /** What happened under `prefix` after `after`: as much as fits in one answer. */
+  /** The events below `prefix` after `after`, as many as fit into one response. */
   | { readonly id: number; readonly type: "events"; readonly prefix: string; readonly after: Revision }
   | { readonly id: number; readonly type: "compact"; readonly revision: Revision }
   /** Copies the newest state into the empty file at `path`. */
@@ -51,7 +51,7 @@ export type ListRange = {
 };
 
 export type ToWorker =
-  /** Writes are answered in their order; `bytes` holds their values. */
+  /** Writes are answered in order; `bytes` contains their values. */
   | {
       readonly type: "requests";
       readonly writes: PackedWrites;
@@ -72,11 +72,11 @@ export type FromWorker =
   | { readonly type: "opened"; readonly revision: Revision }
   | { readonly type: "openFailed"; readonly failure: StoreFailure }
   | { readonly type: "examined"; readonly examination: SqliteExamination }
-  /** One commit: the outcomes of the oldest unanswered writes, in order. It is on disk. */
+  /** One commit: the results of the oldest unanswered writes, in order. It is on disk. */
   | { readonly type: "committed"; readonly outcomes: PackedOutcomes; readonly bytes: ArrayBuffer }
-  /** Nothing of the oldest `count` unanswered writes has been stored. */
+  /** None of the oldest `count` unanswered writes was stored. */
   | { readonly type: "notCommitted"; readonly count: number; readonly failure: StoreFailure }
-  /** Commits that were thought lost, found on disk: nobody waits for them any more. */
+  /** Commits that seemed to have failed but are on disk: no writer waits for them any more. */
   | { readonly type: "recovered"; readonly events: readonly PackedEvent[]; readonly bytes: ArrayBuffer }
   | { readonly type: "entry"; readonly id: number; readonly entry?: PackedValue; readonly bytes: ArrayBuffer }
   /** Part of a list; the last part has `end`. */
@@ -87,7 +87,7 @@ export type FromWorker =
       readonly bytes: ArrayBuffer;
       readonly end?: { readonly revision: Revision; readonly remaining: number };
     }
-  /** Everything after the requested revision and up to `upTo`, which is the newest one when `caughtUp`. */
+  /** Everything after the requested revision and up to `upTo`, which is the newest one if `caughtUp`. */
   | {
       readonly type: "events";
       readonly id: number;
@@ -96,11 +96,11 @@ export type FromWorker =
       readonly upTo: Revision;
       readonly caughtUp: boolean;
     }
-  /** The whole database has been checked while it served; `fault` is "" where all is well. */
+  /** The whole database was checked while it served; `fault` is "" if it is intact. */
   | { readonly type: "checked"; readonly fault: string }
   | { readonly type: "compacted"; readonly id: number; readonly compacted: Revision }
   | { readonly type: "backingUp"; readonly id: number }
-  /** The file holds the state at `revision`, and is closed. */
+  /** The file contains the state at `revision`, and is closed. */
   | { readonly type: "backedUp"; readonly id: number; readonly revision: Revision }
   | {
       readonly type: "outOfRange";
@@ -117,6 +117,6 @@ export type WorkerOptions = {
   readonly maxBytes?: number;
   /** See SqliteStorageOptions. */
   readonly maxQuickCheckBytes?: number;
-  /** Only looks at the file, and says what it found. */
+  /** Only examines the file, and reports the result. */
   readonly examines?: true;
 };

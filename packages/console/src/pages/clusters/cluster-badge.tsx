@@ -1,4 +1,4 @@
-// The state of a virtual cluster, as a word, and who runs it.
+// A badge with the state of a virtual cluster, and whether it is external.
 
 import type { VirtualCluster } from "../../api/resources.ts";
 import { Badge, type Tone } from "../../components/ui.tsx";
@@ -6,7 +6,7 @@ import { named } from "../../texts/text.tsx";
 
 const TONES: { readonly [phase: string]: Tone } = { Ready: "good", Sleeping: "muted", Pending: "info", Failed: "bad" };
 
-/** Whether this server runs it itself: others are run by others. */
+/** Whether this server runs it. Users run external clusters themselves. */
 export const isBuiltIn = ({ spec }: VirtualCluster): boolean =>
   spec?.external !== true && spec?.clusterRef?.cluster === "embedded";
 

@@ -1,4 +1,4 @@
-// Creates and changes a virtual cluster: what it is called, whose it is, where it runs, and who has which role inside.
+// Creates and edits a virtual cluster: names, owner, place, and roles inside.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams, useSearch } from "@tanstack/react-router";
@@ -24,16 +24,16 @@ import { namesIn } from "../../format/lines.ts";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 
-/** Names between commas. */
+/** Names separated by commas. */
 type AccessRow = { readonly users: string; readonly teams: string; readonly clusterRole: string };
 
-/** Where the server chooses, and where it is not the server's to run. Others are names of clusters. */
+/** The server chooses the place, or the cluster is external. All other values are names of clusters. */
 const ANYWHERE = "anywhere";
 const EXTERNAL = "external";
 
 type Draft = OwnedDraft & {
   readonly project: string;
-  /** Of a new one; it stays as it is. */
+  /** For new virtual clusters; it cannot be changed later. */
   readonly where: string;
   readonly access: readonly AccessRow[];
 };
@@ -55,7 +55,7 @@ const specOf = (draft: Draft): JsonObject =>
   withoutEmpty({
     ...ownedSpecOf(draft),
     external: draft.where === EXTERNAL,
-    // Its kubeconfigs lead to its own address.
+    // Kubeconfigs contain the cluster's own address.
     template: draft.where === EXTERNAL ? { accessPoint: { ingress: { enabled: true } } } : {},
     clusterRef: [ANYWHERE, EXTERNAL].includes(draft.where) ? {} : { cluster: draft.where },
     extraAccessRules: draft.access
@@ -67,7 +67,7 @@ const specOf = (draft: Draft): JsonObject =>
 
 const addressIn = (project: string) => inNamespace(VIRTUAL_CLUSTERS, namespaceOf(project));
 
-/** `project`: where a new one is created unless another is chosen. */
+/** `project`: the preselected project of a new virtual cluster. */
 const formFor = (project: string): FormDefinition<Draft, VirtualCluster> => ({
   page: "cluster",
   kindOf: () => "VirtualClusterInstance",
@@ -108,7 +108,7 @@ export function EditVirtualClusterPage() {
 }
 
 function Fields(props: FieldsProps<Draft>) {
-  const { draft, isNew, faultAt, onChange } = props;
+  const { draft, isNew, errorAt, onChange } = props;
   const projects = useLive<Project>(PROJECTS);
   const project = projects.items.find((each) => nameOf(each) === draft.project);
   return (
@@ -124,9 +124,9 @@ function Fields(props: FieldsProps<Draft>) {
                 .sort((one, other) => (one.label < other.label ? -1 : 1))}
               onChange={(name) => onChange({ project: name, where: ANYWHERE })}
               description={t("cluster.project.hint")}
-              error={faultAt("metadata.namespace")}
+              error={errorAt("metadata.namespace")}
             />
-            <Where project={project} where={draft.where} error={faultAt("spec.clusterRef")} onChange={onChange} />
+            <Where project={project} where={draft.where} error={errorAt("spec.clusterRef")} onChange={onChange} />
           </>
         )}
       </OwnedFields>
@@ -145,7 +145,7 @@ function Fields(props: FieldsProps<Draft>) {
           t("project.members.remove.of", { name: [users, teams, clusterRole].filter(Boolean).join(" ") })
         }
         onChange={(access) => onChange({ access })}
-        error={faultAt("spec.extraAccessRules")}
+        error={errorAt("spec.extraAccessRules")}
       />
     </>
   );

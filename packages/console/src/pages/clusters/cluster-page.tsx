@@ -1,4 +1,4 @@
-// One virtual cluster: how it is, who may use it, which credentials for it are out there, and how it is put to sleep and woken.
+// One virtual cluster: its state, who has access, its valid credentials, and sleep.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
@@ -185,7 +185,7 @@ const holdersOf = ({ users = [], teams = [] }: Holders, what: string) => [
   ...teams.map((who) => ({ isTeam: true, who, what })),
 ];
 
-/** Members of the project, and what the virtual cluster itself opens for others. */
+/** Members of the project, and users and teams that the virtual cluster gives access to. */
 function Access({ cluster, project }: { readonly cluster: VirtualCluster; readonly project: string }) {
   const { object } = useLiveObject<Project>(PROJECTS, project);
   const { owner, access = [], extraAccessRules = [] } = cluster.spec ?? {};
@@ -239,7 +239,7 @@ function Access({ cluster, project }: { readonly cluster: VirtualCluster; readon
   );
 }
 
-/** Everything good that opens the virtual cluster, for those who may see it. */
+/** All valid credentials for the virtual cluster, if the user may see them. */
 function useCredentials(cluster: VirtualCluster) {
   const { client } = useApi();
   const name = nameOf(cluster);

@@ -1,4 +1,4 @@
-// The views of virtual clusters that are loaded together.
+// The pages of virtual clusters, loaded together.
 
 export { ClusterPage } from "./cluster-page.tsx";
 export { ClustersPage } from "./clusters-page.tsx";

@@ -1,4 +1,4 @@
-// All virtual clusters that the person sees.
+// All virtual clusters that the user can see.
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Download } from "lucide-react";

@@ -1,4 +1,4 @@
-// Gets a kubeconfig for a virtual cluster: as a file with a token or a certificate, or by a command that leaves no secret in it.
+// Gets a kubeconfig for a virtual cluster: a file with a token or a certificate, or a command that writes one without a secret.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
@@ -31,7 +31,7 @@ type Wish = {
   readonly kind: Kind;
   readonly life: Life;
   readonly isReadOnly: boolean;
-  /** Of a cluster that is reached in two ways: its own address, and not that of this server. */
+  /** For a cluster with an address of its own: use that instead of the address of this server. */
   readonly isDirect: boolean;
 };
 
@@ -56,7 +56,7 @@ export function KubeconfigDialog({
   const set = (changes: Partial<Wish>): void => setWish((before) => ({ ...before, ...changes }));
   const { kind, life, isReadOnly, isDirect } = wish;
   const isElsewhere = !isBuiltIn(cluster);
-  // A client certificate is valid at the cluster's own address alone.
+  // A client certificate is only valid at the cluster's own address.
   const server = isElsewhere && !isDirect && kind !== "certificate" ? proxyAddressOf(cluster) : undefined;
   const issue = useMutation({
     async mutationFn() {
@@ -159,7 +159,7 @@ export function KubeconfigDialog({
   );
 }
 
-/** Where this server passes requests on to it. */
+/** The address below which this server forwards requests to the virtual cluster. */
 const proxyAddressOf = ({ metadata: { namespace = "", name = "" } }: VirtualCluster): string =>
   `${location.origin}/kubernetes/project/${projectOf(namespace)}/virtualcluster/${name}`;
 

@@ -1,4 +1,4 @@
-// The state of a host cluster, as a word.
+// A badge with the state of a host cluster.
 
 import type { Cluster } from "../../api/resources.ts";
 import { Badge, type Tone } from "../../components/ui.tsx";

@@ -1,9 +1,9 @@
-// Connects a cluster, and changes a host cluster: what it is called, whose it is, and where its kubeconfig is.
+// Connects a cluster, and edits a host cluster: names, owner, and the Secret with its kubeconfig.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { CLUSTERS, type Cluster } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { Checkbox, Fault } from "../../components/fields.tsx";
+import { Checkbox, GroupError } from "../../components/fields.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import {
@@ -41,10 +41,10 @@ const draftOf = (cluster: Cluster): Draft => {
 const specOf = (draft: Draft): JsonObject => ({
   ...withoutEmpty({
     ...ownedSpecOf(draft),
-    // One Secret for each cluster, unless another is named.
+    // One Secret per cluster, unless another one is named.
     kubeConfigRef: draft.isLocal ? {} : secretRefOf({ ...draft.secret, name: draft.secret.name.trim() || draft.name }),
   }),
-  // Absent, it is open.
+  // Absent means that new instances are allowed.
   ...(draft.isClosed ? { usable: false } : {}),
 });
 
@@ -62,7 +62,7 @@ export const { New: NewHostPage, Edit: EditHostPage } = formPages<Draft, Cluster
 });
 
 function Fields(props: FieldsProps<Draft>) {
-  const { draft, faultAt, onChange } = props;
+  const { draft, errorAt, onChange } = props;
   return (
     <>
       <OwnedFields {...props} />
@@ -72,7 +72,7 @@ function Fields(props: FieldsProps<Draft>) {
           hint={t("host.secret.hint")}
           secret={draft.secret}
           defaults={{ name: draft.name, key: "config" }}
-          error={faultAt("spec.kubeConfigRef")}
+          error={errorAt("spec.kubeConfigRef")}
           onChange={(secret) => onChange({ secret })}
         />
       )}
@@ -83,7 +83,7 @@ function Fields(props: FieldsProps<Draft>) {
       >
         {t("host.closed")}
       </Checkbox>
-      <Fault text={faultAt("spec.usable")} />
+      <GroupError text={errorAt("spec.usable")} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-// One host cluster: whether it is reached, which projects may place something in it, and what runs there.
+// One host cluster: whether it is connected, which projects may use it, and what runs in it.
 
 import { Link, useParams } from "@tanstack/react-router";
 import {

@@ -1,4 +1,4 @@
-// The views of host clusters that are loaded together.
+// The pages of host clusters, loaded together.
 
 export { HostPage } from "./host-page.tsx";
 export { HostsPage } from "./hosts-page.tsx";

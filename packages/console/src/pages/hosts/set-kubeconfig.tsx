@@ -1,4 +1,4 @@
-// Puts the kubeconfig that the server reaches a cluster with into its Secret. It is pasted or read from a file, and stays nowhere in the page.
+// Writes the kubeconfig of a cluster, pasted or read from a file, into its Secret. The page does not keep it.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createResourceClient } from "@postern/client/resource-client";
@@ -15,9 +15,9 @@ import { quoted } from "../../format/shell.ts";
 import { t } from "../../texts/text.tsx";
 
 type Target = {
-  /** The cluster, as people call it. */
+  /** The display name of the cluster. */
   readonly title: string;
-  /** Of the Secret, and the field in it. */
+  /** The Secret and the key in it. */
   readonly namespace: string;
   readonly name: string;
   readonly field: string;

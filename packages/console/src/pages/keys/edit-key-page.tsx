@@ -1,4 +1,4 @@
-// Changes an access key: what it is called, how long it lives, and what it may do. Its value and its owner stay.
+// Edits an access key: names, TTL and scope. Its value and owner stay.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
@@ -16,7 +16,7 @@ type Draft = Names &
   ScopeDraft & {
     readonly ttl: string;
     readonly restarts: boolean;
-    /** As the object has it: the picker does not show all of a scope. */
+    /** The scope of the object: the picker does not show all of it. */
     readonly before: KeyScope | undefined;
     readonly rules: readonly JsonObject[] | undefined;
   };
@@ -30,7 +30,7 @@ const draftOf = (key: AccessKey): Draft => ({
   rules: key.spec?.rules,
 });
 
-/** What the picker does not show stays as it was. */
+/** Keeps what the picker does not show. */
 function wholeScope(draft: Draft): KeyScope | undefined {
   const scope = scopeOf(draft);
   if (scope === undefined) return undefined;
@@ -48,7 +48,7 @@ const specOf = (draft: Draft): JsonObject => {
   return {
     ...withoutEmpty({ displayName, description, ttlAfterLastActivity: restarts && ttl !== "0" }),
     ...(ttl === "default" ? {} : { ttl: Number(ttl) }),
-    // An empty scope is no scope that is left out: it allows nothing. A scope is made of strings and lists.
+    // An empty scope is kept, because it allows nothing. A scope consists of strings and lists.
     ...(scope === undefined ? {} : { scope: scope as JsonObject }),
   };
 };
@@ -62,10 +62,10 @@ const FORM: FormDefinition<Draft, AccessKey> = {
   addressOf: () => ACCESS_KEYS,
   viewOf: ({ name }) => `/keys/${name}`,
   paths: ["spec.ttl", "spec.ttlAfterLastActivity", "spec.scope"],
-  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+  fieldsOf: ({ draft, isNew, errorAt, onChange }) => (
     <>
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
-      <KeyLimits draft={draft} onChange={onChange} faultAt={faultAt} />
+      <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
+      <KeyLimits draft={draft} onChange={onChange} errorAt={errorAt} />
       <Section title={t("key.edit.after")}>
         <ScopeList limits={{ scope: wholeScope(draft), rules: draft.rules }} />
       </Section>

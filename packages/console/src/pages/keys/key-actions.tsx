@@ -1,4 +1,4 @@
-// What can be done with an access key. Each says what follows from it before it is done.
+// The actions of an access key. Each lists its consequences before it is done.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
@@ -21,7 +21,7 @@ type NewValue = { readonly value: string; readonly revoked: number };
 
 const GRACES = ["0", "3600", "86400", "604800"] as const;
 
-/** `made`: the credentials that go back to the key, without itself. */
+/** `made`: the credentials that were created with the key. */
 export function KeyActions({
   accessKey,
   made,
@@ -54,7 +54,7 @@ export function KeyActions({
   const recover = async (): Promise<void> => {
     await rotate({ compromised: true });
     const report = `${settings.domain}/leak-reported-at`;
-    // A key that was disabled for the report is good again with its new value.
+    // A key that was disabled because of the report is valid again with its new value.
     if (isDisabled && accessKey.metadata.annotations?.[report] !== undefined) {
       const patch = { metadata: { annotations: { [report]: null } }, spec: { disabled: false } };
       await keys.patch(name, { type: "merge", patch });

@@ -71,7 +71,7 @@ it("describes a scope in words", () => {
   const { can } = scopeWords({ scope: { virtualClusters: [{ project: "shop", virtualCluster: "dev" }] } });
   expect(can[0]).toBe("use the virtual cluster dev of the project shop, and get kubeconfigs for it");
   const cannot = (scope: KeyScope) => scopeWords({ scope }).cannot[0];
-  expect(cannot({})).toBe("look into any project");
-  expect(cannot({ projects: [{ project: "shop" }] })).toBe("look into any other project");
+  expect(cannot({})).toBe("access any project");
+  expect(cannot({ projects: [{ project: "shop" }] })).toBe("access any other project");
   expect(cannot({ projects: [{ project: "*" }] })).not.toMatch(/look into/);
 });

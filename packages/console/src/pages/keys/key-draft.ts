@@ -1,4 +1,4 @@
-// A key that is being thought up: as the form has it, as a manifest, and as a command that does the same.
+// The draft of an access key: as form values, as a manifest, and as a command that creates the same key.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { managementVersion } from "../../api/resources.ts";
@@ -11,7 +11,7 @@ export type KeyDraft = ScopeDraft & {
   readonly description: string;
   /** `me`, `user/<name>` or `team/<name>`. */
   readonly owner: string;
-  /** Seconds; `default` leaves it to the server, `0` is no end. */
+  /** Seconds; `default`: the server's default; `0`: never expires. */
   readonly ttl: string;
   readonly restarts: boolean;
 };
@@ -40,13 +40,13 @@ export function manifestOf(draft: KeyDraft): JsonObject {
       ...(kind === "user" || kind === "team" ? { [kind]: ownerName } : {}),
       ...(ttl === "default" ? {} : { ttl: Number(ttl) }),
       ...(restarts && ttl !== "0" ? { ttlAfterLastActivity: true } : {}),
-      // A scope is made of strings and lists.
+      // A scope consists of strings and lists.
       ...(scope === undefined ? {} : { scope: scope as JsonObject }),
     },
   };
 }
 
-/** Undefined for a scope of nothing: no flag says that, and a command without one would make a key for everything. */
+/** Undefined for a scope that allows nothing: no flag expresses that, and a command without flags would create a key without limits. */
 export function commandOf(draft: KeyDraft): string | undefined {
   const { name, displayName, description, owner, ttl, restarts } = draft;
   const [kind = "", ownerName = ""] = owner.split("/", 2);

@@ -1,4 +1,4 @@
-// What happened to a key, as the server's Events tell it, newest first.
+// The Events of a key, newest first.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { EVENTS } from "../../api/resources.ts";

@@ -1,24 +1,24 @@
-// How long a key lives, and what it may do: the part of its form that is the same for a new key and for one that is there.
+// The fields for TTL and scope, for new and existing keys.
 
-import { Checkbox, Fault, RadioField, SelectField } from "../../components/fields.tsx";
-import type { FaultAt } from "../../components/object-form.tsx";
+import { Checkbox, GroupError, RadioField, SelectField } from "../../components/fields.tsx";
+import type { ErrorAt } from "../../components/object-form.tsx";
 import { duration } from "../../format/ages.ts";
 import { named, t } from "../../texts/text.tsx";
 import type { KeyDraft } from "./key-draft.ts";
 import { ScopePicker } from "./scope-picker.tsx";
 
-/** Seconds; `default` leaves it to the server, `0` is no end. */
+/** Seconds; `default`: the server's default; `0`: never expires. */
 const LIVES = ["86400", "604800", "2592000", "5184000", "7776000", "31536000", "default", "0"] as const;
 
 type Limits = Omit<KeyDraft, "name" | "displayName" | "description" | "owner">;
 
-/** `faultAt`: absent where faults are shown elsewhere. */
+/** `errorAt`: absent if errors are shown elsewhere. */
 export function KeyLimits(props: {
   readonly draft: Limits;
   readonly onChange: (changes: Partial<Limits>) => void;
-  readonly faultAt?: FaultAt;
+  readonly errorAt?: ErrorAt;
 }) {
-  const { draft, onChange, faultAt } = props;
+  const { draft, onChange, errorAt } = props;
   const lives = LIVES.some((id) => id === draft.ttl) ? LIVES : [draft.ttl, ...LIVES];
   return (
     <>
@@ -31,7 +31,7 @@ export function KeyLimits(props: {
         }))}
         onChange={(ttl) => onChange({ ttl })}
         description={t("new.life.hint")}
-        error={faultAt?.("spec.ttl")}
+        error={errorAt?.("spec.ttl")}
       />
       {draft.ttl !== "0" && (
         <Checkbox
@@ -52,7 +52,7 @@ export function KeyLimits(props: {
         onChange={(id) => onChange({ isLimited: id === "limited" })}
       />
       {draft.isLimited && <ScopePicker draft={draft} onChange={onChange} />}
-      <Fault text={faultAt?.("spec.scope")} />
+      <GroupError text={errorAt?.("spec.scope")} />
     </>
   );
 }

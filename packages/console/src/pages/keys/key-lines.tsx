@@ -1,4 +1,4 @@
-// Access keys as lines below what they belong to.
+// Access keys as a list on the page of their owner or trust rule.
 
 import { Link } from "@tanstack/react-router";
 import { type AccessKey, nameOf } from "../../api/resources.ts";
@@ -7,7 +7,7 @@ import { LongList } from "../../components/long-list.tsx";
 import { Loading } from "../../components/ui.tsx";
 import { KeyStateBadge } from "./key-state-badge.tsx";
 
-/** `keys` are those of `list` that are shown; `none` says that there are none, `noteOf` what else there is to say of one. */
+/** `keys`: the keys of `list` to show; `none`: the text without keys; `noteOf`: a note for one key. */
 export function KeyLines(props: {
   readonly list: LiveList<unknown>;
   readonly keys: readonly AccessKey[];

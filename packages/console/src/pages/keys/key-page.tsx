@@ -1,4 +1,4 @@
-// One access key: what it may do, what it was used for, what was made with it, and what can be done with it.
+// One access key: its scope, its recorded use, credentials that were created with it, and its actions.
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery } from "@tanstack/react-query";
@@ -98,7 +98,7 @@ function Expiry({ accessKey: { spec, status } }: { readonly accessKey: AccessKey
   );
 }
 
-/** Everything good that goes back to the key, itself included. Asked for anew whenever the key changes. */
+/** All valid credentials that were created with the key, and the key itself. Fetched again whenever the key changes. */
 function useCredentials(name: string, accessKey: AccessKey | undefined) {
   const api = useApi();
   return useQuery({

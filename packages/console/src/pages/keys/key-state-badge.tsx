@@ -1,4 +1,4 @@
-// The state of an access key, as a word.
+// A badge with the state of an access key.
 
 import { useMemo } from "react";
 import type { AccessKey } from "../../api/resources.ts";

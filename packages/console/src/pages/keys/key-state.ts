@@ -1,24 +1,24 @@
-// What a person wants to know of an access key at a glance: is it good, does it need attention, whose is it.
+// The state of an access key for lists: whether it is valid, whether it needs attention, and who owns it.
 
 import type { AccessKey } from "../../api/resources.ts";
 import { nameOf } from "../../api/resources.ts";
 import type { Tone } from "../../components/ui.tsx";
 
-/** `Ready` and `ExpiresSoon` are good; the others are reasons of the server why a key is refused. */
+/** `Ready` and `ExpiresSoon` are valid; the others are the server's reasons for refusing a key. */
 export type KeyState = { readonly id: string; readonly tone: Tone };
 
 const SOON_MS = 7 * 86_400_000;
 
-/** Refused because of something that may not be right; what people did themselves needs no attention. */
+/** Refusals that may be unexpected. What users did themselves needs no attention. */
 const ALARMING = new Set(["Leaked", "RetiredValueUsed", "Revoked", "ParentRefused", "OwnerLocked", "OwnerGone"]);
 
 const UNUSED_MS = 30 * 86_400_000;
 
 const READY: KeyState = { id: "Ready", tone: "good" };
 
-/** Now, and what is soon or long ago from it, as the API writes times: they compare as texts, which costs a tenth of reading them. */
+/** The current time, and limits relative to it, as the API writes times: comparing texts costs a tenth of parsing them. */
 export type Moment = {
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly now: number;
   readonly text: string;
   readonly soon: string;
@@ -33,7 +33,7 @@ export function momentOf(now: number): Moment {
 export function keyState({ metadata, spec, status }: AccessKey, { now, text, soon }: Moment): KeyState {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   const end = status?.expirationTimestamp;
-  // The condition follows a moment later.
+  // The server updates the condition a moment later.
   if (end !== undefined && end <= text) return { id: "Expired", tone: "muted" };
   if (ready?.status === "False") {
     const id = ready.reason ?? "NotReady";
@@ -41,7 +41,7 @@ export function keyState({ metadata, spec, status }: AccessKey, { now, text, soo
   }
   if (spec?.disabled === true) return { id: "Disabled", tone: "muted" };
   if (end === undefined || end >= soon) return READY;
-  // What is made for a day or a week is meant to end: it does so soon in the last part of its life.
+  // A key for a day or a week is meant to expire: it expires soon only in the last part of its TTL.
   const endTime = Date.parse(end);
   const life = endTime - Date.parse(metadata.creationTimestamp ?? "");
   return life > 0 && endTime - now >= life / 4 ? READY : { id: "ExpiresSoon", tone: "warn" };
@@ -57,7 +57,7 @@ export function ownerOf({ spec }: AccessKey): Owner {
 
 export const isLogin = ({ spec }: AccessKey): boolean => spec?.type === "Login";
 
-/** Tokens of kubeconfigs and of jobs: another one is made when it is needed. */
+/** Tokens of kubeconfigs and of CI jobs: a new one is issued when it is needed. */
 const isShortLived = ({ spec }: AccessKey): boolean => (spec?.ttl ?? 0) > 0 && (spec?.ttl ?? 0) * 1000 <= SOON_MS;
 
 export type Attention = "refused" | "ending" | "unused";
@@ -78,11 +78,11 @@ export type KeyFilter = {
   /** Empty: all. */
   readonly state: string;
   readonly owner: string;
-  /** Keys of sign-ins as well. */
+  /** Includes keys of type `Login`. */
   readonly hasSessions: boolean;
 };
 
-/** What the text is looked for in, without regard to case. */
+/** The texts that a search compares, ignoring case. */
 const textsOf = (key: AccessKey): readonly (string | undefined)[] => [
   nameOf(key),
   key.spec?.displayName,

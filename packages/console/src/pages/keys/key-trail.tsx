@@ -1,4 +1,4 @@
-// The audit trail of a key: what was done with it, and who changed it. It is read on demand, since the server reads whole files for it.
+// The audit trail of a key: requests with it, and changes to it. Read on demand, because the server reads whole files.
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -11,7 +11,7 @@ import { t } from "../../texts/text.tsx";
 import { AUDIT_PATH, type AuditAnswer, AuditRecords } from "../audit-records.tsx";
 
 const DAY_MS = 86_400_000;
-/** Of each of the two. */
+/** For each of the two searches. */
 const LIMIT = "100";
 
 export function KeyTrail({ name }: { readonly name: string }) {
@@ -29,10 +29,10 @@ export function KeyTrail({ name }: { readonly name: string }) {
           query: { ...filter, since, limit: LIMIT },
           signal,
         })) as AuditAnswer;
-      // One after the other: a server does one search at a time.
+      // One after the other: a server runs one search at a time.
       const used = await ask({ key: name });
       const changed = await ask({ object: `ownedaccesskeys/${name}` });
-      // A key that changes itself is in both.
+      // A key that changes itself is in both results.
       return [...new Map([...used.items, ...changed.items].map((record) => [record.auditID, record])).values()];
     },
     enabled: isAsked && right.isAllowed,

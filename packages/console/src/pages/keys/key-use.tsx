@@ -1,4 +1,4 @@
-// What a key was used for, by resource and verb, and the narrowest scope for that.
+// The recorded use of a key by resource and verb, and the narrowest scope for it.
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";

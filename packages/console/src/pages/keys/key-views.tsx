@@ -1,4 +1,4 @@
-// The views of access keys that are loaded together.
+// The pages of access keys, loaded together.
 
 export { KeyPage } from "./key-page.tsx";
 export { KeysPage } from "./keys-page.tsx";

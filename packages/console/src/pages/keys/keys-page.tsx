@@ -1,4 +1,4 @@
-// All access keys that the person sees: their own, those of their teams, and everybody's for administrators.
+// All access keys that the user can see: their own, those of their teams, and all keys for administrators.
 
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useDeferredValue, useMemo } from "react";
@@ -16,7 +16,7 @@ import { scopeSummary } from "./scope-words.ts";
 
 const STATES = ["", "attention", "good", "ending", "unused", "refused"] as const;
 
-/** After every time. Times of the API sort as texts, which is much less work than reading ten thousand of them. */
+/** Sorts after every time. Times of the API sort as texts, which is much faster than parsing ten thousand of them. */
 const NEVER = "~";
 
 const columnsAt = (now: Moment): readonly Column<AccessKey>[] => [
@@ -88,7 +88,7 @@ const columnsAt = (now: Moment): readonly Column<AccessKey>[] => [
   },
 ];
 
-/** Each once, as the filter names it. */
+/** Each owner once, as the filter names it. */
 function ownersOf(keys: readonly AccessKey[]): readonly string[] {
   const found = new Set<string>();
   for (const key of keys) {
@@ -106,7 +106,7 @@ export function KeysPage() {
   const now = useMoment();
   const columns = useMemo(() => columnsAt(now), [now]);
   const { q = "", state = "", owner = "", sessions = "" } = search;
-  // Typing stays quick while ten thousand keys are looked through.
+  // Typing stays fast while ten thousand keys are searched.
   const text = useDeferredValue(q);
   const hasSessions = sessions === "true";
   const shown = useMemo(

@@ -1,4 +1,4 @@
-// Makes an access key: what it will be able to do stands beside the form in words, as YAML and as a command. Its value is shown once.
+// Creates an access key: beside the form, it describes the scope in words, and shows the manifest and the command. The value is shown once.
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
@@ -34,7 +34,7 @@ export function NewKeyPage() {
       const made = await keys.create(manifestOf(draft), { fieldValidation: "Strict", fieldManager: "console" });
       return { name: nameOf(made), value: made.spec?.key ?? "", warnings: api.warnings.take() };
     },
-    // The value is in the answer: nothing keeps it but this view.
+    // The response contains the value: only this component keeps it.
     gcTime: 0,
   });
   const scope = scopeOf(draft);
@@ -130,7 +130,7 @@ export function NewKeyPage() {
   );
 }
 
-/** Oneself, one's teams, and others for those who may make keys for them. */
+/** The user, their teams, and others if the user may create keys for them. */
 function OwnerField({
   draft,
   onChange,

@@ -1,4 +1,4 @@
-// A scope that is being thought up: as the picker has it, and as the API does.
+// The draft of a scope, converted from and to the scope of the API.
 
 import type { KeyScope } from "../../api/resources.ts";
 
@@ -26,11 +26,11 @@ const split = (path: string): readonly [string, string] => {
   return [project, name];
 };
 
-/** Undefined where there is no limit but that of the owner. */
+/** Undefined for a scope without limits. */
 export function scopeOf(draft: ScopeDraft): KeyScope | undefined {
   if (!draft.isLimited) return undefined;
   const { projects, virtualClusters, spaces, clusters, roles } = draft;
-  // What a whole project opens, its parts need not.
+  // A whole project includes everything in it.
   const isLeft = (path: string): boolean => !projects.includes(split(path)[0]);
   const left = { virtualClusters: virtualClusters.filter(isLeft), spaces: spaces.filter(isLeft) };
   return {
@@ -56,7 +56,7 @@ export function scopeOf(draft: ScopeDraft): KeyScope | undefined {
   };
 }
 
-/** What the picker can show of a scope. */
+/** The part of a scope that the picker can show. */
 export const draftOfScope = (scope: KeyScope | undefined): ScopeDraft => ({
   isLimited: scope !== undefined,
   projects: (scope?.projects ?? []).map(({ project }) => project),

@@ -1,4 +1,4 @@
-// What a key can do and what it cannot, in two lists of sentences.
+// What a key can and cannot do, as two lists of sentences.
 
 import { Check, X } from "lucide-react";
 import type { KeyScope } from "../../api/resources.ts";

@@ -1,4 +1,4 @@
-// Chooses what a key reaches: whole projects, or virtual clusters and spaces in them, clusters, and roles for programs.
+// Selects a scope: whole projects, or virtual clusters and spaces in them, clusters, and roles for programs.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { useMemo, useState } from "react";
@@ -21,7 +21,7 @@ import type { ScopeDraft } from "./scope-draft.ts";
 type List = "projects" | "virtualClusters" | "spaces" | "clusters" | "roles";
 
 const ROLES = ["platform-cli", "metrics-reader", "scim", "vcluster", "agent"] as const;
-/** More than that are searched for. */
+/** With more than this many entries, the picker has a search field. */
 const SEARCHED_FROM = 8;
 
 type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };

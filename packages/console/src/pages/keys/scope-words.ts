@@ -1,11 +1,11 @@
-// Says in words what the scope of an access key allows, and what it does not.
+// Describes in words what the scope of an access key allows, and what it does not.
 
 import type { KeyScope } from "../../api/resources.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 
 type Limits = { readonly scope?: KeyScope | undefined; readonly rules?: readonly unknown[] | undefined };
 
-/** One short phrase for a table. */
+/** A short phrase for a table. */
 export function scopeSummary({ scope, rules }: Limits): string {
   const parts = scope === undefined ? [] : partsOf(scope);
   const ruleCount = (rules?.length ?? 0) + (scope?.rules?.length ?? 0);
@@ -50,7 +50,7 @@ function partsOf({ projects, virtualClusters, spaces, clusters, roles }: KeyScop
 
 export type ScopeWords = { readonly can: readonly string[]; readonly cannot: readonly string[] };
 
-/** Sentences. A key without limits can do all that its owner can. */
+/** Sentences. A key without a scope can do everything that its owner may do. */
 export function scopeWords({ scope, rules }: Limits): ScopeWords {
   const ruleCount = (rules?.length ?? 0) + (scope?.rules?.length ?? 0);
   const limited = ruleCount === 0 ? [] : [counted("scope.words.rules", ruleCount)];

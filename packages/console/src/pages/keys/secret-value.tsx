@@ -1,4 +1,4 @@
-// The value of an access key, the one time that the server shows it. It stays in this component, and nowhere else in the page.
+// The value of an access key, which the server shows once. Only this component keeps it.
 
 import { Code, CopyButton, DownloadButton } from "../../components/copy-text.tsx";
 import { Notice } from "../../components/ui.tsx";

@@ -1,4 +1,4 @@
-// The teams and projects that a user or a team is in, and the roles that they have there and on the whole platform.
+// The teams and projects of a user or a team, and the roles there and on the whole platform.
 
 import { Link } from "@tanstack/react-router";
 import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS, type Project } from "../../api/resources.ts";
@@ -76,6 +76,6 @@ const owns = ({ spec }: Project, { kind, name, teams }: Props): boolean =>
   (kind === "User" && spec?.owner?.user === name) ||
   [...teams, ...(kind === "Team" ? [name] : [])].includes(spec?.owner?.team ?? "\0");
 
-/** Groups that requests of a team's members are in. */
+/** The groups that members of a team get in requests. */
 const groupsOf = ({ kind, name, teams }: Props): readonly string[] =>
   [...teams, ...(kind === "Team" ? [name] : [])].map((team) => `${settings.name}:team:${team}`);

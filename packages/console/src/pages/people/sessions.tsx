@@ -1,4 +1,4 @@
-// Browsers and command lines that a user is signed in to, and how each of them is signed out.
+// The sessions of a user in browsers and command lines, with a button to end each.
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { useState } from "react";
@@ -16,11 +16,11 @@ import { isLogin, keyState, momentOf, ownerOf } from "../keys/key-state.ts";
 export const keysOf = (keys: readonly AccessKey[], user: string): readonly AccessKey[] =>
   keys.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === user);
 
-/** Those of `keys` that somebody is signed in with. */
+/** The keys among `keys` that are sessions. */
 export const sessionsIn = (keys: readonly AccessKey[]): readonly AccessKey[] =>
   keys.filter((key) => isLogin(key) && keyState(key, momentOf(Date.now())).tone !== "muted");
 
-/** `list` has all keys, `keys` are those of the user. */
+/** `list`: the list of all keys; `keys`: those of the user. */
 export function Sessions(props: {
   readonly user: string;
   readonly list: LiveList<unknown>;
@@ -32,7 +32,7 @@ export function Sessions(props: {
   const right = useMay({ verb: "delete", resource: "ownedaccesskeys" });
   const [ending, setEnding] = useState<AccessKey>();
   const sessions = sessionsIn(keys);
-  // Everybody ends their own sessions.
+  // Users may always end their own sessions.
   const mayEnd = right.isAllowed || user === session.user;
   return (
     <Section title={t("sessions.title")} lead={lead}>

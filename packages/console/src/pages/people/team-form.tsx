@@ -1,4 +1,4 @@
-// Creates and changes a team. Its members are added on its page.
+// Creates and edits a team. Members are added on the team's page.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { TEAMS, type Team } from "../../api/resources.ts";
@@ -34,7 +34,7 @@ export const { New: NewTeamPage, Edit: EditTeamPage } = formPages<Draft, Team>({
 });
 
 function Fields(props: FieldsProps<Draft>) {
-  const { draft, faultAt, onChange } = props;
+  const { draft, errorAt, onChange } = props;
   return (
     <>
       <OwnedFields {...props} />
@@ -43,7 +43,7 @@ function Fields(props: FieldsProps<Draft>) {
         value={draft.groups}
         onChange={(groups) => onChange({ groups })}
         description={t("team.groups.hint")}
-        error={faultAt("spec.groups")}
+        error={errorAt("spec.groups")}
         isMultiline
         isMonospace
       />

@@ -1,4 +1,4 @@
-// One team: its members, and what it may do.
+// One team: its members and its permissions.
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
@@ -82,7 +82,7 @@ function TeamMembers({ team }: { readonly team: Team }) {
   const [leaving, setLeaving] = useState<string>();
   const [isAdding, setAdding] = useState(false);
   const users = team.spec?.users ?? [];
-  /** Refused with a conflict if the team has changed since it was shown. */
+  /** Fails with a conflict if the team was changed since it was shown. */
   const save = (changed: readonly string[]) =>
     createResourceClient<Team>(client, TEAMS).patch(name, {
       type: "merge",

@@ -1,4 +1,4 @@
-// All teams that the person sees.
+// All teams that the user can see.
 
 import { Link } from "@tanstack/react-router";
 import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";

@@ -1,4 +1,4 @@
-// Creates and changes a user: a person who signs in, or a bot that has access keys.
+// Creates and edits a user: a person who signs in, or a bot with access keys.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { USERS, type User } from "../../api/resources.ts";
@@ -14,7 +14,7 @@ type Draft = Names & {
   readonly kind: "Person" | "Bot";
   readonly email: string;
   readonly username: string;
-  /** One on each line. */
+  /** One per line. */
   readonly groups: string;
 };
 
@@ -48,7 +48,7 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
   draftOf,
   contentOf: (draft) => ({ spec: specOf(draft) }),
   paths: ["spec.kind", "spec.email", "spec.username", "spec.groups"],
-  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+  fieldsOf: ({ draft, isNew, errorAt, onChange }) => (
     <>
       <RadioField
         label={t("user.kind")}
@@ -59,12 +59,12 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
         ]}
         onChange={(kind) => onChange({ kind })}
       />
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
+      <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
       <TextField
         label={t("user.fact.email")}
         value={draft.email}
         onChange={(email) => onChange({ email })}
-        error={faultAt("spec.email")}
+        error={errorAt("spec.email")}
         autoComplete="off"
       />
       <TextField
@@ -72,7 +72,7 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
         value={draft.username}
         onChange={(username) => onChange({ username })}
         description={t("user.username.hint")}
-        error={faultAt("spec.username")}
+        error={errorAt("spec.username")}
         autoComplete="off"
       />
       <TextField
@@ -80,7 +80,7 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
         value={draft.groups}
         onChange={(groups) => onChange({ groups })}
         description={t("user.groups.hint")}
-        error={faultAt("spec.groups")}
+        error={errorAt("spec.groups")}
         isMultiline
         isMonospace
       />

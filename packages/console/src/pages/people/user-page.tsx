@@ -1,4 +1,4 @@
-// One user: how they sign in, which teams and projects they are in, their keys, and the lock.
+// One user: how they sign in, their teams, projects and keys, and the lock.
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-// All users that the person sees: people and bots.
+// All users that the signed-in user can see: people and bots.
 
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";

@@ -1,4 +1,4 @@
-// Adds a user or a team to a project, with the ClusterRole that it gets there.
+// Adds a user or a team to a project, with a ClusterRole.
 
 import { useState } from "react";
 import { CLUSTER_ROLES, type ClusterRole, type Member, nameOf } from "../../api/resources.ts";
@@ -41,7 +41,7 @@ export function AddProjectMember(props: {
   );
 }
 
-/** ClusterRoles for projects; those of the platform alone where the person may not list them. */
+/** ClusterRoles for projects; only the built-in ones if the user may not list ClusterRoles. */
 function useRoles(): readonly string[] {
   const own = ROLES.map(builtInRole);
   const right = useMay({ verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterroles" });

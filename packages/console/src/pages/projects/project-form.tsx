@@ -1,17 +1,17 @@
-// Creates and changes a project: what it is called, whose it is, where its instances may be placed, and how many there may be.
+// Creates and edits a project: names, owner, allowed clusters and quotas.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { CLUSTERS, type Named, nameOf, PROJECTS, type Project } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { Checkbox, Fault } from "../../components/fields.tsx";
+import { Checkbox, GroupError } from "../../components/fields.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { named, t } from "../../texts/text.tsx";
 
-/** Those that the server enforces. */
+/** The quotas that the server enforces. */
 const QUOTAS = [
   "virtualclusterinstances",
   "spaceinstances",
@@ -22,7 +22,7 @@ const QUOTAS = [
 
 type Draft = OwnedDraft & {
   readonly clusters: readonly string[];
-  /** Of every resource that has one, those of others included. */
+  /** The quotas of all resources, including those that the form does not show. */
   readonly quotas: { readonly [resource: string]: string };
 };
 
@@ -55,13 +55,13 @@ export const { New: NewProjectPage, Edit: EditProjectPage } = formPages<Draft, P
 });
 
 function Fields(props: FieldsProps<Draft>) {
-  const { draft, faultAt, onChange } = props;
+  const { draft, errorAt, onChange } = props;
   return (
     <>
       <OwnedFields {...props} />
       <AllowedClusters
         chosen={draft.clusters}
-        error={faultAt("spec.allowedClusters")}
+        error={errorAt("spec.allowedClusters")}
         onChange={(clusters) => onChange({ clusters })}
       />
       <fieldset className="rows">
@@ -78,7 +78,7 @@ function Fields(props: FieldsProps<Draft>) {
             />
           ))}
         </div>
-        <Fault text={faultAt("spec.quotas")} />
+        <GroupError text={errorAt("spec.quotas")} />
       </fieldset>
     </>
   );
@@ -92,7 +92,7 @@ function AllowedClusters(props: {
   const { chosen, error, onChange } = props;
   const right = useMay({ verb: "list", resource: "clusters" });
   const { items } = useLive<Named>(CLUSTERS, { isWanted: right.isAllowed });
-  // Those that are gone or not seen stay until they are taken out.
+  // Clusters that are gone, or that the user cannot see, stay until they are removed.
   const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort();
   const isAll = chosen.includes("*");
   return (
@@ -112,7 +112,7 @@ function AllowedClusters(props: {
           {name}
         </Checkbox>
       ))}
-      <Fault text={error} />
+      <GroupError text={error} />
     </fieldset>
   );
 }

@@ -1,4 +1,4 @@
-// One project: its members and what they may do, what it may have, and what is in it.
+// One project: its members and their roles, quotas, virtual clusters and trust rules.
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
@@ -92,7 +92,7 @@ function Members({ project }: { readonly project: Project }) {
   const [asked, setAsked] = useState<Member | "add">();
   const members = project.spec?.members ?? [];
   const projects = createResourceClient<Project>(client, PROJECTS);
-  /** Refused with a conflict if the list has changed since it was shown. */
+  /** Fails with a conflict if the list was changed since it was shown. */
   const save = (changed: readonly Member[]) =>
     projects.patch(name, {
       type: "merge",

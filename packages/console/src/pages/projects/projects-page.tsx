@@ -1,4 +1,4 @@
-// All projects that the person sees.
+// All projects that the user can see.
 
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";

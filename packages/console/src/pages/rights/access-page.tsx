@@ -1,4 +1,4 @@
-// Explains why a user or an access key can do something or cannot: for a key step by step, for a user by the server's review.
+// Explains why a user or an access key may or may not do something: step by step for a key, by an access review for a user.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
@@ -16,7 +16,7 @@ import { namespaceOf, settings } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "use"] as const;
-/** Of the management API; other resources are typed in. */
+/** Resources of the management API; others can be typed. */
 const RESOURCES = [
   "virtualclusterinstances",
   "spaceinstances",
@@ -48,7 +48,7 @@ export function AccessPage() {
   const given: { readonly [name: string]: string } = useSearch({ strict: false });
   const { user = "", key = "", project = "", name = "" } = given;
   const [question, setQuestion] = useState<Question>({
-    // Who comes from an object asks about another one.
+    // A link from an object's page fills in the form.
     subject: key !== "" ? "key" : user + name !== "" ? "user" : "self",
     who: key || user,
     verb: "get",
@@ -217,7 +217,7 @@ async function answerOf(api: Pick<Api, "client">, question: Question): Promise<A
   return { allowed: status.allowed, reason: status.reason ?? "", remedies };
 }
 
-/** Permissions of a user come from projects and from role bindings. */
+/** Users get permissions from projects and role bindings. */
 const remediesFor = (user: string, project: string): readonly string[] => [
   ...(project === "" ? [] : [t("access.remedy.member", { user, project }), t("access.remedy.team", { project })]),
   t("access.remedy.binding", { user }),
@@ -236,7 +236,7 @@ async function answerForKey({ client }: Pick<Api, "client">, name: string, resou
   return { ...status, allowed: status.allowed === true, reason: status.refusal ?? "" };
 }
 
-/** As requests of the user come: with the groups of the user and of their teams. */
+/** The groups of the user's requests: their own, and those of their teams. */
 function identityOf({ metadata, spec = {}, status = {} }: User): JsonObject {
   const { name = "" } = metadata;
   const prefix = settings.name;

@@ -1,4 +1,4 @@
-// Creates and changes a ClusterRole: which verbs it allows on which resources.
+// Creates and edits a ClusterRole: the verbs that it allows on resources and non-resource URLs.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
@@ -9,7 +9,7 @@ import { TextField } from "../../components/text-field.tsx";
 import { namesIn } from "../../format/lines.ts";
 import { t } from "../../texts/text.tsx";
 
-/** Names between commas. The core group, which has no name, is `core`. */
+/** Names separated by commas. `core` is the core group, whose name is empty. */
 type RuleRow = {
   readonly verbs: string;
   readonly resources: string;
@@ -48,7 +48,7 @@ const isFilled = (row: { readonly [column: string]: string }): boolean =>
 function ruleOf({ verbs, resources, groups, names }: RuleRow): JsonObject {
   const apiGroups = namesIn(groups).map((group) => (group === CORE ? "" : group));
   return {
-    // A rule on resources has a group: the core group unless another is named.
+    // A resource rule needs a group: by default the core group.
     apiGroups: apiGroups.length === 0 ? [""] : apiGroups,
     ...withoutEmpty({ resources: namesIn(resources), resourceNames: namesIn(names) }),
     verbs: namesIn(verbs),
@@ -75,7 +75,7 @@ export const { New: NewRolePage, Edit: EditRolePage } = formPages<Draft, Cluster
   fieldsOf: (props) => <Fields {...props} />,
 });
 
-function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
+function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
   return (
     <>
       {isNew && (
@@ -84,7 +84,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
           description={t("role.name.hint")}
           value={draft.name}
           onChange={(name) => onChange({ name })}
-          error={faultAt("metadata.name")}
+          error={errorAt("metadata.name")}
           autoComplete="off"
           autoFocus
           isMonospace
@@ -105,7 +105,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         addLabel={t("role.form.add")}
         removeLabel={({ verbs, resources }) => t("project.members.remove.of", { name: `${verbs} ${resources}` })}
         onChange={(rules) => onChange({ rules })}
-        error={faultAt("rules")}
+        error={errorAt("rules")}
       />
       <RowsField<PathRow>
         label={t("role.form.paths")}

@@ -1,4 +1,4 @@
-// Who has a ClusterRole on the whole platform, and in which projects; it is given to users and teams, and taken away from them.
+// Who has a ClusterRole on the whole platform and in projects. Grants it to users and teams, and revokes it.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
@@ -114,7 +114,7 @@ export function RoleHolders({ name }: { readonly name: string }) {
   );
 }
 
-/** Refused where there is no such user or team: a binding would say nothing of it. */
+/** Fails if the user or team does not exist: a binding would not report that. */
 async function give({ client }: Pick<Api, "client">, role: string, kind: MemberKind, member: string): Promise<void> {
   const subject: JsonObject =
     kind === "User"
@@ -139,7 +139,7 @@ async function give({ client }: Pick<Api, "client">, role: string, kind: MemberK
 /** The group of a team's members. */
 const groupOf = (team: string): string => `${settings.name}:team:${team}`;
 
-/** A binding of nobody is deleted. */
+/** A binding without subjects is deleted. */
 async function take({ client }: Pick<Api, "client">, binding: ClusterRoleBinding, who: string): Promise<void> {
   const bindings = createResourceClient<ClusterRoleBinding>(client, CLUSTER_ROLE_BINDINGS);
   const { uid, resourceVersion } = binding.metadata;

@@ -1,4 +1,4 @@
-// How the roles of the platform are called in the page; others go by their own names.
+// Display names of the platform's roles. All other roles go by their names.
 
 import { settings } from "../../settings.ts";
 import { named } from "../../texts/text.tsx";

@@ -1,4 +1,4 @@
-// One ClusterRole: what it allows, and who has it.
+// One ClusterRole: its rules, and who has it.
 
 import { useParams } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";

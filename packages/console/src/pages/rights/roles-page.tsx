@@ -1,4 +1,4 @@
-// ClusterRoles: what members of projects, users and groups may do.
+// ClusterRoles: what users, groups and members of projects may do.
 
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";

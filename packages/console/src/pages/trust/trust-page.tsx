@@ -1,4 +1,4 @@
-// Trust rules: whose tokens are exchanged for keys, on the whole platform and in projects.
+// Trust rules of the whole platform and of projects: which tokens are exchanged for keys.
 
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -19,7 +19,7 @@ const placeOf = ({ metadata }: TrustRule): string =>
 export const issuerOf = ({ spec }: TrustRule): string =>
   named("issuer", spec?.issuer?.preset ?? spec?.issuer?.url ?? "");
 
-/** Ready, disabled, or why not. */
+/** Ready, disabled, or the reason. */
 export function ReadyBadge(props: {
   readonly isDisabled: boolean;
   readonly conditions: readonly Condition[] | undefined;
@@ -32,7 +32,7 @@ export function ReadyBadge(props: {
   return <Badge tone="bad">{named("ready", ready.reason ?? "") || t("trust.notReady")}</Badge>;
 }
 
-/** Why something is not ready, in the server's words, and what helps. */
+/** Why an object is not ready, in the server's words, and what to do. */
 export function NotReady({ condition: { reason = "", message = "" } }: { readonly condition: Condition }) {
   const remedy = named("ready.remedy", reason);
   return (
@@ -97,7 +97,7 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   },
 ];
 
-/** A rule of a project without a scope opens that project. */
+/** A rule of a project without a scope gives access to the whole project. */
 export const trustScope = (rule: TrustRule): string =>
   rule.spec?.scope === undefined && placeOf(rule) !== ""
     ? t("scope.project", { name: placeOf(rule) })

@@ -1,4 +1,4 @@
-// Creates and changes a trust rule: whose tokens it accepts, what they must say, and what the keys that it issues may do.
+// Creates and edits a trust rule: the tokens that it accepts, and the scope of the keys that it issues.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams, useSearch } from "@tanstack/react-router";
@@ -6,7 +6,7 @@ import { useMemo } from "react";
 import { type KeyScope, nameOf, PROJECTS, type Project, type TrustRule, USERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
-import { Checkbox, Fault, RadioField, RowsField, SelectField } from "../../components/fields.tsx";
+import { Checkbox, GroupError, RadioField, RowsField, SelectField } from "../../components/fields.tsx";
 import { NameField } from "../../components/name-field.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
@@ -38,7 +38,7 @@ type Draft = Names & {
   readonly singleUse: boolean;
   readonly user: string;
   readonly scope: ScopeDraft;
-  /** As the object had it: roles can be limited further than the picker shows. */
+  /** The scope of the object: roles can have limits that the picker does not show. */
   readonly roles: KeyScope["roles"];
   readonly ttl: string;
 };
@@ -97,7 +97,7 @@ const specOf = (draft: Draft): JsonObject => {
       user: user.trim(),
       ttl: ttl === "" ? undefined : Number(ttl),
     }),
-    // An empty scope is no scope that is left out: it allows nothing.
+    // An empty scope is kept, because it allows nothing.
     ...(scope === undefined ? {} : { scope: { ...scope, ...(roles === undefined ? {} : { roles }) } as JsonObject }),
   };
 };
@@ -109,7 +109,7 @@ function claimsOf(rows: readonly ClaimRow[]) {
   return [...values].map(([claim, allowed]) => ({ claim, values: allowed }));
 }
 
-/** `place`: of a new rule, unless another is chosen. */
+/** `place`: the preselected place of a new rule. */
 const formFor = (place: string): FormDefinition<Draft, TrustRule> => ({
   page: "trust",
   kindOf: ({ place }) => (place === EVERYWHERE ? "ClusterTrustRule" : "TrustRule"),
@@ -145,13 +145,13 @@ export function EditTrustRulePage() {
   return <EditObject form={form} address={addressIn(project)} name={name} />;
 }
 
-function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
+function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
   const projects = useLive<Project>(PROJECTS);
   const places = [EVERYWHERE, ...projects.items.map(nameOf).sort()];
   const ttls = [...new Set([...TTLS, ...(draft.ttl === "" ? [] : [draft.ttl])])];
   return (
     <>
-      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
+      <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
       {isNew && (
         <SelectField
           label={t("trust.place")}
@@ -161,11 +161,11 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
             label: id === EVERYWHERE ? t("trust.everywhere") : t("place.project", { name: id }),
           }))}
           onChange={(place) =>
-            // A rule of a project opens that project unless something else is chosen.
+            // A rule of a project gives access to that project unless another scope is chosen.
             onChange({ place, scope: { ...draft.scope, isLimited: place === EVERYWHERE } })
           }
           description={t("trust.place.hint")}
-          error={faultAt("metadata.namespace")}
+          error={errorAt("metadata.namespace")}
         />
       )}
       <h2>{t("trust.accepts.title")}</h2>
@@ -181,7 +181,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         value={draft.url}
         onChange={(url) => onChange({ url })}
         description={t(draft.issuer === "other" ? "trust.issuer.url.own" : "trust.issuer.url.preset")}
-        error={faultAt("spec.issuer")}
+        error={errorAt("spec.issuer")}
         isMonospace
         autoComplete="off"
       />
@@ -191,7 +191,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
           value={draft.jwks}
           onChange={(jwks) => onChange({ jwks })}
           description={t("trust.issuer.jwks.hint")}
-          error={faultAt("spec.issuer.jwks")}
+          error={errorAt("spec.issuer.jwks")}
           isMonospace
           isMultiline
         />
@@ -201,7 +201,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         value={draft.audiences}
         onChange={(audiences) => onChange({ audiences })}
         description={t("trust.audiences.hint")}
-        error={faultAt("spec.audiences")}
+        error={errorAt("spec.audiences")}
         isMonospace
         isMultiline
       />
@@ -217,7 +217,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         addLabel={t("trust.claim.add")}
         removeLabel={({ claim }) => t("project.members.remove.of", { name: claim })}
         onChange={(claims) => onChange({ claims })}
-        error={faultAt("spec.claims")}
+        error={errorAt("spec.claims")}
       />
       <RowsField<ConditionRow>
         label={t("trust.conditions")}
@@ -231,7 +231,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         addLabel={t("trust.condition.add")}
         removeLabel={({ expression }) => t("project.members.remove.of", { name: expression })}
         onChange={(conditions) => onChange({ conditions })}
-        error={faultAt("spec.conditions")}
+        error={errorAt("spec.conditions")}
       />
       <Checkbox
         isSelected={draft.singleUse}
@@ -240,7 +240,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
       >
         {t("trust.once")}
       </Checkbox>
-      <Fault text={faultAt("spec.singleUse")} />
+      <GroupError text={errorAt("spec.singleUse")} />
       <h2>{t("trust.gives.title")}</h2>
       <NameField
         of={USERS}
@@ -248,7 +248,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         value={draft.user}
         onChange={(user) => onChange({ user })}
         description={t("trust.user.hint")}
-        error={faultAt("spec.user")}
+        error={errorAt("spec.user")}
         isRequired
       />
       <SelectField
@@ -256,7 +256,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
         value={draft.ttl || "3600"}
         choices={ttls.map((id) => ({ id, label: duration(Number(id)) }))}
         onChange={(ttl) => onChange({ ttl })}
-        error={faultAt("spec.ttl")}
+        error={errorAt("spec.ttl")}
       />
       <RadioField
         label={t("trust.gives.scope")}
@@ -273,7 +273,7 @@ function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
       {draft.scope.isLimited && (
         <ScopePicker draft={draft.scope} onChange={(changes) => onChange({ scope: { ...draft.scope, ...changes } })} />
       )}
-      <Fault text={faultAt("spec.scope")} />
+      <GroupError text={errorAt("spec.scope")} />
     </>
   );
 }

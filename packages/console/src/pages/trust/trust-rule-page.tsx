@@ -1,4 +1,4 @@
-// One trust rule: which tokens it takes, what it hands out for them, and a tester for a token.
+// One trust rule: the tokens that it accepts, the keys that it issues, and a tester for tokens.
 
 import { useParams } from "@tanstack/react-router";
 import {
@@ -24,7 +24,7 @@ import { issuerOf, NotReady, ReadyBadge, trustScope } from "./trust-page.tsx";
 
 const LONGEST_SECONDS = 3_600;
 
-/** In addresses of the console: a rule that is in no project. */
+/** In addresses of the console: a rule for the whole platform. */
 export const EVERYWHERE = "-";
 
 export const addressIn = (project: string): typeof TRUST_RULES =>

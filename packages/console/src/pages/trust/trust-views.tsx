@@ -1,4 +1,4 @@
-// The views of trust in others, of its loss, and of what was done, which are loaded together.
+// The pages of trust rules, identity providers, leak reports and the audit log, loaded together.
 
 export { AuditPage } from "../audit-page.tsx";
 export { LeakReportsPage } from "../leak-reports-page.tsx";
