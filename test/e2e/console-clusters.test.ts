@@ -52,7 +52,7 @@ test.each([
 
 test("the command for a kubeconfig without a secret stands there to be copied", async () => {
   await press("Kubeconfig for Demo");
-  await page.getByRole("dialog").locator("label", { hasText: "kubectl asks postern" }).click();
+  await page.getByRole("dialog").locator("label", { hasText: "kubectl runs postern" }).click();
   await page.getByText("postern kubeconfig demo --project default --exec --ttl 1d --merge").waitFor();
   expect(await page.getByRole("button", { name: "Create kubeconfig" }).count()).toBe(0);
   await press("Close");

@@ -161,7 +161,7 @@ test("a trust rule says for a token what fits, and is switched off", async () =>
   await page.getByText("Accepted", { exact: true }).waitFor();
 
   await page.getByRole("button", { name: "Disable" }).click();
-  await inDialog().getByText("jobs that rely on the rule fail").waitFor();
+  await inDialog().getByText("jobs that rely on it fail").waitFor();
   await inDialog().getByRole("button", { name: "Disable" }).click();
   await page.getByText("Disabled", { exact: true }).waitFor();
 });

@@ -101,7 +101,7 @@ test("a change leaves what the form does not show, and a conflict is resolved wi
   // Another one was quicker.
   await platform.send({ method: "PATCH", path: "projects/twin", body: { spec: { displayName: "Twins" } } });
   await press("Save");
-  await page.getByText("This was changed elsewhere since you opened the form.").waitFor();
+  await page.getByText("This object was changed since you opened the form.").waitFor();
   await press("Load the current state");
   await expect.poll(() => field("Display name").inputValue()).toBe("Twins");
   await field("Description").fill("For the twins");
@@ -131,7 +131,10 @@ test("a user is created, changed and deleted", async () => {
   await title("Deploy bot");
   expect((await specOf("users/deploy-bot")).groups).toEqual(["bots"]);
   await press("Delete");
-  await page.getByRole("dialog").getByText("A new user with the same name does not get the permissions back.").waitFor();
+  await page
+    .getByRole("dialog")
+    .getByText("A new user with the same name does not get the permissions back.")
+    .waitFor();
   await press("Delete", page.getByRole("dialog"));
   await title("Users");
   expect((await served.platform.send({ path: "users/deploy-bot" })).status).toBe(404);
@@ -194,7 +197,7 @@ test("a trust rule of a project opens that project, and is deleted", async () =>
   expect(spec).toMatchObject({ issuer: { preset: "gitlab" }, user: "shop-ci" });
   expect(spec).not.toHaveProperty("scope");
   await press("Delete");
-  await page.getByRole("dialog").getByText("jobs that rely on the rule fail").waitFor();
+  await page.getByRole("dialog").getByText("jobs that rely on it fail").waitFor();
   await press("Delete", page.getByRole("dialog"));
   await title("Trust rules");
   expect((await served.platform.send({ path })).status).toBe(404);

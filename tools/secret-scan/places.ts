@@ -58,6 +58,8 @@ const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } 
 const ISSUING_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create token `),
   new RegExp(`${KUBECTL}.*create .*-o jsonpath={\\.(spec\\.key|status\\.kubeConfig|status\\.token)}$`),
+  // Blocks of pages of the documentation.
+  /^page \S+, issuing block \d+$/,
   /^(env (\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credential) /,
 ];
 

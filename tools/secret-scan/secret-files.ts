@@ -18,7 +18,9 @@ const SECRET_FILES: readonly SecretFile[] = [
   // Of bootstrap manifests that ask for one.
   { name: /\/bootstrap\/[\w.-]+\.key(\.pending)?$/, kinds: ["access key"] },
   // What pages of the documentation have their reader keep.
-  { name: /\/reader\/[\w-]+\.key$/, kinds: ["access key"] },
+  { name: /\/reader\/(?:[\w-]+\.key|key\.txt)$/, kinds: ["access key", "private key"] },
+  { name: /\/reader\/(?:data\/)?server\.key\.old$/, kinds: ["secret of a server"] },
+  { name: /\/reader\/admin\.conf$/, part: KUBE_CONFIG_FIELD, kinds: ["access key", "token", "private key"] },
   { name: /(\.key|\/key\.pem)$/, kinds: ["private key"] },
   { name: /\/access-key$/, kinds: ["access key"] },
   // What a person downloads with a browser.

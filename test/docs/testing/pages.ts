@@ -1,0 +1,169 @@
+// The pages whose shell blocks are run, and what each of them presupposes.
+
+import type { Page } from "./run-page.ts";
+
+/** An etcd as the pages describe it: the certificate of its members is also the CA, and that of clients. */
+const ETCD_NAMES = [
+  ["etcd-0:2379", "$ETCD_0"],
+  ["etcd-1:2379", "$ETCD_1"],
+] as const;
+
+const SERVE = "postern serve --data-dir data";
+const HELLO = "kubectl get users admin";
+
+export const PAGES: readonly Page[] = [
+  {
+    path: "docs/guides/tenants.md",
+    // `npm run nightly -- fifty` takes on all fifty.
+    names: [["$(seq -w 1 50)", "07 08 50"]],
+    expected: [/^nothing changed$/m, /^default +Active/m, /"tenant-50" deleted/],
+  },
+  {
+    path: "docs/guides/projects.md",
+    expected: [/^yes$/m, /^Ben may only view$/m, /^Ben has no access$/m],
+  },
+  { path: "docs/guides/gitops.md", expected: [/^0$/m, /^[4-9]\d$/m] },
+  {
+    path: "docs/guides/access-keys.md",
+    expected: [/^pst_\w+$/m, /^ci +user\/admin .*Ready/m, /condition met$/m],
+  },
+  {
+    path: "docs/guides/kubeconfigs.md",
+    given: `${SERVE}\nKEY=$(postern key create laptop)`,
+    inline: ["postern kubeconfig demo --exec --merge"],
+    expected: [/^default +Active/m, /"kind": "VirtualClusterInstanceKubeConfig"/, /set\.$/m],
+  },
+  {
+    path: "docs/guides/leaked-key.md",
+    given: `
+${SERVE} --audit-log-path audit.log
+KEY=$(postern key create ci)
+as_ci() { kubectl --server https://127.0.0.1:8443 --certificate-authority data/ca.crt --token "$KEY" --kubeconfig /dev/null "$@"; }
+as_ci get users`,
+    inline: ["postern key compromised ci --audit-log audit.log --since 7d"],
+    afterwards: 'refused "You must be logged in" as_ci get users',
+    expected: [/"revokedCredentials":0/, /"verb":"list","object":"users\.management/],
+  },
+  {
+    path: "docs/guides/credential-lifecycle.md",
+    given: `
+${SERVE} --audit-log-path audit.log
+export POSTERN_URL=https://127.0.0.1:8443 POSTERN_CA=data/ca.crt POSTERN_TOKEN=$(postern key create ci)
+postern kubeconfig demo --project default > made.yaml
+unset POSTERN_URL POSTERN_CA POSTERN_TOKEN
+kubectl --kubeconfig made.yaml get namespaces`,
+    inline: [
+      "postern key get ci",
+      "postern key rotate ci --grace 1h",
+      "postern key explain ci --path /apis/management.postern/v1/users",
+      "postern key disable ci",
+      "postern key enable ci",
+      "postern credentials list",
+      "postern audit search audit.log --since 24h",
+      "kubectl get --raw '/audit/events?key=ci&refused=true'",
+    ],
+    before: { "postern key get ci": `refused "You must be logged in" kubectl --kubeconfig made.yaml get namespaces` },
+    expected: [/"gracePeriodSeconds":3600/, /"allowed":true/, /^Disabled: +no$/m, /^ci +admin /m],
+  },
+  {
+    path: "docs/guides/command-line.md",
+    names: [["postern.example.com:8443", "127.0.0.1:8443"]],
+    given: `${SERVE}\npostern key create laptop > key.txt\ncp data/ca.crt .\nunset KUBECONFIG`,
+    inline: ["kubectl --kubeconfig ~/.config/postern/platforms.yaml get oak", "postern logout"],
+    afterwards: "refused 'no kubeconfig found' postern whoami",
+    expected: [/admin/, /^laptop /m],
+  },
+  {
+    path: "docs/guides/connected-clusters.md",
+    needs: "cluster",
+    given: `
+${SERVE} --proxy-allowed-addresses 127.0.0.0/8 --proxy-health-check-interval-seconds 1
+postern kubeconfig demo --project default --client-cert --kubeconfig "$HOST_KUBECONFIG" > admin.conf
+cp -r "$REPOSITORY/examples" .
+kubectl create --filename examples/team.yaml --filename examples/project.yaml
+node -e 'process.stdout.write(require("fs").readFileSync("examples/virtualclusterinstance-external.yaml", "utf8").split("---\\n")[1])' > instance.yaml`,
+    inline: ["kubectl get clusters,virtualclusterinstances,spaceinstances -A -o wide"],
+    expected: [/^eu-west +.*Initialized/m, /^production +.*Ready/m],
+  },
+  {
+    path: "docs/guides/sign-in.md",
+    given: `${SERVE}\nkubectl create --filename "$YAML-2.yaml"`,
+    expected: [/clusterrolebinding.*directory created/, /^pst_\w+/m],
+  },
+  {
+    path: "docs/operations/backup.md",
+    needs: "etcd",
+    given: `${SERVE}
+mkdir safe-place && cp data/{server.key,ca.crt,ca.key,admin.kubeconfig} safe-place/
+cp "$ETCD_CERTIFICATE" ca.crt`,
+    names: ETCD_NAMES,
+    before: {
+      "postern backup --data-dir data": "stop",
+      "(umask 077 && head": SERVE,
+      "mkdir new-data": "stop",
+      "postern restore --in store.backup --data-dir new-data --revocations keys.list --previous": `
+stop
+mv new-data/server.key server.key.old
+rm new-data/postern.db*
+openssl rand -hex -out new-data/server.key 32`,
+      "postern store copy": "stop",
+    },
+    afterwards: HELLO,
+    expected: [/^admin /m],
+  },
+  {
+    path: "docs/operations/bootstrap.md",
+    given: ":",
+    names: [["/tmp/try", "try"]],
+    before: {
+      "postern serve --store memory": `
+kubectl --kubeconfig data/bootstrap/jane.kubeconfig auth whoami --output jsonpath='{.status.userInfo.username} {.status.userInfo.groups}'`,
+    },
+    expected: [/^jane .*postern:admins/m],
+  },
+  {
+    path: "docs/operations/encryption.md",
+    given: `
+mkdir data && (umask 077 && openssl rand -hex -out data/server.key 32)
+program vault 'cat data/server.key'
+program aws 'base64 data/server.key'`,
+    before: { "postern store copy": "stop" },
+    afterwards: `${SERVE}\n${HELLO}`,
+    expected: [/^admin /m],
+  },
+  {
+    path: "docs/operations/notices.md",
+    given: "mkdir etc",
+    names: [["/etc/postern", "etc"]],
+    afterwards: `
+openssl req -x509 -newkey ed25519 -nodes -subj /CN=hooks -keyout etc/hooks.key -out etc/hooks-ca.crt
+sed 's|/etc/postern|etc|' "$YAML-1.yaml" > postern.yaml
+postern serve --config postern.yaml
+${HELLO}`,
+    expected: [/^admin /m],
+  },
+  {
+    path: "docs/operations/replicas.md",
+    needs: "etcd with client certificates",
+    given: `mkdir etc && cp "$ETCD_CERTIFICATE" etc/etcd-ca.crt && cp "$ETCD_CERTIFICATE" etc/etcd.crt && cp "$ETCD_KEY" etc/etcd.key`,
+    names: [...ETCD_NAMES, ["etcd-2:2379", "$ETCD_2"], ["/etc/postern", "etc"]],
+    afterwards: `kubectl --server https://127.0.0.1:8443 get users admin`,
+    expected: [/^admin /m],
+  },
+  { path: "docs/operations/running.md", given: SERVE, expected: [/^ok +/m] },
+  {
+    path: "docs/operations/tracing.md",
+    given: ":",
+    names: [["collector:4318", "127.0.0.1:9"]],
+    afterwards: HELLO,
+    expected: [/^admin /m],
+  },
+  { path: "docs/operations/upgrading.md", expected: [/"gitVersion"/, /readyz check passed/] },
+];
+
+/** Pages with shell blocks that other tests run, or that need a machine of their own. */
+export const RUN_ELSEWHERE: { readonly [path: string]: string } = {
+  "README.md": "test/install/testing/tour.ts",
+  "docs/guides/ci.md": "test/e2e/ci-examples.test.ts",
+  "docs/operations/installing.md": "test/install",
+};
