@@ -2,37 +2,19 @@
 // loops, and as servers that never answer.
 
 import { once } from "node:events";
-import { createServer, type Server } from "node:net";
-import {
-  patching,
-  startWebhookServer,
-  type WebhookServer,
-} from "@postern/platform/clusters/embedded/testing/webhook-server";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { API, type AttackedServer, startAttackedServer } from "./testing/attacked-server.ts";
+import { patching } from "@postern/platform/clusters/embedded/testing/webhook-server";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { type AttackedWebhooks, endless, MAPS, startAttackedWebhooks } from "./testing/attacked-webhooks.ts";
 
-const INSTANCES = `${API}/namespaces/p-default/virtualclusterinstances`;
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
-const MAPS = "/api/v1/namespaces/default/configmaps";
 
-let server: AttackedServer;
-let webhook: WebhookServer;
-/** Listens where only this machine gets to, and is not among the addresses that tenants may name. */
-let canary: Server;
-let reached = 0;
-
+let attacked: AttackedWebhooks;
+let server: AttackedWebhooks["server"];
+let webhook: AttackedWebhooks["webhook"];
+let at: AttackedWebhooks["at"];
 beforeAll(async () => {
-  server = await startAttackedServer(["--proxy-allowed-addresses", "127.0.0.1"]);
-  webhook = await startWebhookServer();
-  canary = createServer((socket) => {
-    reached++;
-    socket.destroy();
-  }).listen(0, "127.0.0.2");
-  await once(canary, "listening");
-  const other = { metadata: { name: "other" }, spec: {} };
-  const made = await server.send(INSTANCES, { key: server.admin, body: other });
-  expect(made.status, made.text).toBe(201);
-  await vi.waitFor(async () => expect((await at("other", MAPS)).status).toBe(200));
+  attacked = await startAttackedWebhooks();
+  ({ server, webhook, at } = attacked);
 });
 afterEach(async () => {
   expect((await at("demo", CONFIGURATIONS, { method: "DELETE" })).status).toBe(200);
@@ -40,14 +22,8 @@ afterEach(async () => {
   webhook.raw.clear();
   webhook.answers.clear();
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await webhook?.[Symbol.asyncDispose]();
-  canary?.close();
-});
+afterAll(() => attacked?.[Symbol.asyncDispose]());
 
-const at = (cluster: string, path: string, options: object = {}) =>
-  server.send(`/kubernetes/project/default/virtualcluster/${cluster}${path}`, { key: server.admin, ...options });
 const write = (cluster: string, name: string) => at(cluster, MAPS, { body: { metadata: { name } } });
 
 const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps", "secrets"] };
@@ -58,8 +34,6 @@ async function configure(clientConfig: object, more: object = {}): Promise<void>
   const made = await at("demo", CONFIGURATIONS, { body: { metadata: { name: "a" }, webhooks } });
   expect(made.status, made.text).toBe(201);
 }
-
-const canaryPort = () => (canary.address() as { port: number }).port;
 
 test.each([
   "127.0.0.2",
@@ -72,40 +46,32 @@ test.each([
   "169.254.169.254",
   "100.100.100.200",
 ])("a webhook at %s is not dialled", async (host) => {
-  await configure({ url: `https://${host}:${canaryPort()}/` });
+  await configure({ url: `https://${host}:${attacked.canaryPort}/` });
   const { status, body } = await write("demo", "x");
   expect([status, body.message]).toEqual([500, expect.stringContaining("its address is not allowed")]);
-  expect(reached).toBe(0);
+  expect(attacked.reached()).toBe(0);
 });
 
 test("neither a Service nor a redirect leads to an address that a URL may not name", async () => {
   const external = { metadata: { name: "far" }, spec: { type: "ExternalName", externalName: "127.0.0.2" } };
   expect((await at("demo", "/api/v1/namespaces/default/services", { body: external })).status).toBe(201);
-  await configure({ service: { name: "far", namespace: "default", port: canaryPort() } });
+  await configure({ service: { name: "far", namespace: "default", port: attacked.canaryPort } });
   expect((await write("demo", "x")).body.message).toContain("its address is not allowed");
   for (const code of [301, 302, 307, 308]) {
     webhook.raw.set("/", (_request, response) =>
-      response.writeHead(code, { location: `https://127.0.0.2:${canaryPort()}/` }).end(),
+      response.writeHead(code, { location: `https://127.0.0.2:${attacked.canaryPort}/` }).end(),
     );
     await configure({ url: `${webhook.url}/` });
     expect((await write("demo", "x")).body.message).toContain(
       `responded with code ${code}, and redirects are not followed`,
     );
   }
-  expect(reached).toBe(0);
+  expect(attacked.reached()).toBe(0);
 });
 
 test("an answer without an end is cut off, and one that trickles in has its time", async () => {
   const closed: Promise<unknown>[] = [];
-  webhook.raw.set("/endless", (_request, response) => {
-    closed.push(once(response, "close"));
-    const chunk = Buffer.alloc(64 << 10, " ");
-    const more = (): void => {
-      while (!response.destroyed && response.write(chunk)) {}
-      if (!response.destroyed) response.once("drain", more);
-    };
-    more();
-  });
+  webhook.raw.set("/endless", endless(closed));
   await configure({ url: `${webhook.url}/endless` });
   expect((await write("demo", "x")).body.message).toContain("the response has more than 4194304 bytes");
   await Promise.all(closed);
@@ -195,12 +161,7 @@ test("webhooks that never answer hold up their own requests alone, and see no ot
 // An administrator's requests have places of their own. These have the share of one key, which is less than they are.
 test("a tenant's own requests wait for its webhooks without a place among those that are worked on", async () => {
   const theirs = (path: string, options: object = {}) => at("theirs", path, { key: server.good, ...options });
-  const made = await server.send(INSTANCES, {
-    key: server.admin,
-    body: { metadata: { name: "theirs" }, spec: { owner: { user: "good" } } },
-  });
-  expect(made.status, made.text).toBe(201);
-  await vi.waitFor(async () => expect((await theirs(MAPS)).status).toBe(200));
+  await attacked.makeCluster("theirs", { owner: { user: "good" } }, server.good);
   const held: (() => void)[] = [];
   const all = 70;
   const allHeld = new Promise<void>((resolve) => {

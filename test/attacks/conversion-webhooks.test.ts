@@ -1,52 +1,27 @@
 // A tenant's conversion webhook against the platform and other tenants, over the wire: as a way to addresses that only the platform reaches, as
 // answers without an end, as a server that never answers, and as a reader of what its maker may not read.
 
-import { once } from "node:events";
-import { createServer, type Server } from "node:net";
-import {
-  converting,
-  startWebhookServer,
-  type WebhookServer,
-} from "@postern/platform/clusters/embedded/testing/webhook-server";
+import { converting } from "@postern/platform/clusters/embedded/testing/webhook-server";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { API, type AttackedServer, startAttackedServer } from "./testing/attacked-server.ts";
+import { type AttackedWebhooks, endless, MAPS, startAttackedWebhooks } from "./testing/attacked-webhooks.ts";
 
-const INSTANCES = `${API}/namespaces/p-default/virtualclusterinstances`;
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const MAPS = "/api/v1/namespaces/default/configmaps";
 const hosts = (version: string) => `/apis/example.com/${version}/namespaces/default/hosts`;
 
-let server: AttackedServer;
-let webhook: WebhookServer;
-/** Listens where only this machine gets to, and is not among the addresses that tenants may name. */
-let canary: Server;
-let reached = 0;
-
+let attacked: AttackedWebhooks;
+let server: AttackedWebhooks["server"];
+let webhook: AttackedWebhooks["webhook"];
+let at: AttackedWebhooks["at"];
 beforeAll(async () => {
-  server = await startAttackedServer(["--proxy-allowed-addresses", "127.0.0.1"]);
-  webhook = await startWebhookServer();
-  canary = createServer((socket) => {
-    reached++;
-    socket.destroy();
-  }).listen(0, "127.0.0.2");
-  await once(canary, "listening");
-  const made = await server.send(INSTANCES, { key: server.admin, body: { metadata: { name: "other" }, spec: {} } });
-  expect(made.status, made.text).toBe(201);
-  await vi.waitFor(async () => expect((await at("other", MAPS)).status).toBe(200));
+  attacked = await startAttackedWebhooks();
+  ({ server, webhook, at } = attacked);
 });
 afterEach(async () => {
   await at("demo", `${DEFINITIONS}/hosts.example.com`, { method: "DELETE" });
   await vi.waitFor(async () => expect((await at("demo", `${DEFINITIONS}/hosts.example.com`)).status).toBe(404));
   webhook.raw.clear();
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await webhook?.[Symbol.asyncDispose]();
-  canary?.close();
-});
-
-const at = (cluster: string, path: string, options: object = {}) =>
-  server.send(`/kubernetes/project/default/virtualcluster/${cluster}${path}`, { key: server.admin, ...options });
+afterAll(() => attacked?.[Symbol.asyncDispose]());
 
 const definition = (conversion: object) => ({
   metadata: { name: "hosts.example.com" },
@@ -79,24 +54,16 @@ async function define(clientConfig: object): Promise<void> {
 test.each(["127.0.0.2", "2130706434", "[::ffff:127.0.0.2]", "0.0.0.0", "169.254.169.254"])(
   "a webhook at %s is not dialled",
   async (name) => {
-    await define({ url: `https://${name}:${(canary.address() as { port: number }).port}/` });
+    await define({ url: `https://${name}:${attacked.canaryPort}/` });
     const { status, body } = await at("demo", `${hosts("v2")}/a`);
     expect([status, body.message]).toEqual([500, expect.stringContaining("its address is not allowed")]);
-    expect(reached).toBe(0);
+    expect(attacked.reached()).toBe(0);
   },
 );
 
 test("an answer without an end is cut off, and the version that is stored is served beside it", async () => {
   const closed: Promise<unknown>[] = [];
-  webhook.raw.set("/endless", (_request, response) => {
-    closed.push(once(response, "close"));
-    const chunk = Buffer.alloc(64 << 10, " ");
-    const more = (): void => {
-      while (!response.destroyed && response.write(chunk)) {}
-      if (!response.destroyed) response.once("drain", more);
-    };
-    more();
-  });
+  webhook.raw.set("/endless", endless(closed));
   await define({ url: `${webhook.url}/endless` });
   expect((await at("demo", `${hosts("v2")}/a`)).body.message).toMatch(/the response has more than \d+ bytes/);
   await Promise.all(closed);
