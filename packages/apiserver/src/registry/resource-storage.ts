@@ -48,9 +48,10 @@ export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED";
 
 /**
  * The next objects, as they are now: about as many bytes as are asked for, and none where many were looked at in vain. After the last of them it calls
- * `initialEventsEnd` and returns undefined. All events that it was told before the observer has sent.
+ * `initialEventsEnd` and returns undefined. All events that it was told before the observer has sent. Where a promise is returned the observer sends what it
+ * resolves with before events that it is told meanwhile; it rejects with the error that ends the watch.
  */
-export type ReadInitialState = (bytes: number) => readonly CachedObject[] | undefined;
+export type ReadInitialState = (bytes: number) => Awaitable<readonly CachedObject[] | undefined>;
 
 export type WatchEventObserver = {
   /**

@@ -138,7 +138,8 @@ async function platform() {
       const watch = await instances.servedStore.watch?.(context(user, key), query, {
         initialState: (read) => {
           for (let page = read(1 << 20); page !== undefined; page = read(1 << 20))
-            for (const object of page) tell(`ADDED ${object.key.split("/").slice(-2).join("/")}`);
+            for (const object of page instanceof Promise ? [] : page)
+              tell(`ADDED ${object.key.split("/").slice(-2).join("/")}`);
         },
         event: (type, object) => tell(`${type} ${object.key.split("/").slice(-2).join("/")}`),
         initialEventsEnd: () => tell("SYNCED"),

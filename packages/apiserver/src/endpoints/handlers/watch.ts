@@ -35,6 +35,7 @@ const MIN_TIMEOUT_SECONDS = 1_800;
 /** Events joined into one write. So much of each watch lies where HTTP/2 counts it against its connection. */
 const CHUNK_BYTES = 64 * 1024;
 const NOTHING_YET = new Uint8Array(0);
+const NONE: readonly CachedObject[] = [];
 /** How long a client may take to read the last event of a watch that the server ends. */
 const FAREWELL_MS = 10_000;
 
@@ -101,6 +102,10 @@ class WatchStream implements WatchEventObserver {
   #subscription: Disposable | undefined;
   /** The state that the watch begins with, until all of it is read. */
   #readInitial: ReadInitialState | undefined;
+  /** What is being read of it: nothing is written until it is there. */
+  #reading: Promise<readonly CachedObject[] | undefined> | undefined;
+  /** What has been read of it, and comes before all events that wait. */
+  #page: readonly CachedObject[] = NONE;
   /** What has happened before the response began, since the client saw the state. The cache holds that anyway. */
   #past: Entry[] = [];
   #pastTaken = 0;
@@ -236,10 +241,24 @@ class WatchStream implements WatchEventObserver {
       if (place !== undefined) place[Symbol.dispose]();
       if (chunk === undefined) break;
       if (!(await taken)) this.#end();
+      // Without a place: it may be a tenant's server that is waited for.
+      if (this.#reading !== undefined) await this.#awaitPage(this.#reading);
     }
     if (this.#isOver) return;
     this.#isWriting = false;
     if (this.#isEnding) this.#end();
+  }
+
+  async #awaitPage(reading: Promise<readonly CachedObject[] | undefined>): Promise<void> {
+    try {
+      const objects = await reading;
+      if (objects === undefined) this.#readInitial = undefined;
+      else this.#page = objects;
+    } catch (error) {
+      if (!this.#isOver) this.error(error instanceof Error ? error : new Error(String(error)));
+    } finally {
+      this.#reading = undefined;
+    }
   }
 
   /** Lines that wait, joined; undefined when none do, and empty where more of the state has to be looked at. */
@@ -250,6 +269,11 @@ class WatchStream implements WatchEventObserver {
       lines.push(line);
       size += line.length;
     };
+    if (this.#page.length > 0) {
+      if (!this.#isAllowed()) return undefined;
+      for (const object of this.#page) add(this.#lineOf("ADDED", object));
+      this.#page = NONE;
+    }
     while (size < CHUNK_BYTES) {
       const entry = this.#nextEntry();
       if (entry !== undefined) {
@@ -260,6 +284,10 @@ class WatchStream implements WatchEventObserver {
       if (this.#readInitial === undefined) break;
       if (!this.#isAllowed()) return undefined;
       const objects = this.#readInitial(CHUNK_BYTES - size);
+      if (objects instanceof Promise) {
+        this.#reading = objects;
+        return lines.length > 0 ? Buffer.concat(lines) : NOTHING_YET;
+      }
       if (objects === undefined) {
         this.#readInitial = undefined;
         continue;
@@ -340,6 +368,7 @@ class WatchStream implements WatchEventObserver {
     this.#isOver = true;
     this.#subscription?.[Symbol.dispose]();
     this.#readInitial = undefined;
+    this.#page = NONE;
     this.#forgetPast();
     this.#queue.clear();
     this.#finish();

@@ -2,24 +2,23 @@
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "../../cache/watch-cache.ts";
+import type { CacheEvent, CacheListOptions, CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision } from "../../storage/storage.ts";
-import type { ResourceStorage, WatchEventObserver } from "../resource-storage.ts";
+import type { ResourceStorage, WatchEventObserver, WatchQuery } from "../resource-storage.ts";
 import type { ConvertedRecords } from "./converted-records.ts";
 import { createObject } from "./create-object.ts";
 import { deleteCollection, deleteObject } from "./delete-object.ts";
 import { getObject } from "./get-object.ts";
 import { listObjects } from "./list-objects.ts";
+import { compileSelection } from "./selection.ts";
 import type { StoreContext } from "./store-context.ts";
 import { updateObject } from "./update-object.ts";
-import { watchObjects } from "./watch-objects.ts";
+import { deliver, selects, watchRecords } from "./watch-objects.ts";
 
 /** Events of one watch that wait for their conversion. Beyond that it ends, as that of a client that does not read. */
 const MAX_WAITING = 5_000;
-
-const PAGE_BYTES = 1 << 20;
 
 /** The view of `store` has records as they are stored. */
 export function createConvertingStore(store: StoreContext, converted: ConvertedRecords): Required<ResourceStorage> {
@@ -28,7 +27,7 @@ export function createConvertingStore(store: StoreContext, converted: ConvertedR
    * operation begins again when it has been, and finds the same as the first time.
    */
   async function withConverted<T>(context: RequestContext, operate: (store: StoreContext) => Awaitable<T>): Promise<T> {
-    const view = new ConvertedView(store.view, converted, context);
+    const view = new ConvertedView(store.view, converted);
     for (;;) {
       try {
         return await operate({ ...store, view });
@@ -42,39 +41,13 @@ export function createConvertingStore(store: StoreContext, converted: ConvertedR
   return {
     get: (context, ...request) => withConverted(context, (own) => getObject(own, context, ...request)),
     list: (context, query) => withConverted(context, (own) => listObjects(own, context, query)),
-    watch: (context, query, observer) =>
-      withConverted(context, (own) => watchObjects(own, context, query, readingAtOnce(observer))),
+    watch: (context, query, observer) => watchConverted(store, converted, context, query, observer),
     // Of what is there already it asks whether it is there.
     create: (...request) => createObject(store, ...request),
     update: (context, ...request) => withConverted(context, (own) => updateObject(own, context, ...request)),
     delete: (context, ...request) => withConverted(context, (own) => deleteObject(own, context, ...request)),
     deleteCollection: (context, ...request) =>
       withConverted(context, (own) => deleteCollection(own, context, ...request)),
-  };
-}
-
-/** Conversions are waited for before the watch begins: all of the state that it begins with is read then. */
-function readingAtOnce(observer: WatchEventObserver): WatchEventObserver {
-  let endsAt = "";
-  return {
-    initialState(read) {
-      const objects: CachedObject[] = [];
-      for (let page = read(PAGE_BYTES); page !== undefined; page = read(PAGE_BYTES)) objects.push(...page);
-      let taken = 0;
-      observer.initialState((bytes) => {
-        const from = taken;
-        for (let size = 0; taken < objects.length && size < bytes; taken++) size += objects[taken]?.byteLength ?? 0;
-        if (taken > from) return objects.slice(from, taken);
-        observer.initialEventsEnd(endsAt);
-        return undefined;
-      });
-    },
-    initialEventsEnd(resourceVersion) {
-      endsAt = resourceVersion;
-    },
-    event: (type, object) => observer.event(type, object),
-    progress: (resourceVersion) => observer.progress(resourceVersion),
-    error: (error) => observer.error(error),
   };
 }
 
@@ -93,16 +66,14 @@ class UnconvertedError extends Error {
 class ConvertedView implements CacheView {
   readonly #records: CacheView;
   readonly #converted: ConvertedRecords;
-  readonly #context: RequestContext;
   readonly #gets = new Map<string, CachedObject | undefined>();
   readonly #lists = new Map<string, readonly CachedObject[]>();
   /** Of what was read first. */
   #read: { readonly revision: Revision; readonly changedRevision: Revision } | undefined;
 
-  constructor(records: CacheView, converted: ConvertedRecords, context: RequestContext) {
+  constructor(records: CacheView, converted: ConvertedRecords) {
     this.#records = records;
     this.#converted = converted;
-    this.#context = context;
   }
 
   get revision(): Revision {
@@ -137,8 +108,9 @@ class ConvertedView implements CacheView {
     return this.#show(records);
   }
 
-  subscribe(prefix: string, fromRevision: Revision, observer: CacheObserver): Disposable {
-    return subscribeConverted(this.#records, { prefix, fromRevision, observer }, this.#converted, this.#context);
+  /** Watches look at records, and convert them as they are sent. */
+  subscribe(): never {
+    throw new Error("an operation that ends has no events");
   }
 
   #keep(key: string, record: CachedObject | undefined): void {
@@ -154,44 +126,103 @@ class ConvertedView implements CacheView {
   }
 }
 
-type ViewSubscription = {
-  readonly prefix: string;
-  readonly fromRevision: Revision;
-  readonly observer: CacheObserver;
-};
-
-type Waiting = { readonly records: readonly CachedObject[]; deliver(): void };
-
-/** In the order in which everything has come. Ends with the error of the conversion where one fails, as upstream. */
-function subscribeConverted(
-  records: CacheView,
-  { prefix, fromRevision, observer }: ViewSubscription,
+/**
+ * Converts what the watch begins with as its client takes it, and events in the order in which they have come. Which events the client gets is decided when
+ * they come: a record that it reads later it reads as it is then. A conversion that fails ends the watch, as upstream.
+ */
+async function watchConverted(
+  store: StoreContext,
   converted: ConvertedRecords,
   context: RequestContext,
-): Disposable {
-  const queue: Waiting[] = [];
+  query: WatchQuery,
+  observer: WatchEventObserver,
+): Promise<Disposable> {
+  const matches = compileSelection(query, store.definition, store.keys);
+  const queue = createConversionQueue(converted, context, (error) => {
+    watch?.[Symbol.dispose]();
+    observer.error(error);
+  });
+  const shown = (record: CachedObject): CachedObject => converted.known(record) ?? record;
+  const present = (event: CacheEvent): CacheEvent => {
+    if (event.type === "delete") {
+      const previous = shown(event.previous);
+      return { type: "delete", object: previous.atRevision(event.object.revision), previous };
+    }
+    const { object, previous } = event;
+    return { type: "put", object: shown(object), previous: previous === undefined ? undefined : shown(previous) };
+  };
+  let watch: Disposable | undefined;
+  watch = await watchRecords(store, context, query, undefined, {
+    initialState(read) {
+      observer.initialState(async (bytes) => {
+        const records = read(bytes);
+        if (records !== undefined) {
+          const objects = await converted.of(records, context);
+          return objects.filter((object) => selects(matches, object));
+        }
+        const endsAt = String(store.view.revision);
+        // Events of revisions before may wait for their conversion.
+        await queue.drained();
+        observer.initialEventsEnd(endsAt);
+        return undefined;
+      });
+    },
+    events: (events) => queue.put(events.flatMap(recordsOf), () => deliver(events.map(present), matches, observer)),
+    progress: (resourceVersion) => queue.put([], () => observer.progress(resourceVersion)),
+    error: (error) => queue.put([], () => queue.end(error)),
+  });
+  const begun = watch;
+  if (queue.isOver()) begun[Symbol.dispose]();
+  return {
+    [Symbol.dispose]() {
+      queue.end();
+      begun[Symbol.dispose]();
+    },
+  };
+}
+
+type ConversionQueue = {
+  /** `deliver` is called when the records have been converted, and all that was put before has been delivered. */
+  put(records: readonly CachedObject[], deliver: () => void): void;
+  /** Resolves when all has been delivered that has been put, or nothing will be any more. */
+  drained(): Promise<void>;
+  /** Delivers nothing any more. With an error calls back with it, unless it has ended before. */
+  end(error?: Error): void;
+  isOver(): boolean;
+};
+
+function createConversionQueue(
+  converted: ConvertedRecords,
+  context: RequestContext,
+  onError: (error: Error) => void,
+): ConversionQueue {
+  const queue: { readonly records: readonly CachedObject[]; deliver(): void }[] = [];
+  let finish: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
   let waiting = 0;
   let isRunning = false;
   let isOver = false;
-  let inner: Disposable | undefined;
 
-  const end = (error: Error): void => {
+  const end = (error?: Error): void => {
     if (isOver) return;
     isOver = true;
-    inner?.[Symbol.dispose]();
-    observer.error(error);
+    queue.length = 0;
+    finish();
+    if (error !== undefined) onError(error);
   };
-  const put = (of: readonly CachedObject[], deliver: () => void): void => {
+  const put = (records: readonly CachedObject[], deliver: () => void): void => {
     if (isOver) return;
-    queue.push({ records: of, deliver });
-    waiting += of.length;
+    queue.push({ records, deliver });
+    waiting += records.length;
     if (waiting > MAX_WAITING) end(tooSlowError());
     else if (!isRunning) void run();
   };
   async function run(): Promise<void> {
     isRunning = true;
     try {
-      while (queue.length > 0 && !isOver) {
+      while (queue.length > 0) {
         const items = queue.splice(0);
         const wanted = items.flatMap((item) => item.records);
         if (wanted.length > 0) await converted.of(wanted, context);
@@ -204,26 +235,11 @@ function subscribeConverted(
       isRunning = false;
     }
   }
-
-  const shown = (record: CachedObject): CachedObject => converted.known(record) ?? record;
-  const present = (event: CacheEvent): CacheEvent => {
-    if (event.type === "delete") {
-      const previous = shown(event.previous);
-      return { type: "delete", object: previous.atRevision(event.object.revision), previous };
-    }
-    const { object, previous } = event;
-    return { type: "put", object: shown(object), previous: previous === undefined ? undefined : shown(previous) };
-  };
-  inner = records.subscribe(prefix, fromRevision, {
-    events: (events) => put(events.flatMap(recordsOf), () => observer.events(events.map(present))),
-    progress: (revision) => put([], () => observer.progress?.(revision)),
-    error: (error) => put([], () => end(error)),
-  });
   return {
-    [Symbol.dispose]() {
-      isOver = true;
-      inner?.[Symbol.dispose]();
-    },
+    put,
+    drained: () => Promise.race([ended, new Promise<void>((resolve) => put([], resolve))]),
+    end,
+    isOver: () => isOver,
   };
 }
 

@@ -5,6 +5,7 @@ import { type ApiError, expiredError } from "@postern/apimachinery/meta/api-erro
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { whenDone } from "../../runtime/awaitable.ts";
 import { compareKeys } from "../../storage/key-order.ts";
 import type { Revision } from "../../storage/storage.ts";
 import { RevisionCompactedError } from "../../storage/storage-errors.ts";
@@ -22,6 +23,38 @@ export async function watchObjects(
   observer: WatchEventObserver,
 ): Promise<Disposable> {
   const matches = compileSelection(query, store.definition, store.keys);
+  return await watchRecords(store, context, query, matches, {
+    initialState(read) {
+      observer.initialState((bytes) => {
+        const objects = read(bytes);
+        if (objects === undefined) observer.initialEventsEnd(String(store.view.revision));
+        return objects;
+      });
+    },
+    events: (events) => deliver(events, matches, observer),
+    progress: (resourceVersion) => observer.progress(resourceVersion),
+    error: (error) => observer.error(error),
+  });
+}
+
+/** What there is to know of the records of a store before it is decided what of them is selected. */
+export type RecordObserver = {
+  /** Called first, if at all. `read` returns about as many bytes as it is asked for, and undefined after the last record. */
+  initialState(read: (bytes: number) => readonly CachedObject[] | undefined): void;
+  /** Of records that have been read. */
+  events(events: readonly CacheEvent[]): void;
+  progress(resourceVersion: string): void;
+  error(error: Error): void;
+};
+
+/** `matches` selects among the records that the watch begins with; undefined: all. */
+export async function watchRecords(
+  store: StoreContext,
+  context: RequestContext,
+  query: WatchQuery,
+  matches: ObjectPredicate | undefined,
+  observer: RecordObserver,
+): Promise<Disposable> {
   // Events of all others would be looked at by each of many watches of one object.
   const prefix = selectedKey(query, store.definition, store.keys) ?? store.keys.inNamespace(query.namespace);
   const bound = parseListResourceVersion(query.resourceVersion);
@@ -32,15 +65,12 @@ export async function watchObjects(
   }
   const from = sendsInitialState || bound === 0 ? store.view.revision : bound;
   const state = sendsInitialState ? new InitialState(store.view, prefix, matches) : undefined;
-  if (state !== undefined) {
-    observer.initialState((bytes) => {
-      const objects = state.read(bytes);
-      if (objects === undefined) observer.initialEventsEnd(String(store.view.revision));
-      return objects;
-    });
-  }
+  if (state !== undefined) observer.initialState((bytes) => state.read(bytes));
   return store.view.subscribe(prefix, from, {
-    events: (events) => deliver(events, matches, state, observer),
+    events(events) {
+      const known = state === undefined ? events : events.filter(({ object }) => state.hasRead(object));
+      if (known.length > 0) observer.events(known);
+    },
     // Where the watch begins its client knows.
     progress: (revision: Revision) => revision > from && observer.progress(String(revision)),
     error: (error) => observer.error(error instanceof RevisionCompactedError ? tooOldError(from, error) : error),
@@ -96,14 +126,13 @@ class InitialState {
   }
 }
 
-function deliver(
+/** Tells the observer what the events are for a selection. */
+export function deliver(
   events: readonly CacheEvent[],
   matches: ObjectPredicate | undefined,
-  state: InitialState | undefined,
-  observer: WatchEventObserver,
+  observer: Pick<WatchEventObserver, "event">,
 ): void {
   for (const event of events) {
-    if (state?.hasRead(event.object) === false) continue;
     const was = event.previous !== undefined && selects(matches, event.previous);
     const is = event.type === "put" && selects(matches, event.object);
     if (is) observer.event(was ? "MODIFIED" : "ADDED", event.object);
@@ -111,7 +140,7 @@ function deliver(
   }
 }
 
-const selects = (matches: ObjectPredicate | undefined, object: CachedObject): boolean =>
+export const selects = (matches: ObjectPredicate | undefined, object: CachedObject): boolean =>
   matches === undefined || matches(object);
 
 /** What leaves a selection is shown as it was when it was in it, under the revision of the change that took it out. */
@@ -155,8 +184,8 @@ export async function watchVisible(
       initialState: (read) =>
         observer.initialState((bytes) => {
           const objects = read(bytes);
-          if (objects === undefined || present === undefined) return objects;
-          return goesOn() ? objects.map(present) : [];
+          if (present === undefined) return objects;
+          return whenDone(objects, (found) => found && (goesOn() ? found.map(present) : []));
         }),
       event: (type, object) => void (goesOn() && observer.event(type, present?.(object) ?? object)),
       initialEventsEnd: (resourceVersion) => void (goesOn() && observer.initialEventsEnd(resourceVersion)),

@@ -5,13 +5,42 @@ import { expect, it } from "vitest";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { start, VIEW, value } from "../../cache/testing/watch-cache-fixture.ts";
 import type { RequestContext } from "../../context/request-context.ts";
-import type { ReadInitialState, WatchEventType } from "../resource-storage.ts";
+import { randomNumbers } from "../../storage/testing/random-numbers.ts";
+import type { ReadInitialState, WatchEventObserver, WatchEventType } from "../resource-storage.ts";
+import type { ConvertedRecords } from "./converted-records.ts";
+import { createConvertingStore } from "./converting-store.ts";
 import type { StoreContext } from "./store-context.ts";
 import { watchObjects } from "./watch-objects.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);
 
-async function watched(count: number) {
+/** Shows each record as it is, when it has been asked about, and answers in any order. */
+function convertingLate(next: (below: number) => number) {
+  const shown = new WeakSet<CachedObject>();
+  let pending = 0;
+  const converted = {
+    known: (record: CachedObject) => (shown.has(record) ? record : undefined),
+    async of(records: readonly CachedObject[]) {
+      pending++;
+      for (let turns = next(4); turns > 0; turns--) await nextTurn();
+      for (const record of records) shown.add(record);
+      pending--;
+      return records;
+    },
+  };
+  return {
+    converted: converted as unknown as ConvertedRecords,
+    async settled(): Promise<void> {
+      await nextTurn();
+      while (pending > 0) await nextTurn();
+      await nextTurn();
+    },
+  };
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function watched(count: number, conversion?: ReturnType<typeof convertingLate>) {
   const { storage, cache, view } = await start();
   const revisions = new Map<string, number>();
   const write = async (name: string): Promise<void> => {
@@ -40,6 +69,10 @@ async function watched(count: number) {
   const log: string[] = [];
   let read: ReadInitialState = () => undefined;
   let endedAt: string | undefined;
+  /** What the state is known to have had by then, and the client had not. */
+  const missing: string[] = [];
+  /** What happens while a part of the state is read comes after it. */
+  let later: (() => void)[] | undefined;
   const tell = (type: WatchEventType, { key, revision }: CachedObject): void => {
     const name = key.slice(VIEW.length);
     log.push(`${type} ${name}`);
@@ -48,24 +81,45 @@ async function watched(count: number) {
     else seen.set(name, revision);
   };
   const query = { namespace: "", resourceVersion: "0", allowWatchBookmarks: true, sendInitialEvents: undefined };
-  const watch = await watchObjects(store, {} as RequestContext, query as never, {
+  const observer: WatchEventObserver = {
     initialState: (reads) => {
       read = reads;
     },
-    event: tell,
+    event: (type, object) => (later === undefined ? tell(type, object) : void later.push(() => tell(type, object))),
     initialEventsEnd: (resourceVersion) => {
       endedAt = resourceVersion;
+      // Its client goes on from there: it gets nothing older any more.
+      for (const task of later?.splice(0) ?? []) task();
+      for (const { key, revision } of view.list(VIEW)) {
+        const name = key.slice(VIEW.length);
+        if (revision <= Number(resourceVersion) && seen.get(name) !== revision) missing.push(name);
+      }
     },
     progress: () => {},
     error: (error) => expect(error).toBeUndefined(),
-  });
+  };
+  const context = { signal: new AbortController().signal } as RequestContext;
+  const watch =
+    conversion === undefined
+      ? await watchObjects(store, context, query as never, observer)
+      : await createConvertingStore(store, conversion.converted).watch(context, query as never, observer);
   return {
-    ...{ view, write, remove, nameOf, seen, log },
+    ...{ view, write, remove, nameOf, seen, log, missing },
     endedAt: () => endedAt,
     /** Whether there is more to read. */
     take(bytes: number): boolean {
       const objects = read(bytes);
+      if (objects instanceof Promise) throw new Error("it is being converted");
       for (const object of objects ?? []) tell("ADDED", object);
+      return objects !== undefined;
+    },
+    /** The same, where it takes time. */
+    async takeLate(bytes: number): Promise<boolean> {
+      later = [];
+      const objects = await read(bytes);
+      for (const object of objects ?? []) tell("ADDED", object);
+      for (const task of later.splice(0)) task();
+      later = undefined;
       return objects !== undefined;
     },
     current: () => new Map(view.list(VIEW).map(({ key, revision }) => [key.slice(VIEW.length), revision])),
@@ -106,12 +160,13 @@ it("sends an object when it is read, and no event before", async () => {
   expect(client.log.at(-1)).toBe("DELETED g0002");
 });
 
+const step = fc.oneof(
+  fc.record({ take: fc.constantFrom(1, 500, 20_000) }),
+  fc.record({ write: fc.nat(400) }),
+  fc.record({ remove: fc.nat(400) }),
+);
+
 it(`gives every client the state in the end, whatever is written while it reads (seed ${SEED})`, async () => {
-  const step = fc.oneof(
-    fc.record({ take: fc.constantFrom(1, 500, 20_000) }),
-    fc.record({ write: fc.nat(400) }),
-    fc.record({ remove: fc.nat(400) }),
-  );
   await fc.assert(
     fc.asyncProperty(fc.nat(300), fc.array(step, { maxLength: 60 }), async (count, steps) => {
       await using client = await watched(count);
@@ -122,6 +177,42 @@ it(`gives every client the state in the end, whatever is written while it reads 
       }
       while (client.take(20_000));
       expect(client.seen).toEqual(client.current());
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it("holds nothing of the state before the client takes it where a webhook converts it (security book 48)", async () => {
+  await using client = await watched(
+    1_000,
+    convertingLate(() => 1),
+  );
+  expect(client.log).toEqual([]);
+  await client.takeLate(1);
+  expect(client.log).toEqual(["ADDED g0000"]);
+  await client.write("g0999");
+  await client.remove("g0998");
+  expect(client.log.length).toBe(1);
+});
+
+it(`gives every client the state in the end, however long conversions take (seed ${SEED})`, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(300), fc.array(step, { maxLength: 60 }), fc.nat(), async (count, steps, seed) => {
+      const conversion = convertingLate(randomNumbers(seed));
+      await using client = await watched(count, conversion);
+      let reading: Promise<boolean> = Promise.resolve(true);
+      for (const each of steps) {
+        // Objects are written while a part of the state is converted.
+        if ("take" in each) {
+          await reading;
+          reading = client.takeLate(each.take);
+        } else if ("write" in each) await client.write(client.nameOf(each.write));
+        else await client.remove(client.nameOf(each.remove));
+      }
+      await reading;
+      while (await client.takeLate(20_000));
+      await conversion.settled();
+      expect([client.missing, client.seen]).toEqual([[], client.current()]);
     }),
     { numRuns: 60 },
   );

@@ -341,6 +341,41 @@ describe("a conversion webhook", () => {
   });
 });
 
+describe("a watch that begins with what a webhook has to convert", () => {
+  const STATE = `${at("v2")}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`;
+
+  it("ends with the error of the webhook", async () => {
+    await create("v1", "a", { address: "x:80" });
+    server.raw.set("/convert", (_request, response) => void response.writeHead(503).end());
+    const events = host.watch("one", STATE);
+    expect((await events.next()).value).toMatchObject({ type: "ERROR", object: { code: 500 } });
+    expect((await events.next()).done).toBe(true);
+  });
+
+  it("shows what changes during the conversion after what was converted, and before its end", async () => {
+    await create("v1", "a", { address: "x:80" });
+    const held: (() => void)[] = [];
+    const answer = converting(convert);
+    server.raw.set("/convert", (request, response, review) => void held.push(() => answer(request, response, review)));
+    const events = host.watch("one", STATE);
+    const next = async () => {
+      const { type, object } = (await events.next()).value;
+      return [type, object.spec?.host];
+    };
+    const first = next();
+    await vi.waitFor(() => expect(held.length).toBe(1));
+    await send("PATCH", at("v1", "a"), { spec: { address: "y:80" } }, "application/merge-patch+json");
+    server.raw.set("/convert", answer);
+    for (const go of held) go();
+    expect(await first).toEqual(["ADDED", "x"]);
+    expect([await next(), await next()]).toEqual([
+      ["MODIFIED", "y"],
+      ["BOOKMARK", undefined],
+    ]);
+    await events.return(undefined);
+  });
+});
+
 describe("an answer of a conversion webhook", () => {
   const answerOf = (change: (answer: any) => any) => (_request: unknown, response: any, review: any) => {
     const { uid, objects, desiredAPIVersion } = review.request;

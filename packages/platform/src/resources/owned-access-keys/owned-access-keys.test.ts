@@ -263,7 +263,8 @@ describe("whose keys a caller sees", () => {
       void server.ownedAccessKeyResource.servedStore.watch?.(context, query, {
         initialState: (read) => {
           for (let page = read(1 << 20); page !== undefined; page = read(1 << 20))
-            seen.push(...page.map((object) => `ADDED ${object.decode().metadata.name}`));
+            if (!(page instanceof Promise))
+              seen.push(...page.map((object) => `ADDED ${object.decode().metadata.name}`));
         },
         event: (type, object) => seen.push(`${type} ${object.decode().metadata.name}`),
         initialEventsEnd: () => {},
