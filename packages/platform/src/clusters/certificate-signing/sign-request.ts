@@ -13,7 +13,7 @@ import { CertificateRequestError, parseCertificateRequest } from "../../pki/cert
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
 
-/** For requests without expirationSeconds: the usual cluster-signing-duration. */
+/** The usual cluster-signing-duration: requests without expirationSeconds get it, and no request gets more. */
 export const SIGNING_DURATION_SECONDS = 365 * 86_400;
 const MIN_EXPIRATION_SECONDS = 600;
 
@@ -24,7 +24,7 @@ export type SignOutcome =
 
 /**
  * Takes over the public key, the common name and the organizations; the signer sets everything else in the certificate. The validity is that of the request, at
- * least 10 minutes, and never beyond that of the CA.
+ * least 10 minutes, at most a year, and never beyond that of the CA.
  */
 export function signRequest(
   { spec }: CertificateSigningRequest,
@@ -44,11 +44,8 @@ export function signRequest(
     if (requestedExtensions.length > 0) return { failure: "the request has extensions, which are not supported" };
     if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not supported` };
     const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
-    const { pem, notAfter } = signSubject(
-      { ...subject, publicKeyInfo, expirationSeconds: spec?.expirationSeconds },
-      authority,
-      runtime,
-    );
+    const expirationSeconds = Math.min(spec?.expirationSeconds ?? SIGNING_DURATION_SECONDS, SIGNING_DURATION_SECONDS);
+    const { pem, notAfter } = signSubject({ ...subject, publicKeyInfo, expirationSeconds }, authority, runtime);
     return { certificatePem: pem, notAfter };
   } catch (error) {
     if (error instanceof CertificateRequestError) return { failure: error.message };

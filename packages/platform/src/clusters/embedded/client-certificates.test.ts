@@ -62,6 +62,15 @@ describe("certificate signing requests", () => {
     expect(await host.backend("one").authenticateCertificate(request)).toBeUndefined();
   });
 
+  it("signs for a year at most, whatever is asked for", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const signed = await approveAndWait(host, csr({ expirationSeconds: 2 ** 31 - 1 }));
+    const days = (Date.parse(certificateOf(signed).validTo) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(364);
+    expect(days).toBeLessThanOrEqual(365);
+  });
+
   it("refuses a life under ten minutes with 422, and the group of the masters with 403", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
