@@ -107,6 +107,31 @@ describe("who writes users and teams, and may impersonate nobody", () => {
     expect((await server.send({ ...patch("teams/chiefs", { spec: { users: [] } }), as: clerk })).status).toBe(403);
   });
 
+  test("gives no user an identity to sign in with, although the user is an administrator of projects alone (security book 12)", async () => {
+    await server.must({ path: "users", body: { metadata: { name: "leader" }, spec: {} } });
+    const members = [{ kind: "User", name: "leader", clusterRole: "postern:project-admin" }];
+    await server.must(patch("projects/default", { spec: { members } }));
+    const identities = [{ provider: "example", subject: "clerk" }];
+    const attempts = [
+      patch("users/leader", { spec: { identities } }),
+      patch("users/leader", [{ op: "add", path: "/spec/identities", value: identities }], JSON_PATCH),
+      applied("users", "User", "leader", { identities }),
+      applied("users", "User", "leader-to-be", { identities }),
+      { path: "users", body: { metadata: { name: "leader-to-be" }, spec: { identities } } },
+    ];
+    for (const attempt of attempts) expect((await server.send({ ...attempt, as: clerk })).status).toBe(403);
+    expect((await server.must({ path: "users/leader" })).spec.identities).toBeUndefined();
+    // Those that are there stay when something else is written.
+    await server.must(patch("users/leader", { spec: { identities } }));
+    expect((await server.send({ ...patch("users/leader", { spec: { displayName: "x" } }), as: clerk })).status).toBe(
+      200,
+    );
+    const other = [...identities, { provider: "example", subject: "another" }];
+    expect((await server.send({ ...patch("users/leader", { spec: { identities: other } }), as: clerk })).status).toBe(
+      403,
+    );
+  });
+
   test("looks after everybody else", async () => {
     const send = (attack: Attack) => server.send({ ...attack, as: clerk });
     expect(

@@ -45,7 +45,7 @@ const subjectOf = ({ metadata, spec }: User): string => spec?.subject || (metada
 
 /** The identity of a user follows from these: changing them takes the user over, locks or unlocks it. */
 const IDENTITY_FIELDS = ["disabled", "email", "kind", "subject", "username"] as const;
-/** A sign-in as one of these is the user: their writer must have permission to impersonate the user. */
+/** A sign-in as one of these is the user: whatever the user may do, adding one requires permission to impersonate it. */
 const identitiesOf = ({ spec }: User): readonly string[] =>
   (spec?.identities ?? []).map(({ provider, subject }) => JSON.stringify([provider, subject])).toSorted();
 /** What people sign in by, which a bot has none of. */
@@ -76,6 +76,11 @@ async function checkGivenRights(
   const takesOver = isNewSubject || (old === undefined && subject === context.user.name);
   if (takesOver && !(await mayImpersonate({ kind: "subject", name: subject }, context, { authorizer, names }))) {
     throw refuse(`you may not impersonate the subject ${JSON.stringify(subject)}`);
+  }
+  const known = old === undefined ? [] : identitiesOf(old);
+  const hasNewIdentity = identitiesOf(user).some((identity) => !known.includes(identity));
+  if (hasNewIdentity && !(await mayImpersonate({ kind: "user", name }, context, { authorizer, names }))) {
+    throw refuse("adding an identity, with which one signs in as the user, requires the verb impersonate on it");
   }
   if (old === undefined) return;
   const isDemoted = before.some((had) => !after.includes(had));
