@@ -169,3 +169,71 @@ describe("a new installation gives keys ninety days", () => {
     expect(subjects).toEqual(expect.arrayContaining(["admin", "postern:vcluster:p-default:demo"]));
   });
 });
+
+describe("a key with a TTL below the default leaves nothing behind that works longer (ADR 132)", () => {
+  const child = (as: string, spec: object = {}, more: object = {}) =>
+    server.send({ path: "ownedaccesskeys", as, body: { metadata: { generateName: "left-" }, spec }, ...more });
+  const newShort = async (): Promise<{ readonly name: string; readonly key: string; readonly end: string }> => {
+    const name = `brief-${++count}`;
+    const key = await server.key(name, { user: "jane", ttl: 600 });
+    return { name, key, end: (await read(name)).status.expirationTimestamp };
+  };
+  const disable = (name: string) =>
+    server.must({
+      method: "PATCH",
+      path: `ownedaccesskeys/${name}`,
+      headers: MERGE,
+      body: { spec: { disabled: true } },
+    });
+
+  test.each([
+    ["a key without a TTL", {}],
+    ["a key of 90 days", { ttl: 90 * DAY }],
+    ["a key that counts from its last use", { ttl: 300, ttlAfterLastActivity: true }],
+    ["a key that calls itself a session", { type: "Login" }],
+  ])("not %s (security book 2, 14)", async (_what, spec) => {
+    const { name, key, end } = await newShort();
+    const made = await child(key, spec);
+    expect(made.status, made.text).toBe(201);
+    expect(Date.parse(made.body.status.expirationTimestamp)).toBeLessThanOrEqual(Date.parse(end));
+    const grandchild = await child(made.body.spec.key);
+    expect(Date.parse(grandchild.body.status.expirationTimestamp)).toBeLessThanOrEqual(Date.parse(end));
+    await disable(name);
+    for (const { body } of [made, grandchild]) expect(await server.isAccepted(body.spec.key)).toBe(false);
+  });
+
+  test("not through a session that began with it (security book 2, 14)", async () => {
+    const { name, key, end } = await newShort();
+    const ofPage = { origin: server.process.url, "sec-fetch-site": "same-origin" };
+    const opened = await server.send({ path: "/login/session", as: "", headers: ofPage, body: { key } });
+    expect(opened.status, opened.text).toBe(200);
+    const session = await server.must({ path: `ownedaccesskeys/${opened.body.keyName}` });
+    expect(Date.parse(session.status.expirationTimestamp)).toBeLessThanOrEqual(Date.parse(end));
+    const cookie = opened.cookie.replace(/;.*/s, "");
+    const headers = { cookie, "x-postern-csrf": opened.body.csrfToken };
+    const made = await child("", {}, { headers });
+    expect(made.status, made.text).toBe(201);
+    expect(Date.parse(made.body.status.expirationTimestamp)).toBeLessThanOrEqual(Date.parse(end));
+    await disable(name);
+    expect(await server.isAccepted(made.body.spec.key)).toBe(false);
+  });
+
+  test("not by a new value for a key that works longer, but for its own children (security book 2, 14)", async () => {
+    await server.key("lasting", { user: "jane" });
+    const { name, key } = await newShort();
+    const own = await child(key);
+    const rotate = (target: string) =>
+      server.send({ path: `ownedaccesskeys/${target}/rotate`, as: key, body: { spec: { nonce: `${++count}` } } });
+    expect((await rotate("lasting")).body.message).toContain("cannot rotate a key that expires later");
+    const value = "4b1f8a0c2e7d93f65a1c0e8b7d42f96a30c5";
+    const chosen = { method: "PATCH", headers: MERGE, path: "ownedaccesskeys/lasting", body: { spec: { key: value } } };
+    expect((await server.send({ ...chosen, as: key })).status).toBe(403);
+    expect((await rotate(own.body.metadata.name)).status).toBe(201);
+    expect((await rotate(name)).status).toBe(201);
+  });
+
+  test("a key with the default TTL makes keys that are on their own: so users renew theirs", async () => {
+    const made = await child(jane);
+    expect([made.body.metadata.ownerReferences, secondsOf(made.body)]).toEqual([undefined, 90 * DAY]);
+  });
+});

@@ -26,6 +26,8 @@ export type Answered = {
   readonly text: string;
   readonly body: any;
   readonly warnings: readonly string[];
+  /** The first that the answer sets; "" if it sets none. */
+  readonly cookie: string;
 };
 
 export type AttackedServer = Awaited<ReturnType<typeof startAttacked>>;
@@ -95,7 +97,8 @@ export async function attackerOf(process: PosternProcess, adminKey?: string) {
               (_, at, all) => at % 2 === 1 && all[at - 1]?.toLowerCase() === "warning",
             );
             const parsed = isJson ? JSON.parse(answer) : undefined;
-            resolve({ status: response.statusCode ?? 0, text: answer, body: parsed, warnings });
+            const [cookie = ""] = response.headers["set-cookie"] ?? [];
+            resolve({ status: response.statusCode ?? 0, text: answer, body: parsed, warnings, cookie });
           });
         },
       );

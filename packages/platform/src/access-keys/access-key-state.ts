@@ -30,6 +30,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly grant?: KeyGrant | undefined;
   /** Seconds that it got instead of a TTL of its own; undefined: it works without an end where spec.ttl is absent. */
   readonly defaultTTL?: number | undefined;
+  /** Seconds of its own TTL, whichever of both it is; 0 or absent: no end of its own. */
+  readonly ttl?: number;
   /** What is kept of values that rotations replaced. */
   readonly retired?: readonly unknown[];
   /** True for the key as it is found by such a value. */

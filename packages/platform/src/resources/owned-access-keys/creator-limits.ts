@@ -16,7 +16,7 @@ import type { Configuration } from "../../config/configuration.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 
-import { bindsItsChildren, createsKeyDirectly, keyOfRequest } from "./lineage.ts";
+import { bindsItsChildren, createsKeyDirectly, keyOfRequest, passesItsEndOn } from "./lineage.ts";
 
 export type CreatorLimitsDeps = {
   readonly names: PlatformNames;
@@ -65,7 +65,8 @@ export async function faultOfCreator(
   mayBe: () => Promise<boolean> = async () => false,
 ): Promise<string | undefined> {
   const narrowed = narrowedKeyOf(context, deps.keys);
-  const fault = narrowed && faultOfNarrowed(narrowed, object, old, deps);
+  const fault =
+    narrowed === undefined ? faultOfShort(context, object, old, deps) : faultOfNarrowed(narrowed, object, old, deps);
   if (fault !== undefined) return fault;
   const ownerFault = await faultOfOwner(context, object, old, deps);
   if (ownerFault !== undefined && !(await mayBe())) return ownerFault;
@@ -152,6 +153,25 @@ function faultOfNarrowed(
     return "a scoped access key can rotate only itself and keys created with it";
   }
   return undefined;
+}
+
+/** A key whose children end with it cannot give a new value to a key that works longer: its holder would have that value. */
+function faultOfShort(
+  context: RequestContext,
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  deps: Pick<CreatorLimitsDeps, "keys" | "configuration">,
+): string | undefined {
+  const creator = keyOfRequest(context, deps.keys);
+  if (creator === undefined || old === undefined || !setsKey(object, old) || !passesItsEndOn(creator, deps))
+    return undefined;
+  const { uid, parentUids } = creator;
+  const target = deps.keys.byUid(old.metadata.uid ?? "");
+  const isRelated =
+    target === undefined || target.uid === uid || parentUids.includes(target.uid) || target.parentUids.includes(uid);
+  const endOf = ({ expiresAt = Number.POSITIVE_INFINITY }: AccessKeyState): number => expiresAt;
+  if (isRelated || endOf(target) <= endOf(creator)) return undefined;
+  return "an access key with a TTL below the default cannot rotate a key that expires later";
 }
 
 /** Callers that may change the key may shorten its TTL. A longer TTL than before, or than the default, requires the verb `extend`. */

@@ -4,6 +4,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { keyNotFoundError } from "../../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { type DefaultTTLs, effectiveTTL, isLongerTTL, MAX_ANCESTORS } from "../../access-keys/key-validity.ts";
 
 /** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
 const KEY_RESOURCES: readonly string[] = ["ownedaccesskeys", "accesskeys"];
@@ -32,12 +33,34 @@ export function keyOfRequest(
 export const bindsItsChildren = ({ restrictions, grant }: Pick<AccessKeyState, "restrictions" | "grant">): boolean =>
   restrictions !== undefined || (grant !== undefined && grant.login === undefined);
 
+export type LineageDeps = {
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byUid">;
+  readonly configuration: { readonly accessKeys: DefaultTTLs & { readonly maxTTLSeconds: number } };
+};
+
+/**
+ * Whether what is created with this key becomes invalid with it, even if the key has no other limit (ADR 132): its TTL is shorter than the default. A key
+ * that was itself created with one, such as a session that began with it, is as limited.
+ */
+export function passesItsEndOn(key: AccessKeyState, deps: LineageDeps, depth = 0): boolean {
+  if (bindsItsChildren(key)) return true;
+  // People who sign in get sessions of hours, to create keys for their programs.
+  if (key.grant !== undefined || depth > MAX_ANCESTORS) return false;
+  const parents = key.parentUids.flatMap((uid) => deps.keys.byUid(uid) ?? []);
+  if (parents.length > 0) return parents.some((parent) => passesItsEndOn(parent, deps, depth + 1));
+  const { defaultTTLSeconds, maxTTLSeconds } = deps.configuration.accessKeys;
+  return isLongerTTL(
+    { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: false },
+    { ttl: effectiveTTL(key.ttl ?? 0, maxTTLSeconds), countsFromActivity: false },
+  );
+}
+
 /** A key becomes invalid with the limited key that created it; one of another request than a create of keys, with any key. */
 export function parentsOf(
   context: Pick<RequestContext, "credential" | "info">,
-  keys: Pick<AccessKeyIndex, "byId">,
+  deps: LineageDeps,
 ): readonly AccessKeyState[] {
-  const maker = keyOfRequest(context, keys);
+  const maker = keyOfRequest(context, deps.keys);
   if (maker === undefined) return [];
-  return bindsItsChildren(maker) || !createsKeyDirectly(context) ? [maker] : [];
+  return !createsKeyDirectly(context) || passesItsEndOn(maker, deps) ? [maker] : [];
 }

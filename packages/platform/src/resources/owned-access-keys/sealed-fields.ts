@@ -10,7 +10,7 @@ import { ownerOf, ownerUid, sameOwner } from "../../access-keys/access-key-owner
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { IssuedGrants } from "../../access-keys/issued-grants.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../access-keys/key-origins.ts";
-import { type DefaultTTLs, defaultTTLOf } from "../../access-keys/key-validity.ts";
+import { defaultTTLOf } from "../../access-keys/key-validity.ts";
 import { replaceValue } from "../../access-keys/rotation/rotate-value.ts";
 import {
   openSecret,
@@ -28,14 +28,14 @@ import {
   withoutSecrets,
 } from "../../access-keys/secret-fields.ts";
 import type { Directory } from "../../directory/directory.ts";
-import { parentsOf } from "./lineage.ts";
+import { type LineageDeps, parentsOf } from "./lineage.ts";
 
 export type SealedFieldsDeps = {
   readonly directory: Directory;
-  readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byName" | "byUid">;
   readonly secrets: AccessKeySecrets;
   readonly runtime: Pick<Runtime, "clock">;
-  readonly configuration: { readonly accessKeys: DefaultTTLs };
+  readonly configuration: LineageDeps["configuration"];
   readonly grants: Pick<IssuedGrants, "of">;
 };
 
@@ -65,7 +65,7 @@ function sealAccessKey(
   const isNew = old === undefined;
   const issued = isNew ? grants.of(context) : undefined;
   const parents = isNew
-    ? [...parentsOf(context, keys).map(({ uid }) => uid), ...(issued?.parents ?? [])]
+    ? [...parentsOf(context, { keys, configuration }).map(({ uid }) => uid), ...(issued?.parents ?? [])]
     : previous.parents;
   // Who takes a TTL away gets what a key without one gets.
   const losesTTL = old !== undefined && specOf(old)["ttl"] !== undefined && spec["ttl"] === undefined;

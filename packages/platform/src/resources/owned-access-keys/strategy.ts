@@ -91,7 +91,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const { status: _, ...rest } = scrubLastApplied(submitted);
       const { spec = {} } = rest;
       const issued = grants.of(context);
-      const parents = [...parentsOf(context, keys), ...parentsOfRule(issued, keys)];
+      const parents = [...parentsOf(context, options), ...parentsOfRule(issued, keys)];
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
       await compare({ ...rest, spec: { ...spec, [owner.kind]: owner.name } }, context);
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();

@@ -29,7 +29,7 @@ import {
   writeSealedTrustRule,
 } from "../../trust/trust-rule-state.ts";
 import { type CreatorLimitsDeps, faultOfCreator } from "../owned-access-keys/creator-limits.ts";
-import { bindsItsChildren, keyOfRequest } from "../owned-access-keys/lineage.ts";
+import { keyOfRequest, passesItsEndOn } from "../owned-access-keys/lineage.ts";
 import { validateTrustRule } from "./validation.ts";
 
 export type TrustRuleStrategyDeps = CreatorLimitsDeps & ProjectBotsDeps;
@@ -86,7 +86,8 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
 }
 
 /** The parents of a rule: the same as for a key that its writer creates. */
-export function trustRuleSealedFields({ keys, directory, names }: TrustRuleStrategyDeps): SealedFields {
+export function trustRuleSealedFields(deps: TrustRuleStrategyDeps): SealedFields {
+  const { keys, directory, names } = deps;
   return {
     paths: [],
     seal(object, previous, context, old) {
@@ -102,7 +103,7 @@ export function trustRuleSealedFields({ keys, directory, names }: TrustRuleStrat
         sealed: writeSealedTrustRule({
           // A rule keeps its former parents at an update: only a new rule has only its creator's.
           origins: merged(known.origins, originsOf(context, keys)),
-          parents: [...new Set([...known.parents, ...(writer && bindsItsChildren(writer) ? [writer.uid] : [])])],
+          parents: [...new Set([...known.parents, ...(writer && passesItsEndOn(writer, deps) ? [writer.uid] : [])])],
           userUid: isSameUser ? known.userUid : directory.user(rule.spec.user)?.uid,
         }),
       };
