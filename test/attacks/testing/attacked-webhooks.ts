@@ -8,7 +8,7 @@ import { expect, vi } from "vitest";
 import type { Answer, HttpRequest } from "../../e2e/testing/http-client.ts";
 import { API, startAttackedServer } from "./attacked-server.ts";
 
-export const INSTANCES = `${API}/namespaces/p-default/virtualclusterinstances`;
+const INSTANCES = `${API}/namespaces/p-default/virtualclusterinstances`;
 export const MAPS = "/api/v1/namespaces/default/configmaps";
 
 export type AttackedWebhooks = Awaited<ReturnType<typeof startAttackedWebhooks>>;
