@@ -210,3 +210,71 @@ describe("the key quota of a project", () => {
     expect((await server.send(changed)).status).toBe(422);
   });
 });
+
+describe("the quota of each user in a project", () => {
+  const path = "namespaces/p-shared/virtualclusterinstances";
+  const create = (owner: object, as = server.admin) =>
+    server.send({ path, as, body: { metadata: { generateName: "c-" }, spec: { owner } } });
+  const quotas = async () => (await server.must({ path: "projects/shared" })).status.quotas;
+
+  beforeAll(async () => {
+    const members = [{ kind: "User", name: "member", clusterRole: "postern:project-admin" }];
+    const user = { "count/virtualclusterinstances": "2", ownedaccesskeys: "1" };
+    const spec = { owner: { user: "owner" }, members, quotas: { project: { virtualclusterinstances: "6" }, user } };
+    await server.must({ path: "projects", body: { metadata: { name: "shared" }, spec } });
+    await server.must({ path: "teams", body: { metadata: { name: "crew" }, spec: {} } });
+  });
+
+  test("is not exceeded at the same moment, by a change of the owner, nor for another user (security book 54)", async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => create({ user: "owner" }, owner)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, ...Array(6).fill(403)]);
+    expect(answers.find(({ status }) => status === 403)?.body.message).toContain(
+      'exceeded quota: project "shared", user "owner", requested: virtualclusterinstances=1, used: virtualclusterinstances=2, limited: virtualclusterinstances=2 (spec.quotas.user of the project)',
+    );
+    const members = await create({ user: "member" }, member);
+    expect(members.status).toBe(201);
+    const given = { method: "PATCH", headers: MERGE, path: `${path}/${members.body.metadata.name}` };
+    expect((await server.send({ ...given, body: { spec: { owner: { user: "owner" } } } })).status).toBe(403);
+    expect((await server.send({ ...given, body: { spec: { displayName: "x" } } })).status).toBe(200);
+    for (const status of [201, 201, 403]) expect((await create({ team: "crew" })).status).toBe(status);
+    // The whole project has room for one more, whoever owns it.
+    expect((await create({ user: "maker" })).status).toBe(201);
+    expect((await create({ user: "maker" })).body.message).toContain("(spec.quotas.project of the project)");
+  });
+
+  test("counts access keys by their owner, and shows what each uses", async () => {
+    const key = (user: string) =>
+      server.send({
+        path: "ownedaccesskeys",
+        body: { metadata: { generateName: "s-" }, spec: { user, scope: { projects: [{ project: "shared" }] } } },
+      });
+    for (const user of ["owner", "member"])
+      expect([(await key(user)).status, (await key(user)).status]).toEqual([201, 403]);
+    await expect
+      .poll(async () => (await quotas())?.user)
+      .toEqual({
+        limit: { virtualclusterinstances: "2", ownedaccesskeys: "1" },
+        used: {
+          users: {
+            owner: { virtualclusterinstances: "2", ownedaccesskeys: "1" },
+            member: { virtualclusterinstances: "1", ownedaccesskeys: "1" },
+            maker: { virtualclusterinstances: "1" },
+          },
+          teams: { crew: { virtualclusterinstances: "2" } },
+        },
+      });
+    expect((await quotas()).project).toEqual({
+      limit: { virtualclusterinstances: "6" },
+      used: { virtualclusterinstances: "6" },
+    });
+  });
+
+  test("has to be an amount that can be read, in the field that is named", async () => {
+    const spec = { quotas: { user: { spaceinstances: "many" } } };
+    const refused = await server.send({ path: "projects", body: { metadata: { name: "unread" }, spec } });
+    expect([refused.status, refused.body.message]).toEqual([
+      422,
+      expect.stringContaining("spec.quotas.user[spaceinstances]"),
+    ]);
+  });
+});

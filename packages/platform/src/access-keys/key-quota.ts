@@ -1,4 +1,4 @@
-// The maximum number of access keys per owner and per project. Keys that count together are written one after another, so that each is counted before
+// The maximum number of access keys per owner, per project, and per owner in a project. Keys that count together are written one after another, so that each is counted before
 // the next.
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
@@ -22,8 +22,11 @@ export type KeyQuota = {
     old: OwnedAccessKey | undefined,
     refuse: (why: string) => ApiError,
   ): readonly WriteLimit[];
-  /** How many keys count for a project. Stops counting at `upTo`. */
-  usedIn(project: string, upTo?: number): Promise<number>;
+  /** The owner of each key that counts for a project. Stops at `upTo` keys; with `owner` only keys of that owner count. */
+  countedIn(
+    project: string,
+    options?: { readonly owner?: AccessKeyOwner; readonly upTo?: number },
+  ): Promise<readonly AccessKeyOwner[]>;
 };
 
 /** What counts for a project, of a key that is there or is about to be. */
@@ -59,7 +62,8 @@ export function createKeyQuota({ keys, maxPerOwner, lookup, restrictionNames, re
     const projectsOf = (key: OwnedAccessKey) => projectsNamed(restrictionsOf(specOf(key), restrictionNames));
     const counted = isSameOwner ? projectsOf(old) : [];
     for (const project of projectsOf(object)) {
-      if (!counted.includes(project)) yield* projectLimit(project, countedKey(object, owner, restrictionNames), refuse);
+      if (!counted.includes(project))
+        yield* projectLimits(project, countedKey(object, owner, restrictionNames), refuse);
     }
   }
 
@@ -78,44 +82,54 @@ export function createKeyQuota({ keys, maxPerOwner, lookup, restrictionNames, re
     };
   }
 
-  function* projectLimit(project: string, key: CountedKey, refuse: (why: string) => ApiError): Generator<WriteLimit> {
-    const allowedNow = (): number | undefined => {
-      const found = lookup.project(project);
-      return found && quotaOf(found, "ownedaccesskeys");
-    };
-    if (allowedNow() === undefined) return;
-    yield {
-      name: `access keys of project ${project}`,
-      async check() {
-        const allowed = allowedNow();
-        if (allowed === undefined || !(await reaches(key, project))) return;
-        const used = await usedIn(project, allowed);
-        if (used >= allowed)
-          throw refuse(`spec.scope: ${exceededQuota(project, "ownedaccesskeys", { used, allowed })}`);
-      },
-    };
+  function* projectLimits(project: string, key: CountedKey, refuse: (why: string) => ApiError): Generator<WriteLimit> {
+    const { kind, name } = key.owner;
+    for (const scope of ["project", "user"] as const) {
+      const allowedNow = (): number | undefined => {
+        const found = lookup.project(project);
+        return found && quotaOf(found, scope, "ownedaccesskeys");
+      };
+      if (allowedNow() === undefined) continue;
+      const owner = scope === "user" ? `${kind} ${JSON.stringify(name)}` : undefined;
+      yield {
+        name: `access keys of project ${project}${owner === undefined ? "" : `, ${owner}`}`,
+        async check() {
+          const allowed = allowedNow();
+          if (allowed === undefined || !(await reaches(key, project))) return;
+          const of = owner === undefined ? {} : { owner: key.owner };
+          const { length: used } = await countedIn(project, { ...of, upTo: allowed });
+          if (used < allowed) return;
+          const why = exceededQuota(project, "ownedaccesskeys", {
+            used,
+            allowed,
+            ...(owner === undefined ? {} : { owner }),
+          });
+          throw refuse(`spec.scope: ${why}`);
+        },
+      };
+    }
   }
 
   /**
    * Keys whose owner can use nothing in the project do not count. They grant nothing there, and any user could otherwise use up the quota of
    * a project by naming it in the scopes of their own keys.
    */
-  async function usedIn(project: string, upTo = Number.POSITIVE_INFINITY): Promise<number> {
+  const countedIn: KeyQuota["countedIn"] = async (project, { owner, upTo = Number.POSITIVE_INFINITY } = {}) => {
     await keys.whenRead();
-    let used = 0;
+    const counted: AccessKeyOwner[] = [];
     const known = new Map<string, boolean>();
     for (const key of keys.scopedTo(project)) {
-      if (used >= upTo) break;
-      if (isOver(key)) continue;
+      if (counted.length >= upTo) break;
+      if (isOver(key) || (owner !== undefined && !sameOwner(key.owner, owner))) continue;
       const holder = JSON.stringify([key.owner, key.groups, key.restrictions?.scope]);
       const reached = known.get(holder) ?? (await reaches(key, project));
       known.set(holder, reached);
-      if (reached) used++;
+      if (reached) counted.push(key.owner);
     }
-    return used;
-  }
+    return counted;
+  };
 
-  return { limitsOf: (...write) => [...limitsOf(...write)], usedIn };
+  return { limitsOf: (...write) => [...limitsOf(...write)], countedIn };
 }
 
 const countedKey = (key: OwnedAccessKey, owner: AccessKeyOwner, names: RestrictionNames): CountedKey => ({

@@ -39,7 +39,7 @@ const namespacePatternFields = s.object({
 
 const quotasFields = s.object({
   project: s.map(s.string()).describe("Quota of the whole project, by resource."),
-  user: s.map(s.string()).describe("Quota of each user of the project, by resource."),
+  user: s.map(s.string()).describe("Quota of each user and team that owns something in the project, by resource."),
 });
 
 export const projectFields = s
@@ -54,7 +54,7 @@ export const projectFields = s
           .list(allowedClusterFields)
           .describe("Clusters that instances of the project can be placed in. Defaults to the built-in cluster only."),
         quotas: quotasFields.describe(
-          "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number; virtualcluster.objects and virtualcluster.bytes limit each built-in virtual cluster. Others are stored, but not enforced.",
+          "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number, in the project and for each owner; virtualcluster.objects and virtualcluster.bytes of the project limit each built-in virtual cluster. Others are stored, but not enforced.",
         ),
         access: s
           .list(accessRuleFields)
@@ -97,7 +97,18 @@ export const projectFields = s
                 clusters: ignoredObject("Usage by connected cluster."),
               })
               .describe("Quota of the whole project."),
-            user: ignoredObject("Quota of each user of the project."),
+            user: s
+              .object({
+                limit: s.map(s.string()).describe("Enforced limits, by resource."),
+                used: s
+                  .object({
+                    users: s.map(s.map(s.string())).describe("How many each user owns, by user and resource."),
+                    teams: s.map(s.map(s.string())).describe("How many each team owns, by team and resource."),
+                  })
+                  .describe("Usage of each owner."),
+                clusters: ignoredObject("Usage by connected cluster."),
+              })
+              .describe("Quota of each user and team that owns something in the project."),
           })
           .describe("Usage of the quotas. Updated at most once per second. Set by the server."),
       })
@@ -121,14 +132,20 @@ export function allowsCluster({ spec }: Project, cluster: string): boolean {
   return allowed.some(({ name }) => name === EVERY_CLUSTER || name === cluster);
 }
 
-// The amounts in `spec.quotas.project` that are enforced.
+// The amounts in `spec.quotas` that are enforced.
 
-/** Resources of which a project has a number, by the names that quotas have for them. */
+/** A quota counts what is in the whole project, or what one owner has of it. */
+export type QuotaScope = "project" | "user";
+
+/** Resources of which a project or an owner has a number, by the names that quotas have for them. */
 export const COUNTED_RESOURCES = ["virtualclusterinstances", "spaceinstances", "ownedaccesskeys"] as const;
 export type CountedResource = (typeof COUNTED_RESOURCES)[number];
 
 const PER_CLUSTER = ["virtualcluster.objects", "virtualcluster.bytes"] as const;
-const ENFORCED = [...COUNTED_RESOURCES, ...PER_CLUSTER] as const;
+const ENFORCED: { readonly [scope in QuotaScope]: readonly string[] } = {
+  project: [...COUNTED_RESOURCES, ...PER_CLUSTER],
+  user: COUNTED_RESOURCES,
+};
 
 const UNITS: { readonly [suffix: string]: number } = {
   "": 1,
@@ -141,11 +158,11 @@ const UNITS: { readonly [suffix: string]: number } = {
 };
 
 /** Also as `count/<resource>`. Undefined where the project does not limit it, or not by a whole amount. */
-export const quotaOf = (project: Pick<Project, "spec">, resource: string): number | undefined =>
-  wholeAmount(quotaText(project, resource) ?? "");
+export const quotaOf = (project: Pick<Project, "spec">, scope: QuotaScope, resource: string): number | undefined =>
+  wholeAmount(quotaText(project, scope, resource) ?? "");
 
-const quotaText = ({ spec }: Pick<Project, "spec">, resource: string): string | undefined =>
-  spec?.quotas?.project?.[resource] ?? spec?.quotas?.project?.[`count/${resource}`];
+const quotaText = ({ spec }: Pick<Project, "spec">, scope: QuotaScope, resource: string): string | undefined =>
+  spec?.quotas?.[scope]?.[resource] ?? spec?.quotas?.[scope]?.[`count/${resource}`];
 
 function wholeAmount(text: string): number | undefined {
   const [, digits, unit = ""] = /^(\d{1,12})(k|M|G|Ki|Mi|Gi)?$/.exec(text) ?? [];
@@ -153,28 +170,35 @@ function wholeAmount(text: string): number | undefined {
 }
 
 /** The limits that are enforced, as they are written, by resource. */
-export const enforcedQuotas = (project: Pick<Project, "spec">): { readonly [resource: string]: string } =>
+export const enforcedQuotas = (
+  project: Pick<Project, "spec">,
+  scope: QuotaScope,
+): { readonly [resource: string]: string } =>
   Object.fromEntries(
-    ENFORCED.flatMap((resource) => {
-      const text = quotaText(project, resource);
+    ENFORCED[scope].flatMap((resource) => {
+      const text = quotaText(project, scope, resource);
       return text === undefined || wholeAmount(text) === undefined ? [] : [[resource, text]];
     }),
   );
 
 /** Amounts of enforced quotas that cannot be read: such a quota would limit nothing. Those that `old` has as well are left alone. */
-export function faultsOfQuotas({ spec }: Project, old?: Project): readonly FieldError[] {
-  const before = old?.spec?.quotas?.project ?? {};
-  return Object.entries(spec?.quotas?.project ?? {}).flatMap(([name, text]) => {
-    const isEnforced = ENFORCED.some((resource) => name === resource || name === `count/${resource}`);
-    if (!isEnforced || before[name] === text || wholeAmount(text) !== undefined) return [];
-    return [invalidError(keyPath("spec.quotas.project", name), text, "must be a whole amount, such as 50 or 64Mi")];
+export const faultsOfQuotas = ({ spec }: Project, old?: Project): readonly FieldError[] =>
+  (["project", "user"] as const).flatMap((scope) => {
+    const before = old?.spec?.quotas?.[scope] ?? {};
+    return Object.entries(spec?.quotas?.[scope] ?? {}).flatMap(([name, text]) => {
+      const isEnforced = ENFORCED[scope].some((resource) => name === resource || name === `count/${resource}`);
+      if (!isEnforced || before[name] === text || wholeAmount(text) !== undefined) return [];
+      return [invalidError(keyPath(`spec.quotas.${scope}`, name), text, "must be a whole amount, such as 50 or 64Mi")];
+    });
   });
-}
 
-/** In the words of Kubernetes' quotas, with the field that says so. */
-export const exceededQuota = (
+/** In the words of Kubernetes' quotas, with the field that says so. `owner`: of a quota of each user, such as `user jane`. */
+export function exceededQuota(
   project: string,
   resource: CountedResource,
-  { used, allowed }: { readonly used: number; readonly allowed: number },
-): string =>
-  `exceeded quota: project ${JSON.stringify(project)}, requested: ${resource}=1, used: ${resource}=${used}, limited: ${resource}=${allowed} (spec.quotas.project of the project)`;
+  { used, allowed, owner }: { readonly used: number; readonly allowed: number; readonly owner?: string },
+): string {
+  const of = `project ${JSON.stringify(project)}${owner === undefined ? "" : `, ${owner}`}`;
+  const field = owner === undefined ? "spec.quotas.project" : "spec.quotas.user";
+  return `exceeded quota: ${of}, requested: ${resource}=1, used: ${resource}=${used}, limited: ${resource}=${allowed} (${field} of the project)`;
+}

@@ -2,8 +2,11 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { Cluster } from "../api/cluster.ts";
+import type { Owner } from "../api/owner.ts";
 import type { Project } from "../api/project.ts";
 import type { SpaceInstance } from "../api/space-instance.ts";
 import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
@@ -20,6 +23,8 @@ export type ObjectLookup = {
   spaceInstance(namespace: string, name: string): SpaceInstance | undefined;
   /** How many there are in a namespace. */
   countIn(plural: "virtualclusterinstances" | "spaceinstances", namespace: string): number;
+  /** The owner of each that there is in a namespace. */
+  ownersIn(plural: "virtualclusterinstances" | "spaceinstances", namespace: string): readonly (Owner | undefined)[];
   /** Resolves when memory shows all that the store had before the call: another server may have written it. */
   refresh(signal: AbortSignal): Promise<void>;
   /** By name. */
@@ -27,6 +32,8 @@ export type ObjectLookup = {
   /** By name. */
   virtualClusterTemplates(): readonly VirtualClusterTemplate[];
 };
+
+const readOwner = createMemberReader({ spec: { owner: true } });
 
 /** The registry is asked when something is looked up, so that the resources may be made before it. */
 export function createObjectLookup(
@@ -43,6 +50,10 @@ export function createObjectLookup(
     const resource = find(plural);
     return resource?.view.list(resource.keys.prefix).map((object) => object.decode()) ?? [];
   }
+  function inNamespace(plural: string, namespace: string): readonly CachedObject[] {
+    const resource = find(plural);
+    return resource?.view.list(resource.keys.inNamespace(namespace)) ?? [];
+  }
   // What is stored has gone through the schema of its kind.
   return {
     project: (name) => get("projects", "", name) as Project | undefined,
@@ -52,10 +63,12 @@ export function createObjectLookup(
       get("virtualclusterinstances", namespace, name) as VirtualClusterInstance | undefined,
     virtualClusterTemplate: (name) => get("virtualclustertemplates", "", name) as VirtualClusterTemplate | undefined,
     spaceInstance: (namespace, name) => get("spaceinstances", namespace, name) as SpaceInstance | undefined,
-    countIn(plural, namespace) {
-      const resource = find(plural);
-      return resource === undefined ? 0 : resource.view.list(resource.keys.inNamespace(namespace)).length;
-    },
+    countIn: (plural, namespace) => inNamespace(plural, namespace).length,
+    ownersIn: (plural, namespace) =>
+      inNamespace(plural, namespace).map((object) => {
+        const { spec } = object.read(readOwner) as { readonly spec?: { readonly owner?: Owner } };
+        return spec?.owner;
+      }),
     refresh: async (signal) => void (await refresh(signal)),
     clusters: () => all("clusters") as readonly Cluster[],
     virtualClusterTemplates: () => all("virtualclustertemplates") as readonly VirtualClusterTemplate[],

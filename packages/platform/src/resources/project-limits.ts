@@ -1,40 +1,48 @@
-// The maximum number of instances per project: `spec.quotas.project`.
+// The maximum number of instances per project and per owner: `spec.quotas`.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
-import { exceededQuota, quotaOf } from "../api/project.ts";
+import { ownerOf, sameOwner } from "../access-keys/access-key-owner.ts";
+import { exceededQuota, type QuotaScope, quotaOf } from "../api/project.ts";
+import type { SpaceInstance } from "../api/space-instance.ts";
+import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
 export type ProjectLimitsDeps = {
   readonly names: Pick<PlatformNames, "projectOf" | "managementGroup">;
-  readonly lookup: Pick<ObjectLookup, "project" | "countIn">;
+  readonly lookup: Pick<ObjectLookup, "project" | "countIn" | "ownersIn">;
 };
 
-/** For the `limits` of a strategy. */
+type Instance = SpaceInstance | VirtualClusterInstance;
+
+/** For the `limits` of a strategy. `old` is what an update starts from: it may give the instance to another owner. */
 export function instanceLimits(
   plural: "virtualclusterinstances" | "spaceinstances",
-  { metadata }: KubeObject,
+  { metadata, spec }: Instance,
+  old: Instance | undefined,
   { names, lookup }: ProjectLimitsDeps,
 ): readonly WriteLimit[] {
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
   const found = lookup.project(project);
-  const allowed = found === undefined ? undefined : quotaOf(found, plural);
-  if (allowed === undefined) return [];
+  const limit = (scope: QuotaScope, count: () => number, owner?: string): readonly WriteLimit[] => {
+    const allowed = found && quotaOf(found, scope, plural);
+    if (allowed === undefined) return [];
+    const check = (): void => {
+      const used = count();
+      if (used < allowed) return;
+      const why = exceededQuota(project, plural, { used, allowed, ...(owner === undefined ? {} : { owner }) });
+      throw forbiddenRequestError({ group: names.managementGroup, resource: plural }, name, why);
+    };
+    return [{ name: `${plural} of ${namespace}${owner === undefined ? "" : `, ${owner}`}`, check }];
+  };
+  const owner = ownerOf(spec?.owner ?? {});
+  const isOwners = owner === undefined || (old !== undefined && sameOwner(owner, ownerOf(old.spec?.owner ?? {})));
+  const countOwned = (): number =>
+    lookup.ownersIn(plural, namespace).filter((each) => sameOwner(ownerOf(each ?? {}), owner)).length;
   return [
-    {
-      name: `${plural} of ${namespace}`,
-      check() {
-        const used = lookup.countIn(plural, namespace);
-        if (used < allowed) return;
-        throw forbiddenRequestError(
-          { group: names.managementGroup, resource: plural },
-          name,
-          exceededQuota(project, plural, { used, allowed }),
-        );
-      },
-    },
+    ...(old === undefined ? limit("project", () => lookup.countIn(plural, namespace)) : []),
+    ...(isOwners ? [] : limit("user", countOwned, `${owner.kind} ${JSON.stringify(owner.name)}`)),
   ];
 }

@@ -56,8 +56,8 @@ export function createInstanceSettings(
 }
 
 function shareOf(project: Project): StorageShare | undefined {
-  const objects = quotaOf(project, "virtualcluster.objects");
-  const bytes = quotaOf(project, "virtualcluster.bytes");
+  const objects = quotaOf(project, "project", "virtualcluster.objects");
+  const bytes = quotaOf(project, "project", "virtualcluster.bytes");
   if (objects === undefined && bytes === undefined) return undefined;
   return { objects: objects ?? DEFAULT_SHARE.objects, bytes: bytes ?? DEFAULT_SHARE.bytes };
 }

@@ -10,9 +10,17 @@ import { ignoringConflicts, updateControlled } from "@postern/apiserver/controll
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { ownerOf } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import type { KeyQuota } from "../../access-keys/key-quota.ts";
 import { projectsNamed, restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
-import { COUNTED_RESOURCES, type CountedResource, enforcedQuotas, type Project } from "../../api/project.ts";
+import {
+  COUNTED_RESOURCES,
+  type CountedResource,
+  enforcedQuotas,
+  type Project,
+  type QuotaScope,
+} from "../../api/project.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 
@@ -22,12 +30,15 @@ export type ProjectQuotasDeps = {
   /** Resources in the namespaces of projects that quotas count. */
   readonly instances: readonly ControlledResource[];
   readonly accessKeys: ControlledResource;
-  readonly lookup: Pick<ObjectLookup, "countIn">;
-  readonly keyQuota: Pick<KeyQuota, "usedIn">;
+  readonly lookup: Pick<ObjectLookup, "ownersIn">;
+  readonly keyQuota: Pick<KeyQuota, "countedIn">;
 };
 
 /** Of one project: each change of what it has would otherwise be a write. */
 const BETWEEN_WRITES_MS = 1000;
+
+type Quotas = NonNullable<NonNullable<Project["status"]>["quotas"]>;
+type Limits = { readonly [scope in QuotaScope]: { readonly [resource: string]: string } };
 
 const readScope = createMemberReader({ spec: { scope: true } });
 
@@ -44,13 +55,13 @@ export function createProjectQuotas(
     // What is stored has gone through the schema of its kind.
     const project = projects.view.get(key)?.decode() as Project | undefined;
     if (project === undefined || isBeingDeleted(project)) return void limited.delete(key);
-    const limit = enforcedQuotas(project);
-    const isLimited = Object.keys(limit).length > 0;
+    const limits = { project: enforcedQuotas(project, "project"), user: enforcedQuotas(project, "user") };
+    const isLimited = !isEmpty(limits.project) || !isEmpty(limits.user);
     const wait = (limited.get(key) ?? Number.NEGATIVE_INFINITY) + BETWEEN_WRITES_MS - clock.elapsed();
     if (isLimited && wait > 0) return queue.addAfter(key, wait);
     if (isLimited) limited.set(key, limited.get(key) ?? Number.NEGATIVE_INFINITY);
     else limited.delete(key);
-    const quotas = isLimited ? { project: { limit, used: await usedBy(project, limit) } } : undefined;
+    const quotas = isLimited ? await usageOf(project, limits) : undefined;
     if (equalJson(project.status?.quotas, quotas)) return;
     const transform = (current: KubeObject): KubeObject => ({ ...current, status: withQuotas(current, quotas) });
     await ignoringConflicts(() =>
@@ -59,21 +70,43 @@ export function createProjectQuotas(
     if (isLimited) limited.set(key, clock.elapsed());
   }
 
-  async function usedBy(
-    { metadata: { name = "" } }: Project,
-    limit: { readonly [resource: string]: string },
-  ): Promise<{ readonly [resource: string]: string }> {
+  async function usageOf({ metadata: { name = "" } }: Project, limits: Limits): Promise<Quotas> {
     const used: Record<string, string> = {};
+    const usedBy = {
+      users: new Map<string, Record<string, string>>(),
+      teams: new Map<string, Record<string, string>>(),
+    };
     for (const resource of COUNTED_RESOURCES) {
-      if (limit[resource] !== undefined) used[resource] = String(await countOf(resource, name));
+      if (limits.project[resource] === undefined && limits.user[resource] === undefined) continue;
+      const owners = await ownersOf(resource, name);
+      if (limits.project[resource] !== undefined) used[resource] = String(owners.length);
+      if (limits.user[resource] === undefined) continue;
+      for (const [kind, of] of [
+        ["user", usedBy.users],
+        ["team", usedBy.teams],
+      ] as const) {
+        const names = owners.flatMap((owner) => (owner?.kind === kind ? [owner.name] : []));
+        for (const [owner, count] of countsOf(names)) of.set(owner, { ...of.get(owner), [resource]: String(count) });
+      }
     }
-    return used;
+    const { users, teams } = usedBy;
+    return {
+      ...(isEmpty(limits.project) ? {} : { project: { limit: limits.project, used } }),
+      ...(isEmpty(limits.user)
+        ? {}
+        : {
+            user: { limit: limits.user, used: { users: Object.fromEntries(users), teams: Object.fromEntries(teams) } },
+          }),
+    };
   }
 
-  const countOf = async (resource: CountedResource, project: string): Promise<number> =>
+  const ownersOf = async (
+    resource: CountedResource,
+    project: string,
+  ): Promise<readonly (AccessKeyOwner | undefined)[]> =>
     resource === "ownedaccesskeys"
-      ? await keyQuota.usedIn(project)
-      : lookup.countIn(resource, names.projectNamespace(project));
+      ? keyQuota.countedIn(project)
+      : lookup.ownersIn(resource, names.projectNamespace(project)).map((owner) => ownerOf(owner ?? {}));
 
   const recount = (project: string | undefined): void => {
     const key = project === undefined ? undefined : projects.keys.of("", project);
@@ -107,7 +140,15 @@ export function createProjectQuotas(
   return createQueueController(queue, following);
 }
 
-function withQuotas({ status }: Project, quotas: NonNullable<Project["status"]>["quotas"]): Project["status"] {
+const isEmpty = (limit: object): boolean => Object.keys(limit).length === 0;
+
+function countsOf(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names.toSorted()) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function withQuotas({ status }: Project, quotas: Quotas | undefined): Project["status"] {
   const { quotas: _, ...others } = status ?? {};
   return quotas === undefined ? others : { ...others, quotas };
 }

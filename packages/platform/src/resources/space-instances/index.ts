@@ -87,7 +87,7 @@ function* namedIn({ spec }: SpaceInstance, deps: NameDeps): Generator<NamedObjec
 }
 
 const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
-  limits: (instance, old) => (old === undefined ? instanceLimits("spaceinstances", instance, deps) : []),
+  limits: (instance, old) => instanceLimits("spaceinstances", instance, old, deps),
   validateName: nameIsDNSLabel,
   allowUnconditionalUpdate: true,
 

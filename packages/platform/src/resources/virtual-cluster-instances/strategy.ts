@@ -96,7 +96,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
     ...(await validatePlaced(instance, deps, signal)),
     ...validateTemplate(instance, undefined, deps),
   ],
-  limits: (instance, old) => (old === undefined ? instanceLimits("virtualclusterinstances", instance, deps) : []),
+  limits: (instance, old) => instanceLimits("virtualclusterinstances", instance, old, deps),
   warningsOnCreate: (instance) => warningsOf(instance, deps),
   warningsOnUpdate: (instance) => warningsOf(instance, deps),
 
