@@ -138,6 +138,19 @@ test.each(["1.32", "1.35"] as const)(
     await run("uninstall", name);
     expect((await kubectl.json(`get ${plural}`)).items).toEqual([]);
     expect(await kubectl.run(`get crd ${plural}.db.example.com -o name`)).toContain(plural);
+    // As hubs of GitOps do: render, and apply on the server, over a definition that is there and then over both.
+    const rendered = join(clusters.directory, `${name}.yaml`);
+    await writeFile(rendered, await run("template", name, chart, "--include-crds", "--set", "engine=postgres"));
+    const apply = `apply --server-side --force-conflicts --field-manager hub --filename ${rendered}`;
+    for (let time = 0; time < 2; time++) {
+      expect((await kubectl.run(apply)).trim().split("\n").sort()).toEqual([
+        `customresourcedefinition.apiextensions.k8s.io/${plural}.db.example.com serverside-applied`,
+        `k${name}.db.example.com/orders serverside-applied`,
+      ]);
+    }
+    const { metadata, spec } = await kubectl.json(`get ${plural} orders --show-managed-fields`);
+    expect([metadata.generation, spec]).toEqual([1, { engine: "postgres", replicas: 1 }]);
+    expect(metadata.managedFields).toMatchObject([{ manager: "hub", operation: "Apply" }]);
   },
 );
 
