@@ -190,6 +190,26 @@ describe("where they are allowed", () => {
     expect(await log()).not.toContain(value);
   });
 
+  test("their objects take no more of the store than 64 MiB, and make room when they are deleted", async () => {
+    const megabytes = 2.5;
+    const large = gadget("large", { note: "x".repeat(megabytes * 2 ** 20) });
+    const create = (name: string) =>
+      client.send({ path: GADGETS, body: { ...large, metadata: { name, labels: { large: "true" } } } });
+    const statuses: number[] = [];
+    while (statuses.length < 30 && statuses.at(-1) !== 507) statuses.push((await create(`l${statuses.length}`)).status);
+    // The last of those that pass may exceed it.
+    expect(statuses).toEqual([...Array(Math.ceil(64 / megabytes)).fill(201), 507]);
+    const refused = await create("more");
+    expect(refused.body).toMatchObject({ reason: "InsufficientStorage", message: expect.stringContaining("is full") });
+    // Others are not affected: neither another definition nor access keys.
+    expect(
+      (await client.send({ path: "ownedaccesskeys", body: { metadata: { generateName: "k-" }, spec: {} } })).status,
+    ).toBe(201);
+    expect((await client.send({ method: "DELETE", path: `${GADGETS}/l0` })).status).toBe(200);
+    expect((await create("again")).status).toBe(201);
+    expect((await client.send({ method: "DELETE", path: `${GADGETS}?labelSelector=large` })).status).toBe(200);
+  });
+
   test("there are no more than the server can bear", async () => {
     const made = await Promise.all(
       Array.from({ length: 104 }, (_, at) =>
