@@ -22,7 +22,7 @@ const build = (version: string) => {
 };
 const place = (version: string) => replaceBuild(folder, build(version), "main.mjs");
 
-it("lets a command that has begun load the rest of itself", async () => {
+it("lets a running command load the rest of itself", async () => {
   await place("a");
   const child = spawn(process.execPath, [join(folder, "main.mjs")], { stdio: ["pipe", "pipe", "inherit"] });
   let output = "";

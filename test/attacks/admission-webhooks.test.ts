@@ -185,7 +185,7 @@ test("a tenant's own requests wait for its webhooks without a place among those 
   expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array.from({ length: all }, () => 201));
 });
 
-test("a key that does not open all of a cluster configures no webhook there", async () => {
+test("a key for a part of a cluster cannot configure webhooks there", async () => {
   const resources = [
     { group: "", resources: ["configmaps"] },
     { group: "admissionregistration.k8s.io", resources: ["mutatingwebhookconfigurations"] },

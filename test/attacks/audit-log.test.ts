@@ -43,7 +43,7 @@ const events = async (): Promise<readonly any[]> => (await lines()).map((line) =
 const search = async (...args: readonly string[]): Promise<any> =>
   JSON.parse(await succeed(postern("audit", "search", log, "-o", "json", ...args)));
 
-describe("who takes a request back (security book 48)", () => {
+describe("a cancelled request (security book 48)", () => {
   /** So often the server answers a PING before the stream is reset: from at once to after the answer. */
   const TURNS = [0, 1, 2, 3, 5, 8, 13];
   const AT_ONCE = 6;
@@ -140,7 +140,7 @@ describe("requests through the proxy", () => {
       });
   });
 
-  it("answer who used a stolen key where, with all that the thief made with it", async () => {
+  it("show where a stolen key was used, with everything created with it", async () => {
     const stolen = await attack.newKey("stolen");
     const loot = await attack.steal(stolen, "", 1);
     const token = loot.find(({ what }) => what === "token")?.token ?? "";
@@ -167,7 +167,7 @@ describe("requests through the proxy", () => {
   });
 });
 
-it("tells what a compromised key reached, and gives it a new value, with one command", async () => {
+it("shows the use of a compromised key and rotates it with one command", async () => {
   const stolen = await attack.newKey("bad-day");
   const loot = await attack.steal(stolen, "", 1);
   await attack.working(loot);
@@ -208,7 +208,7 @@ describe("a log with a key", () => {
     expect(await verify("whole.log", await lines(), ...sealed())).toMatchObject({ code: 0 });
   });
 
-  it("that is written anew with a chain of its own is noticed without an anchor, and only with the key", async () => {
+  it("that is rewritten with a new chain is noticed without an anchor, and only with the key", async () => {
     const original = await lines();
     const forged = rechained(original.filter((line) => !line.includes("stolen")));
     expect(await verify("forged.log", forged)).toMatchObject({ code: 0 });
@@ -230,7 +230,7 @@ describe("a log with a key", () => {
       (all) => all.with(3, (all[3] ?? "").replace(/[0-9a-f]{64}"}}$/, `${(all[4] ?? "").slice(-67)}`)),
     ],
     ["with a line of another key in between", (all) => all.toSpliced(3, 0, rechained(all)[3] ?? "")],
-  ])("that is written anew %s is noticed", async (_how, forge) => {
+  ])("that is rewritten %s is noticed", async (_how, forge) => {
     expect(await verify("forged.log", forge(await lines()), ...sealed())).toMatchObject({ code: 1 });
   });
 

@@ -94,7 +94,7 @@ describe("a session", () => {
     expect(none.headers["set-cookie"]?.[0]).toContain("Max-Age=0");
   });
 
-  it("opens the clusters behind the platform too", async () => {
+  it("gives access to the clusters behind the platform too", async () => {
     const { own, cookie } = await sessionOf(administrator());
     expect((await ask(INSIDE, { headers: own, body: { metadata: { name: "made" } } })).status).toBe(201);
     expect((await ask(`${INSIDE}/made`, { headers: { ...cookie, ...OWN } })).status).toBe(200);
@@ -223,7 +223,7 @@ describe("pages of other sites", () => {
     expect(opened).toBe(101);
   });
 
-  it("sign nobody in, and nobody out", async () => {
+  it("do not sign users in or out", async () => {
     const { cookie, own, answer } = await newSession();
     const { value } = await newKey();
     for (const headers of [{}, { "sec-fetch-site": "cross-site" }, { ...OWN, origin: "https://evil.test" }])
@@ -265,7 +265,7 @@ describe("cookies", () => {
     expect(await read(`session=${evil.value}; theme=dark; ${COOKIE}=${value}`)).toBe(200);
   });
 
-  it("with keys that are no sessions open nothing", async () => {
+  it("with keys that are not sessions are refused", async () => {
     const { value } = await newKey();
     for (const key of [platform.adminKey, value]) {
       const headers = { ...OWN, cookie: `${COOKIE}=${key}` };
@@ -288,7 +288,7 @@ describe("cookies", () => {
     expect((await reviewed(platform.adminKey, headers)).status.accessKey).toBe(admin.status.accessKey);
   });
 
-  it("are replaced when somebody signs in (fixation)", async () => {
+  it("are replaced at sign-in (fixation)", async () => {
     const planted = await newSession();
     const { value, user } = await newKey();
     const answer = await signIn(value, { ...OWN, ...planted.cookie });
@@ -326,7 +326,7 @@ describe("cookies", () => {
   });
 });
 
-describe("what is stored", () => {
+describe("stored text", () => {
   it("is shown as no page, and stays in no cache", async () => {
     const { cookie } = await newSession();
     for (const path of ["users", INSIDE]) {
@@ -416,8 +416,8 @@ describe("a browser", () => {
   });
 });
 
-describe("who guesses keys", () => {
-  it("waits for the answers, and nobody else does", async () => {
+describe("a client that guesses keys", () => {
+  it("waits for responses, and no other client does", async () => {
     const guess = () => signIn(randomBytes(24).toString("hex"));
     await Promise.all(Array.from({ length: 21 }, guess));
     const order: string[] = [];

@@ -162,7 +162,7 @@ const ENDINGS: readonly (readonly [string, object, () => Promise<unknown>])[] = 
 ];
 const remove = () => attack.http(`${KEYS}/${name}`, { key: attack.admin, method: "DELETE" });
 
-describe("what a key made inside a virtual cluster ends with the key (security book 2, 13)", () => {
+describe("credentials that a key created inside a virtual cluster end with the key (security book 2, 13)", () => {
   beforeAll(async () => {
     const binding = {
       metadata: { name: "robot" },
@@ -220,7 +220,7 @@ describe("a member leaves the project (security book 13)", () => {
     return loot ?? {};
   };
 
-  it("and neither the certificate of its kubeconfig nor what it made inside opens the cluster", async () => {
+  it("and the certificate of its kubeconfig and what it created inside are refused", async () => {
     const user = `leaver-${attack.unique()}`;
     const users = "/apis/management.postern/v1/users";
     await attack.http(users, { key: attack.admin, body: { metadata: { name: user }, spec: {} } });

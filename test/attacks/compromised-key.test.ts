@@ -98,7 +98,7 @@ describe("a stolen value", () => {
     expect(await isGood(body.status.key)).toBe(true);
   });
 
-  it("opens nothing that is made while the rotation goes on", async () => {
+  it("gives no access to what is created during the rotation", async () => {
     for (let round = 0; round < 4; round++) {
       const value = round === 0 ? stolen : (await attack.rotate(name)).body.status.key;
       const made: Promise<readonly Loot[]>[] = [];
@@ -139,7 +139,7 @@ describe("postern key compromised, as its owner runs it", () => {
     return { key: stdout.trim(), stderr };
   };
 
-  it("leaves the thief nothing, although nobody has reported the value, and the owner the new one (security book 13)", async () => {
+  it("leaves the thief nothing although the value was not reported, and the owner the new value (security book 13)", async () => {
     const loot = await attack.steal(stolen);
     const { key, stderr } = await run();
     expect(stderr).toContain(`${loot.length} access keys and certificates`);

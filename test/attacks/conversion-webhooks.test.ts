@@ -94,7 +94,7 @@ test("a webhook that never answers holds up its own readers alone", async () => 
   expect([...new Set((await all).map(({ status }) => status))]).toEqual([200]);
 });
 
-test("a key that does not open all of a cluster names no conversion webhook there", async () => {
+test("a key for a part of a cluster cannot configure conversion webhooks there", async () => {
   const resources = [
     { group: "", resources: ["configmaps"] },
     { group: "apiextensions.k8s.io", resources: ["customresourcedefinitions"] },

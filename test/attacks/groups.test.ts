@@ -62,7 +62,7 @@ const GAINS: readonly [what: string, attack: () => Attack][] = [
   ["a subject that is bound", () => patch("users/jane", { spec: { subject: "somebody-who-is-bound" } })],
 ];
 
-describe("who writes users and teams, and may impersonate nobody", () => {
+describe("a user who may write users and teams, but not impersonate", () => {
   for (const [what, attack] of GAINS) {
     test(`gains nothing by ${what} (security book 12, 29)`, async () => {
       for (const query of ["dryRun=All", ""]) {
@@ -164,7 +164,7 @@ describe("a narrowed key of an administrator", () => {
     for (const attempt of attempts) expect((await server.send({ ...attempt, as: key })).status).toBe(403);
   });
 
-  test("gives away in roles and bindings what it opens itself alone (security book 2)", async () => {
+  test("grants in roles and bindings only what it allows itself (security book 2)", async () => {
     const rbac = "/apis/rbac.authorization.k8s.io/v1";
     const key = await server.key("rbac-only", { rules: [{ resources: [{ group: "rbac.authorization.k8s.io" }] }] });
     const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["secrets"] }];
@@ -180,7 +180,7 @@ describe("a narrowed key of an administrator", () => {
   });
 });
 
-describe("who acts as a user without the groups of that user", () => {
+describe("a caller who impersonates a user without the user's groups", () => {
   test("gets no key and no kubeconfig that is in them (security book 12, 29)", async () => {
     const actor = await server.user("actor");
     await server.grant("acts-as-admin", "actor", [
@@ -196,7 +196,7 @@ describe("who acts as a user without the groups of that user", () => {
   });
 });
 
-describe("what an instance opens to others", () => {
+describe("access of others to an instance", () => {
   const instance = "namespaces/p-default/virtualclusterinstances/demo";
   test("never includes its status, not by a star either (security book 12)", async () => {
     const eve = await server.user("eve");
@@ -207,7 +207,7 @@ describe("what an instance opens to others", () => {
     expect((await server.send({ path: instance, as: eve })).status).toBe(200);
   });
 
-  test("is handed on by nobody who has less (security book 12)", async () => {
+  test("cannot be granted by users with less (security book 12)", async () => {
     const joe = await server.user("joe");
     const access = [{ users: ["joe"], verbs: ["get", "update", "patch"] }];
     await server.must(patch(instance, { spec: { access, extraAccessRules: [] } }));

@@ -44,7 +44,7 @@ describe("a key that is refused", () => {
         await attack.works(value);
       },
     ],
-  ])("shows %s to kubectl get and kubectl wait, until it is good again", async (reason, refuse) => {
+  ])("shows %s to kubectl get and kubectl wait, until it is valid again", async (reason, refuse) => {
     const name = attack.unique();
     const value = await attack.newKey(name);
     expect(await wait(name, "true")).toContain("condition met");

@@ -75,7 +75,7 @@ const TEXTS: readonly [where: string, attack: (guess: string) => Attack][] = [
 
 describe("texts", () => {
   for (const [where, attack] of TEXTS) {
-    test(`${where} tells nothing of other people's keys, in a dry run neither (security book 5, 42)`, async () => {
+    test(`${where} reveals nothing about other users' keys, in dry runs neither (security book 5, 42)`, async () => {
       for (const query of ["", "dryRun=All"]) {
         const ask = async (guess: string) => {
           const { path, ...rest } = attack(guess);
@@ -93,7 +93,7 @@ describe("texts", () => {
     });
   }
 
-  test("one's own key stands nowhere but in spec.key (security book 40)", async () => {
+  test("a user's own key is only in spec.key (security book 40)", async () => {
     const value = chosen();
     const key = await server.key("eves-chosen", { key: value }, eve);
     for (const as of [eve, key]) {
@@ -108,7 +108,7 @@ describe("texts", () => {
 });
 
 describe("values", () => {
-  test("two users have one value: the second is told what a weak value is told (security book 5, 42)", async () => {
+  test("a value that another user has is refused like a weak one (security book 5, 42)", async () => {
     const set = (key: string) => server.send({ path: "ownedaccesskeys", as: eve, body: { spec: { key } } });
     const [taken, weak] = [await set(janes), await set("ab".repeat(32))];
     expect(taken.status).toBe(422);
@@ -125,12 +125,12 @@ describe("values", () => {
     expect((await server.must({ path: "selves", as: janes, body: {} })).status.user.name).toBe("jane");
   });
 
-  test("of many who choose one value at once one gets it, and the others the answer of any refusal (security book 18, 24)", async () => {
+  test("one of many concurrent requests gets a chosen value, and the others the usual refusal (security book 18, 24)", async () => {
     await Promise.all(Array.from({ length: 8 }, (_, at) => server.user(`twin-${at}`)));
     for (let round = 0; round < 5; round++) expect(await race(chosen(), [server])).toBe(1);
   });
 
-  test("a value of a key that is gone signs nobody in but its owner (security book 11)", async () => {
+  test("the value of a deleted key only ever authenticates its owner (security book 11)", async () => {
     const value = chosen();
     await server.key("of-jane-once", { user: "jane", key: value });
     await server.must({ method: "DELETE", path: "ownedaccesskeys/of-jane-once" });
@@ -155,7 +155,7 @@ describe("values", () => {
     expect((await server.must({ path: "selves", as: value, body: {} })).status.user.name).toBe("jane");
   });
 
-  test("a value that the server made once comes back for nobody (security book 11)", async () => {
+  test("a generated value is never used again (security book 11)", async () => {
     const value = await server.key("made", { user: "jane" });
     await server.must({ method: "DELETE", path: "ownedaccesskeys/made" });
     const { status, body } = await server.send({ path: "ownedaccesskeys", as: eve, body: { spec: { key: value } } });
@@ -237,7 +237,7 @@ describe("guesses are slowed down (security book 25, 26)", () => {
     );
   });
 
-  test("of texts, among which one's own keys are looked for", async () => {
+  test("of texts that are searched for the caller's own keys", async () => {
     const as = await server.user("writer");
     await server.key("writers-chosen", { key: chosen() }, as);
     const text = Array.from({ length: 3_000 }, () => chosen()).join(" ");
@@ -315,7 +315,7 @@ async function race(key: string, servers: readonly Pick<AttackedServer, "send">[
 }
 
 describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd", () => {
-  byNight("one of all who choose one value at once gets it, on both (security book 18, 24)", async () => {
+  byNight("one of the concurrent requests for a value gets it, on both servers (security book 18, 24)", async () => {
     await using directory = await temporaryDirectory();
     await using etcd = await startEtcd();
     const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`];

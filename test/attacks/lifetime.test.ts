@@ -56,7 +56,7 @@ const LONGER: readonly [what: string, spec: object, ttl: number | undefined][] =
   ["shorter, but counted from the last use", { ttlAfterLastActivity: true }, 60],
 ];
 
-describe("a TTL is lengthened by nobody but who may extend it", () => {
+describe("a TTL is extended only with the verb extend", () => {
   for (const [what, spec, ttl] of LONGER) {
     for (const [how, attack] of WAYS) {
       test(`${what}, by ${how} (security book 2, 14)`, async () => {
@@ -73,7 +73,7 @@ describe("a TTL is lengthened by nobody but who may extend it", () => {
     }
   }
 
-  test("not even with a narrowed key of somebody who may (security book 2)", async () => {
+  test("not even with a limited key of a user who may (security book 2)", async () => {
     const narrow = await server.key("boss-narrow", { user: "boss", ttl: 60, rules: [...KEYS, { verbs: ["extend"] }] });
     const change = { method: "PATCH", headers: MERGE, path: "ownedaccesskeys/boss-narrow", body: { spec: { ttl: 0 } } };
     expect((await server.send({ ...change, as: narrow })).status).toBe(403);
@@ -96,7 +96,7 @@ describe("a TTL is lengthened by nobody but who may extend it", () => {
     expect(secondsOf(await read("applied"))).toBe(300);
   });
 
-  test("who shortens a TTL cannot take that back", async () => {
+  test("a user who shortens a TTL cannot undo that", async () => {
     await server.key("short", { user: "jane", ttl: 3600 });
     const set = (ttl: number) => ({
       method: "PATCH",
@@ -118,7 +118,7 @@ describe("a new installation gives keys ninety days", () => {
     }
   });
 
-  test("to keys of machines where whoever makes them may not extend, and no end otherwise (security book 2, 14)", async () => {
+  test("to keys of machines without the verb extend, and no expiration with it (security book 2, 14)", async () => {
     const resources = ["users"];
     await server.grant("lends", "jane", [{ verbs: ["impersonate"], apiGroups: [""], resources }]);
     const body = { spec: { subject: "robot" } };
@@ -137,7 +137,7 @@ describe("a new installation gives keys ninety days", () => {
     expect(secondsOf(await read(limited.body.metadata.name))).toBe(90 * DAY);
   });
 
-  test.each([0, TEN_YEARS, 90 * DAY + 1])("and %i seconds to nobody who may not extend", async (ttl) => {
+  test.each([0, TEN_YEARS, 90 * DAY + 1])("and %i seconds only with the verb extend", async (ttl) => {
     for (const query of ["", "?dryRun=All"]) {
       const path = `ownedaccesskeys${query}`;
       expect((await server.send({ path, as: jane, body: { spec: { ttl } } })).status).toBe(403);

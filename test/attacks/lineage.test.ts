@@ -145,7 +145,7 @@ describe("a key made with a narrowed key ends with it", () => {
 });
 
 describe("references that a client writes", () => {
-  test("tell nothing of other people's keys, and tie none to them (security book 10, 42)", async () => {
+  test("reveal nothing about other users' keys, and link none to them (security book 10, 42)", async () => {
     const joe = await server.user("joe");
     const secret = await narrowed({ ttl: 777 });
     const reference = { ...own, name: secret.name, uid: secret.uid };
@@ -169,11 +169,11 @@ describe("references that a client writes", () => {
   });
 });
 
-describe("what is made in somebody else's name or by way of a kubeconfig", () => {
+describe("keys created for another user or with a kubeconfig", () => {
   const instance = "namespaces/p-default/virtualclusterinstances/demo";
   const tokenIn = (answer: any): string => /token: (\S+)/.exec(answer.status.kubeConfig)?.[1] ?? "";
 
-  test("a narrowed key makes none as somebody else (security book 2, 12)", async () => {
+  test("a limited key creates none for another user (security book 2, 12)", async () => {
     const admin = await server.key("narrow-admin", {
       user: "admin",
       rules: [...KEYS, { verbs: ["impersonate"] }],

@@ -325,7 +325,7 @@ it("a key whose scope is too large is refused with the field (security book 46)"
   expect([value.status, value.body.details.causes[0].field]).toEqual([422, "spec.scope"]);
 });
 
-it("says in its metrics and its log when it stood still for work, and never did so for a second", async () => {
+it("reports stalls of the event loop in metrics and log, none of a second", async () => {
   const { text } = await server.send("/metrics", { key: server.admin });
   const figure = (what: string) => Number(new RegExp(`stall_seconds_${what}\\} (\\d+)`).exec(text)?.[1] ?? 0);
   expect(text).toContain("# TYPE apiserver_event_loop_stall_seconds histogram");

@@ -63,7 +63,7 @@ async function cutAt(name: KindName, stream: OpenStream, timeout: Promise<undefi
 
 const times: { readonly what: string; readonly slowest: number }[] = [];
 
-describe("what is open is cut (security book 3, 13, 15)", () => {
+describe("open connections are closed (security book 3, 13, 15)", () => {
   it.concurrent.each(LOSSES)("when $what", async (loss) => {
     const { grant, lose, reopens = [], what } = loss;
     const kinds = someOf(loss.kinds ?? ALL, LOSSES.indexOf(loss));
@@ -105,7 +105,7 @@ describe("what is open is cut (security book 3, 13, 15)", () => {
   });
 });
 
-it("what others have open goes on (security book 3, 15)", async () => {
+it("connections of others stay open (security book 3, 15)", async () => {
   const [world, other] = [await createRightsWorld(server), await createRightsWorld(server)];
   await setMembers(world, member(world, "postern:project-viewer"), member(other));
   await setMembers(other, member(other));

@@ -39,7 +39,7 @@ const CHANGES: readonly [what: string, attack: Omit<Attack, "path">][] = [
 
 describe("limits of a project", () => {
   for (const [what, attack] of CHANGES) {
-    test(`stay as they are when those who administer it ask for ${what} (security book 1, 12)`, async () => {
+    test(`are unchanged when its administrators ask for ${what} (security book 1, 12)`, async () => {
       for (const as of [owner, member]) expect((await server.send({ ...attack, path, as })).status).toBe(403);
       expect((await server.must({ path })).spec).toMatchObject(LIMITS);
       // Those of the platform may; it is put back afterwards.
@@ -65,19 +65,19 @@ describe("limits of a project", () => {
     }
   });
 
-  test("leave those who administer it what is theirs", async () => {
+  test("leave its administrators their permissions", async () => {
     const body = { spec: { displayName: "Walled", description: "x", members: [] } };
     expect((await server.send({ method: "PATCH", headers: MERGE, path, as: owner, body })).status).toBe(200);
   });
 
-  test("are set by nobody who merely creates projects (security book 1)", async () => {
+  test("are not set with permission to create projects alone (security book 1)", async () => {
     const create = (name: string, spec: object) =>
       server.send({ path: "projects", as: maker, body: { metadata: { name }, spec } });
     expect((await create("wide", { allowedClusters: [{ name: "*" }] })).status).toBe(403);
     expect((await create("plain", {})).status).toBe(201);
   });
 
-  test("are changed by who has the verb restrict, and may update", async () => {
+  test("are changed with the verbs restrict and update", async () => {
     await server.grant("restricts", "member", [
       { verbs: ["restrict", "get", "patch"], apiGroups: ["management.postern"], resources: ["projects"] },
     ]);

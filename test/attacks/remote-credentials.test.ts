@@ -135,7 +135,7 @@ describe("class 7 behind the proxy, in a cluster that others run (security book 
     expect(secondsUntil(answer.body.status.expirationTimestamp)).toBeLessThanOrEqual(3600);
   });
 
-  it("refuses what it cannot look into, and what somebody compressed", async () => {
+  it("refuses bodies that it cannot parse or that are compressed", async () => {
     const key = await keyWith(HOUR_LEFT);
     for (const path of [ACCOUNTS, SECRETS, CSRS]) {
       expect((await send(key, path, "{}", { "content-type": "application/cbor" })).status).toBe(415);

@@ -134,7 +134,7 @@ describe("a key with spec.secretRef", () => {
     expect(await works(await valueIn("busy-value"))).toBe(true);
   });
 
-  it("rotates itself, if its rules open that and its own Secret", async () => {
+  it("rotates itself, if its rules allow that and its own Secret", async () => {
     const itself = {
       verbs: ["create"],
       resources: [{ group: "management.postern", resources: ["ownedaccesskeys/rotate"], resourceNames: ["itself"] }],
@@ -170,7 +170,7 @@ describe("a key with spec.secretRef", () => {
   });
 });
 
-describe("nobody writes a Secret by way of a key", () => {
+describe("a key does not help to write other Secrets", () => {
   it.each(["create", "update"])("with the right to %s Secrets alone", async (verb) => {
     const key = await userWith(`only-${verb}`, [verb, "get"]);
     const answer = await createKey(`by-${verb}`, { secretRef: refTo(`by-${verb}`) }, key);

@@ -36,7 +36,7 @@ it.skipIf(whyNoEtcd() !== undefined)(
 const COMPACTIONS = 15;
 
 it.skipIf(whyNoEtcd() !== undefined)(
-  "the history of others stays while they have keys, however often a server wants to forget its own, and goes when they have left",
+  "history is kept while others have keys, whatever a server compacts, and dropped when they have left",
   async () => {
     await using etcd = await startEtcd();
     await using directory = await temporaryDirectory();

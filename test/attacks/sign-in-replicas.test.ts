@@ -18,7 +18,7 @@ import { type Browse, browserOf, csrfIn, OWN, type PageAnswer, provideSignIn, SE
 const CLIENT = "client-of-ours";
 const EVENT = "http://schemas.openid.net/event/backchannel-logout";
 
-describe.skipIf(whyNoEtcd() !== undefined)("people who sign in on two servers", () => {
+describe.skipIf(whyNoEtcd() !== undefined)("sign-ins on two servers", () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let etcd: EtcdCluster;
   let issuer: ServedIssuer;

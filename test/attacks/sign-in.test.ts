@@ -90,7 +90,7 @@ async function throughStart(
 }
 
 describe("the answers of providers", () => {
-  it("open a session where all is right", async () => {
+  it("start a session if everything is valid", async () => {
     const { status, cookies } = await signInWith();
     expect([status, cookies.has(SESSION)]).toEqual([200, true]);
   });
@@ -129,7 +129,7 @@ describe("the answers of providers", () => {
     ["no signature", async (issuer, claims) => unsigned({ alg: "none" }, issuer, claims)],
     ["HS256 with the public key", hmacWithPublicKey],
     ["no expiry", (issuer, claims) => issuer.sign({ ...claims, exp: undefined })],
-  ])("with %s open nothing", async (_, token) => {
+  ])("with %s are refused", async (_, token) => {
     idToken = token;
     const { status, cookies } = await signInWith();
     expect([status, cookies.has(SESSION)]).toEqual([502, false]);
@@ -164,7 +164,7 @@ describe("the answers of providers", () => {
     expect((await back("good", query, again.cookies)).status).toBe(400);
   });
 
-  it("make nobody a user who already exists", async () => {
+  it("do not take over existing users", async () => {
     await platform.create("users", { metadata: { name: `person-${count}` } });
     const { status, text, cookies } = await signInWith();
     expect([status, cookies.has(SESSION)]).toEqual([403, false]);
@@ -278,7 +278,7 @@ describe("the browser of a victim", () => {
     });
   });
 
-  it("is told by every page what it may do with it", async () => {
+  it("gets restrictive headers with every page", async () => {
     const session = (await signInWith()).cookies;
     const { cookies, state } = await away();
     const asking = `/oauth/authorize?${new URLSearchParams({
@@ -340,7 +340,7 @@ describe("the browser of a victim", () => {
     expect(login.text).toContain("&lt;img src=x onerror=&quot;y&quot;&gt;");
   });
 
-  it("signs nobody out for another site", async () => {
+  it("does not sign users out for another site", async () => {
     const { cookies } = await signInWith();
     const page = await browse("/profile/access-keys", cookies);
     const name = /name="name" value="([^"]+)"/.exec(page.text)?.[1] ?? "";
@@ -406,7 +406,7 @@ describe("beside the command line", () => {
       expect((await browse(asking(more))).location).toContain("error=invalid_request");
   });
 
-  it("a code opens with its verifier and its address alone, and once", async () => {
+  it("a code is redeemed once, and only with its verifier and address", async () => {
     expect((await redeem({ code: await codeOf() })).status).toBe(200);
     for (const wrong of [
       { code_verifier: randomBytes(32).toString("base64url") },
@@ -424,7 +424,7 @@ describe("beside the command line", () => {
     expect(answers.filter(({ status }) => status === 200).length).toBe(1);
   });
 
-  it("nobody agrees for the victim", async () => {
+  it("no other site can approve for the victim", async () => {
     count++;
     const { cookies, state } = await away("good", asking());
     const returned = await back("good", { code: newCode(), state, iss: good.url }, cookies);
@@ -438,7 +438,7 @@ describe("beside the command line", () => {
     expect((await browse("/login/confirm", cookies, form, OWN)).status).toBe(400);
   });
 
-  it("a device code is not redeemed before somebody agrees, and guesses find none", async () => {
+  it("a device code is redeemed only after approval, and is not guessed", async () => {
     const { text } = await browse("/oauth/device_authorization", new Map(), { client_id: "postern-cli" });
     const { device_code: code, user_code: userCode } = JSON.parse(text);
     const poll = (device: string) =>
@@ -455,7 +455,7 @@ describe("beside the command line", () => {
     expect((await browse("/device", new Map(), { user_code: "BCDF-GHJK" }, OWN)).status).toBe(400);
   });
 
-  it("one address gets few device codes at once, so that there is room for those of others", async () => {
+  it("one address gets few device codes at once, which leaves room for others", async () => {
     const ask = () => browse("/oauth/device_authorization", new Map(), { client_id: "postern-cli" });
     const answers = await Promise.all(Array.from({ length: 40 }, ask));
     const refused = answers.filter(({ status }) => status === 429);
@@ -502,7 +502,7 @@ describe("a provider", () => {
     await platform.send({ method: "DELETE", path: `identityproviders/${name}` });
   });
 
-  it("with linkUsers makes somebody the user who has the username, once, and no bot and no locked one", async () => {
+  it("with linkUsers links a person to the user with that username, once, and not to bots or locked users", async () => {
     await provider("linking", { linkUsers: true });
     const name = `person-${count}`;
     await platform.create("users", { metadata: { name } });
@@ -538,7 +538,7 @@ describe("the audit log", () => {
     return { text, status: event?.responseStatus.code, notes: event?.annotations ?? {} };
   };
 
-  it("says who signed in, by which provider, and which key came of it", async () => {
+  it("records the user, the provider and the issued key", async () => {
     const { cookies } = await signInWith();
     const { body } = await platform.send({ path: "selves", key: cookies.get(SESSION) ?? "", body: { spec: {} } });
     const { notes } = await lastEvent("/login/callback/good");
@@ -568,7 +568,7 @@ describe("the audit log", () => {
       "already exists",
     ],
     ["no beginning", () => back("good", { code: newCode(), state: "s" }, new Map()), "was started in this browser"],
-  ])("says why nobody did: %s", async (_, attempt, why) => {
+  ])("records the reason of a refusal: %s", async (_, attempt, why) => {
     await attempt();
     const { status, notes } = await lastEvent("/login/callback/good");
     expect([status >= 400, notes["postern/sign-in-refusal"]]).toEqual([true, expect.stringContaining(why)]);

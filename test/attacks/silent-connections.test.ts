@@ -37,7 +37,7 @@ test.each([
   ["halves of a ClientHello", "hello", 700],
   ["TLS connections that say nothing", "http/1.1", 200],
   ["HTTP/2 connections that say nothing", "h2", 200],
-])("%s keep nobody out, nor a revocation (security book 49, 50)", async (attack, kind, count) => {
+])("%s delay no other client and no revocation (security book 49, 50)", async (attack, kind, count) => {
   const name = `weak-${kind.replaceAll(/[^a-z0-9]/g, "")}`;
   await server.newKey(name, { user: "attacker", scope: {} });
   await using _ = await attackWith(kind, count);

@@ -113,7 +113,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   },
 };
 
-test.each(Object.keys(attacks))("%s keep nobody else waiting, nor a revocation", async (attack) => {
+test.each(Object.keys(attacks))("%s delay no other client and no revocation", async (attack) => {
   const name = `weak-${Object.keys(attacks).indexOf(attack)}`;
   const key = await server.newKey(name, { user: "attacker", scope: {} });
   using _ = await attacks[attack]?.(key);

@@ -51,7 +51,7 @@ const terminated = async (): Promise<number> => {
   return values.reduce((sum, [, value]) => sum + Number(value), 0);
 };
 
-test("watches that nobody reads end, and take neither the requests nor the other watches of their connection along (security book 48)", async () => {
+test("unread watches end without the requests and other watches of their connection (security book 48)", async () => {
   const object = `${API}/users/good`;
   const client = start(CLIENT, server.url, TEAMS, object, server.admin, String(BUSY), String(STALLED));
   let report: ClientReport | undefined;

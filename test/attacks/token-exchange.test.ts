@@ -161,7 +161,7 @@ describe("a token is refused, and leaves nothing behind (security book 20, 23)",
     expect((await exchange(renamed)).status).toBe(200);
   });
 
-  test("of an issuer that nobody trusts, whose address nobody asks", async () => {
+  test("of an untrusted issuer, whose address is not contacted", async () => {
     const stranger = await serveIssuer();
     try {
       for (const more of [{}, { audience: "main" }, { audience: "default/*" }] as {
@@ -269,7 +269,7 @@ describe("a token that is taken once (security book 18)", () => {
 });
 
 describe("conditions that cost too much (security book 51)", () => {
-  test("do not hold, and hold nobody up", async () => {
+  test("are refused without delaying others", async () => {
     const claims = [{ claim: "repository_id", values: ["701"] }];
     const loop = "claims.list.all(a, claims.list.all(b, claims.list.all(c, a + b + c != 'x')))";
     await rule("dear", { claims, conditions: [{ expression: loop }] });
@@ -288,7 +288,7 @@ describe("conditions that cost too much (security book 51)", () => {
   });
 });
 
-describe("who fails is held back, and nobody else is (security book 26)", () => {
+describe("only failing clients are delayed (security book 26)", () => {
   test("by address and issuer", async () => {
     const statuses: number[] = [];
     for (let at = 0; at < 40; at++) statuses.push((await exchange(forged({}), { rule: "main" }, "127.9.9.1")).status);
@@ -301,7 +301,7 @@ describe("who fails is held back, and nobody else is (security book 26)", () => 
   });
 });
 
-test("no token stands in the audit log or the log (security book 38)", async () => {
+test("no token is in the audit log or the log (security book 38)", async () => {
   const audit = await readFile(`${server.directory}/audit.log`, "utf8");
   const log = server.process.output();
   expect(audit).toContain("/oauth/token");

@@ -86,7 +86,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd (security bo
     }
   });
 
-  it("let nobody in with a key whose rule the other one has ended, from its answer on", async () => {
+  it("refuse keys of a rule from the response on with which the other one ended it", async () => {
     const ends = [
       (name: string) => ({ method: "DELETE", path: `clustertrustrules/${name}` }),
       (name: string) => ({

@@ -32,14 +32,14 @@ const whoAmI = async (headers: { readonly [name: string]: string } = {}, as: "ad
   ).json.status.userInfo;
 
 test.each(["Basic YWRtaW46YWRtaW4=", "Token admin-token", "Bearer", "Bearer "])(
-  "takes %j for nobody's (A-02)",
+  "accepts %j as no credential (A-02)",
   async (authorization) => {
     const { json } = await api.get(KEYS, { as: "", headers: { Authorization: authorization } });
     expect(json).toMatchObject({ code: 403, message: expect.stringContaining('User "system:anonymous" cannot list') });
   },
 );
 
-test("adds the group of everybody who proved something (A-04)", async () => {
+test("adds the group of authenticated users (A-04)", async () => {
   expect(await whoAmI({}, "bob")).toEqual({
     username: "bob",
     uid: "bob-uid",
@@ -196,7 +196,7 @@ test("reports the owner of a token that names no audience, for any audience (Z-0
   });
 });
 
-test("says who may not get a path, of those without rights also where nothing is (Z-05)", async () => {
+test("names user and path in refusals, also for paths that do not exist (Z-05)", async () => {
   for (const path of ["/metrics", "/nosuch"]) {
     expect((await api.get(path, { as: "alice" })).json).toMatchObject({
       code: 403,
@@ -296,7 +296,7 @@ test("needs the right to create for what an apply creates (Z-08)", async () => {
   expect((await apply("z08")).status).toBe(201);
 });
 
-test("lets nobody give what they do not have (Z-10)", async () => {
+test("refuses roles with permissions that the caller does not have (Z-10)", async () => {
   const manage = { apiGroups: ["rbac.authorization.k8s.io"], resources: ["*"], verbs: ["create", "update", "patch"] };
   await allow(api, "alice", manage, { apiGroups: [GROUP], resources: ["widgets"], verbs: ["get"] });
   const alice = { as: "alice" } as const;
@@ -317,7 +317,7 @@ test("lets nobody give what they do not have (Z-10)", async () => {
   ).toBe(200);
 });
 
-test("lets nobody bind what they do not have, unless they may bind or escalate (Z-10)", async () => {
+test("refuses bindings of permissions that the caller does not have, without bind or escalate (Z-10)", async () => {
   const binding = (name: string, role: string) =>
     api.post(`${RBAC}/clusterrolebindings`, clusterRoleBinding(name, role, "bob"), bob);
   const write = { apiGroups: ["rbac.authorization.k8s.io"], resources: ["*"], verbs: ["create"] };
@@ -353,7 +353,7 @@ test.each([
   ["a group", { "Impersonate-Group": "system:masters" }, "{Group  system:masters    }"],
   ["a uid", { "Impersonate-Uid": "u" }, "{UID  u  authentication.k8s.io/v1  }"],
   ["something extra", { "Impersonate-Extra-Foo": "x" }, "{UserExtra  x  authentication.k8s.io/v1  foo}"],
-])("answers 500 to who would be %s of nobody (I-02)", async (_what, headers, asked) => {
+])("answers 500 to impersonation of %s without a user (I-02)", async (_what, headers, asked) => {
   const { status, headers: answered, text } = await api.get(KEYS, { headers });
   expect({ status, type: answered["content-type"], text }).toEqual({
     status: 500,
@@ -389,7 +389,7 @@ test("reads the keys of extras in lower case, percent-decoded (I-03)", async () 
   });
 });
 
-test("lets only those act as one of the masters who are (I-03)", async () => {
+test("lets only masters impersonate a master (I-03)", async () => {
   const headers = { "Impersonate-User": "u", "Impersonate-Group": "system:masters" };
   expect((await api.get(WIDGETS, { headers })).status).toBe(200);
   await allow(api, "alice", { apiGroups: [""], resources: ["users", "groups"], verbs: ["impersonate"] });

@@ -228,7 +228,7 @@ async function setTimes(path: string, times: { readonly [manager: string]: strin
 }
 const OLD = "2020-01-01T00:00:00Z";
 
-test("tells managers apart by name, operation and subresource, and versions of an updater, too (S-09)", async () => {
+test("distinguishes managers by name, operation and subresource, and updaters also by version (S-09)", async () => {
   await api.post(`${WIDGETS}?fieldManager=m`, widget("s09"));
   await api.patch(`${WIDGETS}/s09?fieldManager=m`, APPLY_PATCH, widget("s09", { mode: "A" }));
   await api.patch(`${WIDGETS}/s09/status?fieldManager=m`, MERGE_PATCH, { status: { phase: "x" } });
@@ -283,7 +283,7 @@ test("gives an entry another time only for other fields or values of its own (S-
   expect(await changed(() => update({ user: "c" }))).toEqual(["three"]);
 });
 
-test("lets kubectl take over what its own client-side apply left, and nobody else (S-22)", async () => {
+test("lets only kubectl take over the fields of its own client-side apply (S-22)", async () => {
   const lastApplied = JSON.stringify(key("s22", { user: "a", team: "t" }));
   const annotations = { "kubectl.kubernetes.io/last-applied-configuration": lastApplied };
   const body = key("s22", { user: "a", team: "t" }, { annotations });

@@ -69,7 +69,7 @@ test.each([
   ]);
 });
 
-test("standard finalizers need no domain, and a generation that nobody counts is kept", async () => {
+test("standard finalizers need no domain, and a generation is kept if the kind does not count it", async () => {
   const { metadata } = await made(MAPS, "kept", { metadata: { name: "kept", finalizers: ["orphan"], generation: 5 } });
   expect(metadata).toMatchObject({ finalizers: ["orphan"], generation: 5 });
   const { json } = await api.patch(`${MAPS}/kept`, MERGE_PATCH, { metadata: { finalizers: null, generation: 9 } });
@@ -317,7 +317,7 @@ test("a number with a fraction is named as what it is, where an integer belongs"
   ]);
 });
 
-test("a name in the field selector selects across namespaces, for who may see that one name", async () => {
+test("a name in the field selector selects across namespaces, with permission for that name", async () => {
   await made(MAPS, "chosen", { data: { a: "1" } });
   await made("/api/v1/namespaces/other/configmaps", "chosen");
   await made("/api/v1/namespaces/other/configmaps", "not-chosen");

@@ -149,7 +149,7 @@ test("applies for dynamic clients, which force and name their manager (M-03)", a
   });
 });
 
-test("tells controller-runtime the same by either kind of discovery (M-04)", async () => {
+test("gives controller-runtime the same by either kind of discovery (M-04)", async () => {
   const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   const { items } = (await api.get("/apis", { headers: { Accept: aggregated } })).json;
   const group = items.find(({ metadata }: any) => metadata.name === GROUP);

@@ -140,7 +140,7 @@ test("takes an object without a spec where the schema requires none (C-16)", asy
   expect((await api.post(KEYS, { ...key("c16"), spec: null })).status).toBe(201);
 });
 
-test("refuses who may not before it reads the body (C-17)", async () => {
+test("authorizes before it reads the body (C-17)", async () => {
   expect((await api.post(KEYS, "not JSON", { as: "alice" })).status).toBe(403);
   expect((await api.post(KEYS, "not JSON", { headers: { Authorization: "Bearer wrong" } })).status).toBe(401);
 });

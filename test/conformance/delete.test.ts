@@ -73,7 +73,7 @@ test.each<[JsonObject | string, number, string]>([
   expect(json).toMatchObject({ code, message: expect.stringContaining(text) });
 });
 
-test("does not hear who asks to delete what cannot be read (D-04)", async () => {
+test("ignores ignoreStoreReadErrorWithClusterBreakingPotential (D-04)", async () => {
   await create("d04b");
   const unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential";
   expect((await api.delete(`${KEYS}/d04b?${unsafe}=true&dryRun=All`)).status).toBe(200);
@@ -176,7 +176,7 @@ test("answers a deletion of a collection with the objects that were chosen (D-15
   expect((await api.delete(`${KEYS}?labelSelector=d15%3D%3D%3Dx`)).status).toBe(400);
 });
 
-test("answers with a Status to those who would like a Table (D-16)", async () => {
+test("answers requests for a Table with a Status (D-16)", async () => {
   await create("d16");
   expect((await api.delete(`${KEYS}/d16`, undefined, { headers: { Accept: TABLE } })).json.kind).toBe("Status");
 });

@@ -161,7 +161,7 @@ test("has the aggregated form of /api and /apis alone (V-05)", async () => {
   }
 });
 
-test("is for those who are logged in (V-06)", async () => {
+test("requires authentication (V-06)", async () => {
   for (const path of ["/api", "/apis", "/api/v1", `/apis/${GROUP}`, API, "/openapi/v2", "/openapi/v3"]) {
     expect((await api.get(path, { as: "alice" })).status, path).toBe(200);
     expect((await api.get(path, { as: "" })).json, path).toMatchObject({ code: 403, reason: "Forbidden" });

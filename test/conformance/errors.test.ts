@@ -58,7 +58,7 @@ test("names what is not found, by its group where it has one (E-03)", async () =
   });
 });
 
-test("tells a stale version from a name that is taken, both with 409 (E-05)", async () => {
+test("distinguishes a stale version from a taken name, both with 409 (E-05)", async () => {
   const { json } = await api.post(KEYS, key("e05"));
   await api.patch(`${KEYS}/e05`, MERGE_PATCH, { spec: { user: "u2" } });
   expect((await api.put(`${KEYS}/e05`, json)).json).toMatchObject({
@@ -234,7 +234,7 @@ test("has no reason where upstream has an untyped error, and one where it has no
   });
 });
 
-test("tells of an error inside a watch that has begun (E-23)", async () => {
+test("reports an error inside a running watch (E-23)", async () => {
   const { status, text } = await (await api.watch(`${KEYS}?watch=true&resourceVersion=1`)).finished;
   const [event] = parseEvents([text]);
   expect({ status, type: event.type, kind: event.object.kind, code: event.object.code }).toEqual({

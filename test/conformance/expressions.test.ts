@@ -132,7 +132,7 @@ describe("expressions of users", () => {
     );
   });
 
-  it("a definition is refused with the faults of all its rules in all its versions", () => {
+  it("a definition is refused with the errors of all its rules in all its versions", () => {
     const faulty = structuredClone(CRD);
     const [version] = faulty.spec.versions;
     const { properties } = version?.schema.openAPIV3Schema.properties.spec ?? {};

@@ -28,7 +28,7 @@ test("says which release it is, to anybody, as kubectl reads it (H-01)", async (
 });
 
 test.each(["healthz", "livez", "readyz"])(
-  "says how it is, check by check to those who ask: /%s (H-02)",
+  "reports its health, and each check on request: /%s (H-02)",
   async (endpoint) => {
     const plain = await api.get(`/${endpoint}`);
     expect({ status: plain.status, text: plain.text, type: plain.headers["content-type"] }).toEqual({

@@ -45,7 +45,7 @@ test("streams a watch beside other requests (R-20)", async () => {
   watch.close();
 });
 
-test("refuses a method that nobody knows in the words of the resource (R-09)", async () => {
+test("refuses an unknown method in the words of the resource (R-09)", async () => {
   expect((await send("FOO", KEYS)).json).toMatchObject({
     code: 405,
     message: ' is not supported on resources of kind "ownedaccesskeys.management.example.com"',

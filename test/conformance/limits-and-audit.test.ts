@@ -42,7 +42,7 @@ describe("with the usual limits", () => {
     expect(json.details.causes[0]).toMatchObject({ field: path, message: expect.stringContaining(text) });
   });
 
-  test("answers 500 to a fault that nobody foresaw, says nothing of it, and keeps the connection (X-06)", async () => {
+  test("answers an unexpected error with 500 and no details, and keeps the connection (X-06)", async () => {
     using connection = await connectRaw(api.server);
     connection.write(rawRequest("POST", "/debug/panic"));
     const text = await connection.received("details.\n");
@@ -178,7 +178,7 @@ describe("with an audit log", () => {
     expect(eventsOf(id).map(({ stage }) => stage)).toEqual(["RequestReceived", "ResponseStarted", "ResponseComplete"]);
   });
 
-  test("records a fault at the stage Panic (X-05)", async () => {
+  test("records an unexpected error at the stage Panic (X-05)", async () => {
     const { headers } = await api.post("/debug/panic", "");
     expect(eventsOf(headers["audit-id"]).map(({ stage }) => stage)).toContain("Panic");
   });

@@ -213,7 +213,7 @@ test("refuses a version that is no number as a bad request where history is read
   }
 });
 
-test("tells versions that never go back, and from which a watch misses nothing (L-12)", async () => {
+test("returns versions that never go back, and from which a watch misses nothing (L-12)", async () => {
   const path = await create("l12", 1);
   let last = 0;
   const seen = new Set<string>();

@@ -46,7 +46,7 @@ test.each([
   expect(json).toMatchObject({ code: 400, reason: "BadRequest", message: expect.stringContaining(why) });
 });
 
-test("shows a fault of YAML as it is, and one of JSON as what it prevented (N-04)", async () => {
+test("shows a YAML error itself, and a JSON error as what it prevented (N-04)", async () => {
   expect((await postAs("application/yaml", "a: b: c")).json.message).toBe(
     "the object provided is unrecognized (must be of type OwnedAccessKey): yaml: mapping values are not allowed in this " +
       "context (613a20623a2063)",
@@ -75,7 +75,7 @@ test.each(["*/*", "application/*", "application/json;foo=bar", "text/html, appli
 );
 
 test.each(["text/html", "text/*", "*/json", "APPLICATION/JSON", "garbage", "application/json;stream=other"])(
-  "refuses who takes only %j (N-05)",
+  "refuses clients that accept only %j (N-05)",
   async (value) => {
     const { json, headers } = await accept(value);
     expect(json).toEqual({
@@ -114,7 +114,7 @@ test("has no CBOR (N-08)", async () => {
   expect(status).toBe(415);
 });
 
-test("names no charset for JSON and lets nobody keep an answer (N-09)", async () => {
+test("names no charset for JSON and forbids caching (N-09)", async () => {
   for (const path of [KEYS, `${KEYS}/absent`, "/apis", "/version"]) {
     expect((await api.get(path)).headers, path).toMatchObject({
       "content-type": "application/json",
@@ -128,7 +128,7 @@ test("names no charset for JSON and lets nobody keep an answer (N-09)", async ()
   });
 });
 
-test("prints refusals for people too, and writes them in YAML for those who read it (N-10)", async () => {
+test("prints indented errors on request, and errors in YAML for clients that accept it (N-10)", async () => {
   const absent = `${KEYS}/absent`;
   expect((await api.get(`${absent}?pretty=true`)).text).toMatch(/^\{\n {2}"kind": "Status",\n/);
   expect((await api.get(absent, { headers: { "User-Agent": "curl/8" } })).text).toMatch(/^\{\n {2}"kind": "Status",\n/);
@@ -148,7 +148,7 @@ test("lets the parameter decide where it is given (N-10)", async () => {
     expect(await textOf("", agent)).toMatch(/^\{"kind"/);
 });
 
-test("compresses what is long for those who take it, and never a watch (N-11)", async () => {
+test("compresses long responses for clients that accept it, and never a watch (N-11)", async () => {
   const text = "x".repeat(200_000);
   await api.post(WIDGETS, widget("n11", { size: 1, free: { text } }));
   const headers = { Authorization: "Bearer admin-token", "Accept-Encoding": "gzip" };
@@ -194,7 +194,7 @@ test("tells Name from name (N-15)", async () => {
   expect(warnings).toEqual([`299 - "unknown field \\"metadata.Name\\""`, `299 - "unknown field \\"spec.User\\""`]);
 });
 
-test("answers 304 to who has the document, for discovery and OpenAPI and nothing else (N-16)", async () => {
+test("answers 304 to a known ETag, for discovery and OpenAPI only (N-16)", async () => {
   const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   for (const [path, type] of [
     ["/apis", aggregated],
@@ -218,7 +218,7 @@ test.each([
   ["/apis/rbac.authorization.k8s.io/v1", ""],
   ["/api/v1/namespaces/default", ""],
   ["/api/v1/namespaces", ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"],
-])("what no route of a built-in kind writes is refused by the routes: %s (N-05)", async (path, streams) => {
+])("routes of built-in kinds refuse formats that they do not write: %s (N-05)", async (path, streams) => {
   const message = `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf${streams}`;
   const answer = await api.get(path, { headers: { Accept: "text/html, application/cbor;q=1" } });
   expect(answer.json).toEqual({

@@ -84,7 +84,7 @@ test("comes as protobuf for kubectl apply, and names strategic patches only wher
   );
 });
 
-test("comes as JSON to those who read it, and 406 without a body to others (O-05)", async () => {
+test("is JSON for clients that accept it, and 406 without a body otherwise (O-05)", async () => {
   for (const accept of ["application/json", "*/*", ""]) {
     const { headers, json } = await api.get("/openapi/v2", { headers: { Accept: accept } });
     expect(headers["content-type"]).toBe("application/json");

@@ -243,7 +243,7 @@ test("lets nothing new into a namespace that is going (G-11)", async () => {
   });
 });
 
-test.each(["default", "kube-system", "kube-public"])("lets nobody delete the namespace %s (G-12)", async (name) => {
+test.each(["default", "kube-system", "kube-public"])("refuses deletion of the namespace %s (G-12)", async (name) => {
   expect((await api.delete(`${NAMESPACES}/${name}`)).json).toMatchObject({
     code: 403,
     message: `namespaces "${name}" is forbidden: this namespace may not be deleted`,

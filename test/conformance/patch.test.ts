@@ -24,7 +24,7 @@ test.each([
   ["application/merge-patch+json;x", 200],
   ["Application/Merge-Patch+JSON", 415],
   ["application/merge-patch+json ;charset=utf-8", 415],
-])("takes the type of a patch as it is written: %s (P-01)", async (contentType, status) => {
+])("compares the type of a patch exactly: %s (P-01)", async (contentType, status) => {
   await create("p01b");
   expect((await api.patch(`${KEYS}/p01b`, contentType, {})).status).toBe(status);
 });
@@ -53,13 +53,13 @@ test.each([
   [MERGE_PATCH, "{", 400, "Invalid JSON Patch"],
   [MERGE_PATCH, '"x"', 400, "Invalid JSON Patch"],
   [MERGE_PATCH, "null", 400, "Invalid JSON Patch"],
-])("answers for %s of %j in other words where strict faults are ignored (P-04)", async (type, patch, code, message) => {
+])("answers for %s of %j in other words if strict errors are ignored (P-04)", async (type, patch, code, message) => {
   await create("p04-loose");
   const { json } = await api.patch(`${KEYS}/p04-loose?fieldValidation=Ignore`, type, patch);
   expect(json).toMatchObject({ code, message });
 });
 
-test("lets a merge patch that is a list replace the object, where strict faults are ignored (P-04)", async () => {
+test("lets a merge patch that is a list replace the object if strict errors are ignored (P-04)", async () => {
   await create("p04-list");
   const { json } = await api.patch(`${KEYS}/p04-list?fieldValidation=Ignore`, MERGE_PATCH, '[{"a":null}]');
   expect(json).toMatchObject({ code: 422, details: { causes: [{ field: "patch" }] } });

@@ -121,13 +121,13 @@ test("lists what it takes to a body of another type (N-02)", async () => {
   });
 });
 
-test("refuses who takes nothing it writes, and honours q (N-05)", async () => {
+test("refuses clients that accept none of its formats, and honours q (N-05)", async () => {
   const accept = (value: string) => api.get(KEYS, { headers: { Accept: value } });
   expect((await accept("text/html")).json).toMatchObject({ code: 406, reason: "NotAcceptable" });
   expect((await accept("application/json;q=0.1, application/yaml")).headers["content-type"]).toBe("application/yaml");
 });
 
-test("answers in JSON to those who would rather have protobuf (N-06)", async () => {
+test("answers in JSON if protobuf is preferred but not required (N-06)", async () => {
   const { status, headers } = await api.get(KEYS, {
     headers: { Accept: "application/vnd.kubernetes.protobuf, application/json" },
   });
@@ -140,7 +140,7 @@ test("prints for people when they ask, or when their tool is known to print (N-1
   expect((await api.get(KEYS)).text).toMatch(/^\{"kind".*\}\n$/);
 });
 
-test("answers 401 to a wrong token on every path, and takes no token for nobody (A-01)", async () => {
+test("answers 401 to a wrong token on every path, and treats no token as anonymous (A-01)", async () => {
   const wrong = { headers: { Authorization: "Bearer wrong" } };
   expect((await api.get("/healthz", wrong)).json).toMatchObject({
     code: 401,
@@ -161,7 +161,7 @@ test("answers a review with 201 (Z-02)", async () => {
   expect((await api.post(path, review)).json.status.allowed).toBe(true);
 });
 
-test("says who may not do what, and where (Z-04)", async () => {
+test("names user, verb, resource and namespace in refusals (Z-04)", async () => {
   expect((await api.get(`${WIDGETS}/x`, { as: "alice" })).json).toMatchObject({
     code: 403,
     reason: "Forbidden",

@@ -31,7 +31,7 @@ test("answers the older proxy path in the words of the resource (R-08)", async (
   });
 });
 
-test("asks who sends an unknown method, as for any other (R-09)", async () => {
+test("authenticates requests with an unknown method as usual (R-09)", async () => {
   const { json } = await api.server.client.send({ method: "FOO", path: KEYS });
   expect(json).toMatchObject({ code: 403, reason: "Forbidden" });
 });

@@ -112,16 +112,16 @@ test.each([
   ["labelSelector=%3D&resourceVersionMatch=Bogus", "found '=', expected: !, identifier, or 'end of string'"],
   ["fieldSelector=x&resourceVersionMatch=Bogus", "invalid selector: 'x'; can't understand 'x'"],
   ["labelSelector=%3D&limit=x", 'strconv.ParseInt: parsing "x": invalid syntax'],
-])("tells of what it cannot read first: %s (Q-03)", async (query, message) => {
+])("reports parse errors first: %s (Q-03)", async (query, message) => {
   expect((await api.get(`${KEYS}?${query}`)).json).toMatchObject({ code: 400, message });
 });
 
-test("tells of options that make no sense before an unknown field (Q-06)", async () => {
+test("reports invalid options before an unknown field (Q-06)", async () => {
   const { json } = await api.get(`${KEYS}?fieldSelector=bogus%3D1&resourceVersionMatch=Exact`);
   expect(json).toMatchObject({ code: 422, reason: "Invalid" });
 });
 
-test("events are found by who has reported them, in either of the two fields for that (Q-06)", async () => {
+test("events are selected by their reporter, in either of its two fields (Q-06)", async () => {
   const event = (name: string, reporter: object) => ({
     apiVersion: "v1",
     kind: "Event",

@@ -146,7 +146,7 @@ test("an update that changes nothing brings the record up to its schema, once, a
   expect(second.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
 });
 
-test("nobody owns a default that came in on reading, until somebody applies it", async () => {
+test("a default that is added on reading has no manager until it is applied", async () => {
   const fieldsOf = (object: any) => JSON.stringify(object.metadata.managedFields);
   expect(fieldsOf(await get("v1", "untouched"))).not.toContain("f:color");
   const path = `${crates("v1", "applied")}?fieldManager=m&force=true`;
@@ -155,7 +155,7 @@ test("nobody owns a default that came in on reading, until somebody applies it",
   expect(fieldsOf(applied.json)).toContain('"f:color":{}');
 });
 
-test("a watch shows a change, and a deletion, with the object as it is read", async () => {
+test("a watch shows changes and deletions with the object as it is read", async () => {
   const from = (await api.get(crates("v1"))).json.metadata.resourceVersion;
   expect((await api.delete(crates("v1", "deleted"))).status).toBe(200);
   for (const version of ["v1", "v1beta1"]) {

@@ -57,7 +57,7 @@ test("gives a Table of a creation and of each event, and none of a refusal or a 
   expect((await api.delete(`${KEYS}/t06`, {}, asTable)).json).toMatchObject({ kind: "Status", status: "Success" });
 });
 
-test("makes a Table of a bookmark too, with the version that it tells (T-06)", async () => {
+test("converts bookmarks to Tables, too, with their version (T-06)", async () => {
   await api.post(WIDGETS, widget("t06"));
   const path = `${WIDGETS}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dt06`;
   const watch = await api.watch(path, asTable);

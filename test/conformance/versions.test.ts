@@ -88,7 +88,7 @@ test("an object gets the defaults of the version that it is sent in, and of the 
   expect(await specOf("v1", "filled")).toEqual({ size: 1, old: "x", color: "red" });
 });
 
-test("what a version does not know is lost when it is written, and valid is what that version takes", async () => {
+test("a write drops fields that its version does not know, and is validated by that version", async () => {
   await api.post(gadgets("v1"), gadget("v1", "lost", { size: 2, color: "blue" }));
   expect((await api.patch(gadgets("v1", "lost"), MERGE_PATCH, { spec: { size: 11 } })).status).toBe(422);
   expect((await api.patch(gadgets("v1beta1", "lost"), MERGE_PATCH, { spec: { old: "y" } })).status).toBe(200);

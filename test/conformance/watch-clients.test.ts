@@ -7,7 +7,7 @@ import { connectRaw, rawRequest } from "./testing/raw-connection.ts";
 const api = useServer();
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 
-test("tells of objects of the kind and version of the path (W-16)", async () => {
+test("sends objects in the kind and version of the path (W-16)", async () => {
   const configMaps = "/api/v1/namespaces/default/configmaps";
   await api.post(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "w16" } });
   await api.post(WIDGETS, widget("w16"));
@@ -24,7 +24,7 @@ test("tells of objects of the kind and version of the path (W-16)", async () => 
   }
 });
 
-test("cuts off who does not read, and keeps the others (W-17)", async () => {
+test("ends watches that are not read, and keeps the others (W-17)", async () => {
   await api.post(WIDGETS, widget("w17", { size: 1, free: {} }));
   const path = `${WIDGETS}?watch=true&fieldSelector=metadata.name%3Dw17`;
   using slow = await connectRaw(api.server);

@@ -36,7 +36,7 @@ test("replays what happened after a version, without gap or repetition (W-02)", 
   watch.close();
 });
 
-test("tells inside the stream that a version is too old, and ends (W-03)", async () => {
+test("reports a version that is too old inside the stream, and ends (W-03)", async () => {
   const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=1`);
   expect(watch.status).toBe(200);
   const { text } = await watch.finished;
@@ -187,7 +187,7 @@ test.each([
   });
 });
 
-test("tells inside the stream that the first state did not come (W-12)", async () => {
+test("reports inside the stream that the initial state failed (W-12)", async () => {
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999";
   const { text } = await (await api.watch(`${KEYS}?watch=true&${query}`)).finished;
   expect(JSON.parse(text)).toMatchObject({ type: "ERROR", object: { code: 504, reason: "Timeout" } });
@@ -214,7 +214,7 @@ test("sends Tables of one row, with columns in the first only (W-13)", async () 
   expect(inYaml.text).toContain(`message: '${message}'`);
 });
 
-test("tells of every write once and in order, and of no dry run (W-15)", async () => {
+test("sends every write once and in order, and no dry run (W-15)", async () => {
   const { metadata } = await create("w15");
   const watch = await api.watch(
     `${KEYS}?watch=true&resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name%3Dw15`,

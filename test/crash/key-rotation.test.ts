@@ -189,7 +189,7 @@ it.concurrent("backups and copies of a store with a ring are whole; another serv
   await assertSecrets((await connect(server)).http, admin, 50);
 });
 
-it.concurrent("two servers on etcd share the ring: each opens at once what the other has sealed under a new key", async ({
+it.concurrent("two servers on etcd share the ring: each decrypts at once what the other encrypted with a new key", async ({
   expect,
   skip,
 }) => {

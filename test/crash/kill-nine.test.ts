@@ -46,7 +46,7 @@ async function writeUntilKilled(path: string, writerSeed: number, writes: number
   return acknowledged;
 }
 
-test(`what was acknowledged before kill -9 is there afterwards, whole (TEST_SEED=${seed}, CRASH_ROUNDS=${ROUNDS})`, async () => {
+test(`acknowledged writes survive kill -9 completely (TEST_SEED=${seed}, CRASH_ROUNDS=${ROUNDS})`, async () => {
   const next = randomNumbers(seed);
   const path = join(folder, "store.db");
   const model = new Map<string, Revision>();

@@ -38,7 +38,7 @@ function startLeader(endpoint: string) {
 }
 
 const missing = whyNoEtcd();
-test.skipIf(missing !== undefined)("a leader that stood still acts no more once another one leads", async () => {
+test.skipIf(missing !== undefined)("a suspended leader does not act any more once another one leads", async () => {
   await using etcd = await startEtcd();
   const [endpoint = ""] = etcd.endpoints;
   await using storage = await openEtcdStorage({ endpoints: [endpoint] });

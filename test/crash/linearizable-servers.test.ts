@@ -20,7 +20,7 @@ const SIDE_BY_SIDE = { timeout: 600_000 + 150 * OPERATIONS, concurrent: true };
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 test.skipIf(whyNoEtcd() !== undefined)(
-  `two servers on etcd are linearizable through every fault (TEST_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
+  `two servers on etcd are linearizable through all failures (TEST_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
   SIDE_BY_SIDE,
   async ({ skip }) => {
     await using replicas = await startReplicas();

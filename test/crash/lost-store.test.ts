@@ -29,7 +29,7 @@ async function statusByCertificate(server: PosternProcess, kubeConfig: string, p
 }
 
 it.skipIf(whyNoEtcd() !== undefined)(
-  "a server that is cut off from etcd lets nobody in by any credential, and ends what it has let in (security book 15)",
+  "a server that is cut off from etcd refuses all credentials, and closes open connections (security book 15)",
   async () => {
     await using etcd = await startEtcd();
     const [endpoint = ""] = etcd.endpoints;

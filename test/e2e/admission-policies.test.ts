@@ -149,7 +149,7 @@ validations: [{expression: "object == null || object.spec.length > 0.5 && object
   await kubectl.run("create -f -", boat("{length: 3, ports: [left]}"));
 });
 
-test("what does not compile is refused when it is written", async () => {
+test("an expression that does not compile is refused when it is written", async () => {
   const bad = (expression: string) =>
     kubectl.fails(
       "apply -f -",
@@ -161,7 +161,7 @@ test("what does not compile is refused when it is written", async () => {
   expect(await bad("'text'")).toContain("must evaluate to bool");
 });
 
-test("an expression without an end costs its own request, and nobody else's", async () => {
+test("an endless expression fails its own request, and no other", async () => {
   const list = `[${Array.from({ length: 60 }, (_, index) => index).join(",")}]`;
   const nested = ["a", "b", "c", "d", "e", "f"].reduceRight((inner, name) => `${list}.all(${name}, ${inner})`, "true");
   await kubectl.run(

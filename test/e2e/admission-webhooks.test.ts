@@ -105,7 +105,7 @@ test("a webhook without an answer fails the request, or is passed over, and says
   await kubectl.run("delete validatingwebhookconfiguration silent");
 });
 
-test("what is wrong with a configuration is named", async () => {
+test("errors of a configuration are reported", async () => {
   const text = configuration("ValidatingWebhookConfiguration", "bad").replace("sideEffects: None", "sideEffects: Some");
   expect(await kubectl.fails("apply -f -", text)).toContain(
     'webhooks[0].sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"',

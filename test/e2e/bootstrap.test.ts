@@ -44,7 +44,7 @@ spec: {displayName: Jane, subject: jane}
 `;
 const OBJECTS = 5;
 
-it("keeps an administrator's edits with kubectl, says so, and takes them back when told to", async () => {
+it("keeps an administrator's edits with kubectl, reports them, and resets them on request", async () => {
   await using directory = await temporaryDirectory();
   const file = (name: string): string => join(directory.path, name);
   await mkdir(file("manifests"));

@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { nodeBinary } from "../../tools/release/node-binary.ts";
 import { ENTRY, REPOSITORY, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 
-it("opens a database with a thread of its own build", async () => {
+it("opens a database with the worker thread of its own build", async () => {
   await using directory = await temporaryDirectory();
   const at = (...names: readonly string[]): string => join(directory.path, ...names);
   const cli = join("packages", "cli");

@@ -209,7 +209,7 @@ describe("secrets (security book 38, 41)", () => {
     await send(`${KEYS}?labelSelector=no=such`, { method: "DELETE" });
   });
 
-  it("stand in no answer but the one that shows them", () => {
+  it("are in no response but the one that issues them", () => {
     const found = answers.flatMap(({ request, text, shows }) =>
       leaks(text, shows).map((what) => `${what} in ${request}`),
     );
@@ -217,11 +217,11 @@ describe("secrets (security book 38, 41)", () => {
     expect(found).toEqual([]);
   });
 
-  it("stand in no file of a running server: store, write-ahead log, audit", async () => {
+  it("are in no file of a running server: store, write-ahead log, audit", async () => {
     expect(await leaksInFiles()).toEqual([]);
   });
 
-  it("stand in no file after the server stopped, and in nothing that it printed", async () => {
+  it("are in no file after the server stopped, and in nothing that it printed", async () => {
     expect(await server.stop()).toBe(0);
     expect(await leaksInFiles()).toEqual([]);
     expect(server.output()).toContain('"level"');

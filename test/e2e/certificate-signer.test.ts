@@ -56,7 +56,7 @@ async function keyOfMember(name: string): Promise<string> {
 }
 
 describe("a client certificate from a cluster that others run", () => {
-  it("is encoded as Go encodes it, and opens the cluster's own endpoint with kubectl", async () => {
+  it("is encoded as Go encodes it, and works at the cluster's own endpoint with kubectl", async () => {
     const answer = await ask(await keyOfMember("alice"));
     expect(answer.status, answer.text).toBe(201);
     const certificate = join(directory.path, "issued.pem");
@@ -164,7 +164,7 @@ describe("an external cluster at an address that the platform does not connect t
       });
   });
 
-  it("advises nobody to open the metadata service of a cloud (security book 31)", async () => {
+  it("does not suggest allowing the metadata service of a cloud (security book 31)", async () => {
     await keepKubeconfig(server, "vc-metadata", elsewhere("169.254.169.254"));
     const created = await createExternal("metadata");
     expect([created.status, created.headers["warning"]]).toEqual([201, expect.stringContaining("is not allowed")]);

@@ -150,7 +150,7 @@ it("deploys by the workflow of GitHub Actions", async () => {
   expect(await deployed("github")).toBe("github");
 });
 
-it("deploys by the pipeline of GitLab, and tells a job of another project no reason", async () => {
+it("deploys by the pipeline of GitLab, and gives a job of another project no reason", async () => {
   await trust(read("examples/trustrule.yaml"));
   await checkOut("gitlab");
   const { deploy } = example("gitlab.yml");

@@ -128,7 +128,7 @@ describe("postern key", () => {
     expect([await statusWith(second.stdout), await statusWith(first)]).toEqual([200, 401]);
   });
 
-  it("tells until when a grace lasts, and ends it with the first use of the new value", async () => {
+  it("prints the end of the grace period, which the first use of the new value ends", async () => {
     const first = await succeed(cli("key", "create", "graceful"));
     const second = await cli("key", "rotate", "graceful", "--grace", "1h");
     expect(second.stderr).toMatch(new RegExp(`accepted until the new one is used, at most until ${TIMESTAMP}\n$`));
@@ -154,7 +154,7 @@ describe("postern key", () => {
 });
 
 describe("postern credentials", () => {
-  byNight("lists one's own with what they were made with, those of an object, and ends them", async () => {
+  byNight("lists the caller's credentials with their origins, and those of an object, and revokes them", async () => {
     const key = await succeed(cli("key", "create", "parent"));
     // A kubeconfig of the new key, to make children with it.
     const mine = join(directory.path, "mine.yaml");
@@ -232,7 +232,7 @@ describe("postern kubeconfig", () => {
     ["token", []],
     ["client certificate", ["--cert"]],
     ["client certificate", ["--client-cert"]],
-  ])("tells when the %s ends, and how to get another with %j", async (what, flags) => {
+  ])("prints when the %s expires, and how to get another with %j", async (what, flags) => {
     const { code, stdout, stderr } = await cli("kubeconfig", "demo", "--ttl", "10m", ...flags);
     expect(code, stderr).toBe(0);
     const again = `postern kubeconfig demo --project default --ttl 10m${flags.length > 0 ? " --client-cert" : ""}`;

@@ -116,7 +116,7 @@ describe("a space in a connected cluster", () => {
     for (const key of [bob, near.key]) expect([400, 403]).toContain(await codeAt(`${SPACE}${path}`, key));
   });
 
-  it("is no way to change the namespace itself, and none in for those who have no right to it", async () => {
+  it("does not allow changing the namespace itself, or access without permission", async () => {
     for (const method of ["DELETE", "PUT", "PATCH"]) {
       const answer = await near.http(`${SPACE}/api/v1/namespaces/team-a`, { key: bob, method, body: {} });
       expect(answer.status, answer.text).toBe(403);
@@ -124,7 +124,7 @@ describe("a space in a connected cluster", () => {
     expect(await codeAt(`${SPACE}${MAPS}`, await keyOf("stranger"))).toBe(403);
   });
 
-  it("has no rights and no tokens given away with a key that opens less than all of it (security book 2)", async () => {
+  it("grants no permissions and tokens with a key for a part of it (security book 2)", async () => {
     const spec = { user: "admin", rules: [{ verbs: ["get", "create", "patch"] }] };
     const metadata = { name: "some-verbs" };
     const { key } = (await near.create(KEYS, { kind: "OwnedAccessKey", metadata, spec })).spec;
@@ -237,7 +237,7 @@ describe.runIf(FAR_ADDRESS !== undefined)("a vcluster in a connected cluster", (
   });
 });
 
-describe("what others run", () => {
+describe("clusters that others run", () => {
   it("that connects by itself is said not to be served", async () => {
     const path = `${MANAGEMENT}/clusters`;
     const asked = await near.http(path, {

@@ -50,7 +50,7 @@ test.each([
   await press("Done");
 });
 
-test("the command for a kubeconfig without a secret stands there to be copied", async () => {
+test("the command for a kubeconfig without a secret can be copied", async () => {
   await press("Kubeconfig for Demo");
   await page.getByRole("dialog").locator("label", { hasText: "kubectl runs postern" }).click();
   await page.getByText("postern kubeconfig demo --project default --exec --ttl 1d --merge").waitFor();
@@ -58,7 +58,7 @@ test("the command for a kubeconfig without a secret stands there to be copied", 
   await press("Close");
 });
 
-test("a virtual cluster shows who has access and which credentials are out there, and is put to sleep and woken", async () => {
+test("a virtual cluster shows who has access and its valid credentials, and is put to sleep and woken", async () => {
   await page.getByRole("link", { name: "demo" }).click();
   await page.getByText("member of the project with Project viewer").waitFor();
   await page.getByText("owner and administrator of the project").waitFor();
@@ -71,7 +71,7 @@ test("a virtual cluster shows who has access and which credentials are out there
   await page.locator(".badge", { hasText: "Ready" }).waitFor();
 });
 
-test("one of the credentials out there is revoked, and the others stay", async () => {
+test("one of the credentials is revoked, and the others stay valid", async () => {
   const issue = async (): Promise<string> => {
     const path = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
     const { body } = await served.platform.send({ path, body: { spec: {} } });
@@ -154,7 +154,7 @@ test("a member of a project is offered no more than they may do", async () => {
   await hers.context().close();
 });
 
-test("the way to a new virtual cluster is shown to a person who may create one in a project of theirs", async () => {
+test("the link to a new virtual cluster is shown to a user who may create one in a project", async () => {
   const hers = await served.openAs(jane, "/");
   // Read on its way: the browser may have dropped the body of a response by the time it is asked for.
   const reviews: { readonly spec: any; readonly status: { readonly allowed: boolean } }[] = [];

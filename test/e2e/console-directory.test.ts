@@ -122,7 +122,7 @@ test("a team gains and loses a member", async () => {
   expect((await served.platform.send({ path: "teams/shop-team" })).body.spec.users).toEqual(["jane"]);
 });
 
-test("a role says what it allows, and who has it", async () => {
+test("a role shows what it allows, and who has it", async () => {
   await go("Roles");
   await page.getByRole("link", { name: "Project user" }).click();
   await page.getByText("virtualclusterinstances/kubeconfig").first().waitFor();
@@ -204,7 +204,7 @@ test("the audit log is searched by key and by refusal", async () => {
   expect(searches).toEqual([200, 200, 200]);
 });
 
-test("a user without rights is told why, and changes nothing", async () => {
+test("a user without permissions sees the reason, and changes nothing", async () => {
   const { body } = await served.platform.send({
     path: "ownedaccesskeys",
     body: { metadata: { name: "of-ben" }, spec: { user: "ben" } },

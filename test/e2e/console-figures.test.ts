@@ -144,7 +144,7 @@ test("the first page is interactive within a second, as the browser measures it"
   expect(await firstThatHolds(({ interactive }) => interactive < INTERACTIVE_MS, load)).toBe(true);
 });
 
-test("a page that is opened, with nothing loaded or compiled before, has no long task", async () => {
+test("a page has no long task, with nothing loaded or compiled before", async () => {
   const { longest } = await leastOf(async () => {
     const opened = await page.context().newPage();
     const tasks = await tasksDuring(

@@ -75,7 +75,7 @@ test("a project is created, and its manifest and command make the same", async (
   expect(await specOf("projects/twin")).toEqual(spec);
 });
 
-test("what the server refuses stands at its field, which gets the focus", async () => {
+test("an error of the server is shown at its field, which gets the focus", async () => {
   await go("Projects");
   await follow("New project");
   await field("Display name").fill("Twin");
@@ -179,7 +179,7 @@ test("a trust rule for the whole platform is created, and changed", async () => 
   });
 });
 
-test("a trust rule of a project opens that project, and is deleted", async () => {
+test("a trust rule of a project gives access to the project, and is deleted", async () => {
   await go("Trust rules");
   await follow("New trust rule");
   await field("Display name").fill("Of the twins");
@@ -212,7 +212,7 @@ async function adminConfig(): Promise<string> {
   return body.status.kubeConfig;
 }
 
-test("a cluster is connected, with its kubeconfig pasted into the page, and opened to a project", async () => {
+test("a cluster is connected, with its kubeconfig pasted into the page, and allowed for a project", async () => {
   await go("Host clusters");
   await page.getByRole("row", { name: /Built-in cluster/ }).waitFor();
   await follow("Connect cluster");
@@ -353,7 +353,7 @@ test("a team is created", async () => {
   expect(await specOf("teams/core")).toMatchObject({ displayName: "Core" });
 });
 
-test("somebody without the right is told why, and shown no way to it", async () => {
+test("a user without permission sees the reason, and no link to the form", async () => {
   const { platform } = served;
   const { spec } = await platform.create("ownedaccesskeys", { metadata: { name: "janes" }, spec: { user: "jane" } });
   const hers = await served.openAs(spec.key, "/users");

@@ -118,7 +118,7 @@ test("with the keyboard alone a kubeconfig is got, and a member added to a proje
   ]);
 });
 
-test("with the keyboard alone one finds out why a colleague does not see a virtual cluster", async () => {
+test("with the keyboard alone a user finds out why a colleague does not see a virtual cluster", async () => {
   await go("Virtual clusters");
   await press(link("Demo", page.getByRole("row")));
   await press(link("Check access of a user"));
@@ -141,7 +141,7 @@ test("with the keyboard alone one finds out why a colleague does not see a virtu
   await page.getByText("Allowed", { exact: true }).waitFor();
 });
 
-test("one finds out who revoked a key, and takes the records along", async () => {
+test("a user finds out who revoked a key, and exports the records", async () => {
   const { platform } = served;
   await platform.create("ownedaccesskeys", { metadata: { name: "gone" } });
   await platform.send({ method: "DELETE", path: "ownedaccesskeys/gone" });

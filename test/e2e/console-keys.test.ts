@@ -61,7 +61,7 @@ test("a key is made with a scope that was picked, and its value is shown once", 
   expect(await page.content()).not.toContain(value);
 });
 
-byNight("what the manifest and the command beside the form say makes the same key", async () => {
+byNight("the manifest and the command beside the form create the same key", async () => {
   await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Twin");
   await page.getByText("metrics-reader").click();
@@ -74,7 +74,7 @@ byNight("what the manifest and the command beside the form say makes the same ke
   expect(spec).toMatchObject(parse(manifest ?? "").spec);
 });
 
-test("a refusal is shown in the server's words, and the form stays as it is", async () => {
+test("an error is shown in the server's words, and the form keeps its values", async () => {
   await create("taken");
   await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Taken");
@@ -86,7 +86,7 @@ test("a refusal is shown in the server's words, and the form stays as it is", as
   expect(await page.getByLabel("What is it for?").inputValue()).toBe("Taken");
 });
 
-test("changes of others come into the table by themselves, and filters go into the address", async () => {
+test("changes by others appear in the table, and filters are part of the address", async () => {
   await page.getByRole("navigation").getByRole("link", { name: "Access keys" }).click();
   await page.getByRole("link", { name: "Key taken" }).waitFor();
   await create("appears", { user: "jane" });
@@ -128,7 +128,7 @@ test("a key is rotated, disabled, enabled and deleted, each after its consequenc
   expect(await isGood(value)).toBe(false);
 });
 
-test("what was made with a key stands below it, and goes with a compromised value", async () => {
+test("credentials created with a key are shown below it, and are revoked with a compromised value", async () => {
   const { spec } = await create("parent");
   const child = await served.platform.send({
     key: spec.key,
@@ -209,7 +209,7 @@ byNight("a key is given another scope and TTL in a form, and its value stays", a
   expect(await isGood(spec.key)).toBe(true);
 });
 
-test("the trail of a key has what was done with it, and who changed it", async () => {
+test("the audit trail of a key has its requests and its changes", async () => {
   const { spec } = await create("trailed");
   await served.platform.send({ key: spec.key, path: "users/nobody" });
   await openKey("trailed");

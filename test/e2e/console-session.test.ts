@@ -88,7 +88,7 @@ test("the cookie is out of reach for scripts", async () => {
   expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: "Strict" });
 });
 
-test("markup in the texts of others is text", async () => {
+test("markup in texts is shown as text", async () => {
   await served.platform.create("ownedaccesskeys", {
     metadata: { name: "marked" },
     spec: { displayName: "<img src=x onerror=alert(1)>", description: "<script>alert(1)</script>" },

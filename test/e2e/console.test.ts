@@ -21,7 +21,7 @@ afterAll(async () => {
   expect(served?.pageErrors).toEqual([]);
 });
 
-test("somebody signs in with a key, sees their keys, and signs out", async () => {
+test("a user signs in with a key, sees their keys, and signs out", async () => {
   const page = await served.open("/keys");
   await page.getByLabel("Access key", { exact: true }).fill("not a key");
   await page.getByRole("button", { name: "Sign in", exact: true }).click();

@@ -189,7 +189,7 @@ test("the stored version moves on as the documentation of Kubernetes has it, and
   );
 });
 
-test("what is wrong with a webhook is said in the words of Kubernetes, and the stored version is served beside it", async () => {
+test("a webhook's errors are reported in the words of Kubernetes, and the stored version is still served", async () => {
   await define({ kind: "Late", path: "/late" });
   await kubectl.run("apply -f -", v1("a", "x:80", "Late"));
   const failed = async (): Promise<string> => {

@@ -78,7 +78,7 @@ function startChurn(options: object) {
   };
 }
 
-test("what comes and goes leaves neither memory nor disk behind", async () => {
+test("created and deleted objects leave neither memory nor disk in use", async () => {
   const target = { url: server.url, ca: await readFile(server.caFile, "utf8"), token };
   const kinds: readonly ChurnKind[] = [
     {

@@ -204,7 +204,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       expect(await run(`delete -k ${folder}`)).toContain(`"kust-${name}" deleted`);
     });
 
-    it("reconciles roles: adds what is missing, and takes away only when told to", async () => {
+    it("reconciles roles: adds missing rules, and removes others only on request", async () => {
       const rules = (...verbs: string[]) => [{ apiGroups: [""], resources: ["secrets"], verbs }];
       const role = { apiVersion: `${RBAC}/v1`, kind: "ClusterRole", metadata: { name: `role-${tag}` } };
       const subject = (user: string) => ({ apiGroup: RBAC, kind: "User", name: user });

@@ -136,7 +136,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
     await expect.poll(watch.output).toMatch(/DELETED +applied/);
   });
 
-  it("grants rights; acting as another is decided by whoever gave the credential: the platform, or the cluster", async () => {
+  it("grants permissions; the issuer of the credential, platform or cluster, decides about impersonation", async () => {
     await run(`create role reader -n ${namespace} --verb=get,list --resource=configmaps`);
     await run(`create rolebinding readers -n ${namespace} --role=reader --user=jane --group=devs`);
     expect(await run(`describe rolebinding readers -n ${namespace}`)).toMatch(/User +jane[\s\S]*Group +devs/);
@@ -149,7 +149,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
     }
   });
 
-  it.skipIf(minor < 27)("says who it is, by token and by certificate", async () => {
+  it.skipIf(minor < 27)("runs auth whoami with token and certificate", async () => {
     for (const client of [kubectl, byCertificate]) {
       const who = await succeed(client(["auth", "whoami"]));
       expect(who).toMatch(/Username +admin/);

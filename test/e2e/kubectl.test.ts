@@ -121,7 +121,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await fails("create -f -", manifest("bad", { tll: 1 }))).toMatch(/unknown field "(spec\.)?tll"/);
   });
 
-  it("applies, and tells created, unchanged and configured apart", async () => {
+  it("applies, and distinguishes created, unchanged and configured", async () => {
     expect(await run("apply -f -", manifest("one"))).toBe(`${KIND}/${name} created\n`);
     expect(await run("apply -f -", manifest("one"))).toBe(`${KIND}/${name} unchanged\n`);
     expect(await run("apply --dry-run=server -f -", manifest("two"))).toBe(
@@ -164,7 +164,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await managers()).toContain("other Apply");
   });
 
-  it("patches by JSON and by merge, and is told that there is no strategic way for these resources", async () => {
+  it("patches by JSON and merge patch, and gets an error for strategic merge patches", async () => {
     const patch = (type: string, body: string) => kubectl(["patch", "oak", name, `--type=${type}`, "-p", body]);
     await succeed(
       patch(
@@ -294,7 +294,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run("auth can-i use virtualclusterinstances/demo -n p-default")).toBe("yes\n");
   });
 
-  since(27)("says who it is", async () => {
+  since(27)("runs auth whoami", async () => {
     expect(await run("auth whoami")).toMatch(/Username +admin\n[\s\S]*postern:admins/);
   });
 

@@ -114,7 +114,7 @@ describe("share vcluster", () => {
     expect((await ask(`${DEMO}/api/v1/namespaces/default/configmaps`, { key: uma, body: map })).status).toBe(201);
   });
 
-  it("lets a person in who has no part in the project, as far as was granted", async () => {
+  it("gives a user outside the project exactly the granted access", async () => {
     const gus = await personWithKey("gus");
     expect((await ok("projects", { key: gus })).items).toEqual([]);
     expect((await ask(`${DEMO}/api/v1/namespaces`, { key: gus })).status).toBe(403);

@@ -71,7 +71,7 @@ test("the objects of a template are there, whatever their order, and follow the 
   await expect.poll(async () => (await kubectl.json("get order first -n shop")).spec.amount).toBe(5);
 });
 
-test("what cannot be applied is named in the condition, and applied once it can", async () => {
+test("an object that cannot be applied is named in the condition, and applied later", async () => {
   const wrong = OBJECTS.replace("amount: 3", "amount: many").replace("name: shop}", "name: shop, labels: {a: b}}");
   await admin.run("apply -f -", instance("faulty", { objects: wrong }));
   await expect.poll(() => condition("faulty")).toMatch(/^False: Order first: .*amount/);

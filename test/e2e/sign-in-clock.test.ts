@@ -88,7 +88,7 @@ test.skipIf(missing !== undefined).each([20, 60, -20])(
 );
 
 test.skipIf(missing !== undefined).each([-60, -600, 660])(
-  "a server that is %i seconds ahead says that the clocks differ, and lets nobody in",
+  "a server that is %i seconds ahead reports that the clocks differ, and refuses the sign-in",
   async (ahead) => {
     await time.set(0);
     const before = await sessions();

@@ -253,7 +253,7 @@ byNight("groups follow the provider, and a session ends when it refuses, with wh
   expect(session.spec.identity.groups).toEqual(["idp:b", "idp:c"]);
 });
 
-byNight("a provider that is down for a while ends nothing, and lets nobody in", async () => {
+byNight("a temporarily unavailable provider ends no session, and allows no sign-in", async () => {
   const sub = newcomer();
   await signIn(sub);
   const before = idp.requests.length;
@@ -274,7 +274,7 @@ byNight("a new signing key of the provider is taken", async () => {
   expect((await loginsOf(sub)).length).toBe(1);
 });
 
-byNight("who signs out at the provider is signed out here", async () => {
+byNight("signing out at the provider signs the user out here", async () => {
   const sub = newcomer();
   const page = await signIn(sub);
   const [login] = await loginsOf(sub);

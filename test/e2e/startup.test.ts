@@ -163,7 +163,7 @@ describe("a data directory", () => {
   ];
   // One of the files, and one of the database where there is one.
   it.each(casesOf(damages, (_, index) => index === 0 || index === damages.length - 1))(
-    "with %s is refused and left as it is",
+    "with %s is refused and unchanged",
     async (_, damage, line) => {
       const copy = await copyOfUsed();
       await damage(copy);
@@ -180,7 +180,7 @@ describe("a data directory", () => {
     expect(await readFile(file, "utf8")).toBe("mine");
   });
 
-  it.each(["/proc/nothing", "/sys/nothing"])("in %s, where nobody can write, is refused", (path) =>
+  it.each(["/proc/nothing", "/sys/nothing"])("in %s, which is not writable, is refused", (path) =>
     refuses(serve(path), /cannot create the directory .*: choose a directory/),
   );
 

@@ -142,7 +142,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a request through two servers", () =
     expect(created.attributes).toEqual({ "db.system.name": kind, "db.operation.name": "create" });
   });
 
-  it("tells refusals and failures, without their words", async () => {
+  it("reports refusals and failures, without their messages", async () => {
     const refused = newTrace();
     const value = randomBytes(32).toString("hex");
     expect((await http(`${MANAGEMENT}/users`, { key: value, headers: refused.headers })).status).toBe(401);
@@ -154,7 +154,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a request through two servers", () =
     expect((await spansOnce(unknown.traceId, 1)).map(({ name }) => name)).toContain("GET");
   });
 
-  it("leaves what nobody asked for out of every trace", () => {
+  it("leaves internal requests out of every trace", () => {
     const ids = new Set(collector.spans.filter(({ kind }) => kind === 2).map(({ traceId }) => traceId));
     expect(collector.spans.filter(({ traceId }) => !ids.has(traceId))).toEqual([]);
   });

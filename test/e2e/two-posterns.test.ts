@@ -157,7 +157,7 @@ describe("an external virtual cluster", () => {
     );
   });
 
-  it("gives client certificates of its own authority, which open it at its own address alone", async () => {
+  it("issues client certificates of its own CA, which are valid at its own address only", async () => {
     const nowhere = await http(`${INSTANCES}/remote/kubeconfig`, { key, body: { spec: { clientCert: true } } });
     expect(nowhere).toMatchObject({ status: 400, body: { message: expect.stringContaining("spec.server") } });
     const tenant = await kubeConfig("certificate", { clientCert: true, server: `${far.url}${FAR_CLUSTER}` });
@@ -174,7 +174,7 @@ describe("an external virtual cluster", () => {
     expect(through).toMatchObject({ code: 1, stderr: expect.stringContaining("Forbidden") });
   });
 
-  it("streams watches through both, and ends with the key that opened it", async () => {
+  it("streams watches through both, and ends them with their key", async () => {
     const { body } = await http(`${KEYS}`, {
       key,
       body: {
@@ -215,7 +215,7 @@ describe("a connected cluster", () => {
     await expect.poll(() => field("clusters host", ".status.phase"), WAIT).toBe("Initialized");
   });
 
-  it("sees callers as who they are on the platform, and as no more", async () => {
+  it("sees callers with their identity on the platform, and no more", async () => {
     const path = "/kubernetes/cluster/host/apis/authentication.k8s.io/v1/selfsubjectreviews";
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
     const { body } = await http(path, { key, body: review });

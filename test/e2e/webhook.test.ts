@@ -113,7 +113,7 @@ describe("an API server with the shipped webhook files", () => {
     expect(user.groups).toEqual(expect.arrayContaining(["postern:user:alice", "postern:team:devs"]));
   });
 
-  it("is told of no key that is not good, and is not asked to let anybody in", async () => {
+  it("authenticates no invalid key", async () => {
     const { spec, metadata } = await keyFor("alice");
     expect((await whose(spec.key)).authenticated).toBe(true);
     const disabled = await http(`${MANAGEMENT}/ownedaccesskeys/${metadata.name}`, {
@@ -130,7 +130,7 @@ describe("an API server with the shipped webhook files", () => {
     }
   });
 
-  it("is told of a scoped key where its scope opens this cluster, and its owner may use it (security book 1)", async () => {
+  it("accepts a scoped key if its scope covers this cluster and its owner may use it (security book 1)", async () => {
     const isKnown = async (user: string, spec: object): Promise<boolean> =>
       (await whose((await keyFor(user, spec)).spec.key)).authenticated ?? false;
     const only = (virtualCluster: string) => ({ scope: { virtualClusters: [{ project: "default", virtualCluster }] } });
@@ -154,7 +154,7 @@ describe("an API server with the shipped webhook files", () => {
     }
   });
 
-  it("learns who may do what in the management API", async () => {
+  it("authorizes by permissions in the management API", async () => {
     expect(await mayGetProjects("admin", ["postern:admins"])).toMatchObject({ allowed: true });
     expect(await mayGetProjects("alice@example.com", ["system:authenticated"])).toMatchObject({ allowed: false });
   });
@@ -208,7 +208,7 @@ describe("an API server with the shipped webhook files", () => {
     }
   });
 
-  it("asks with a key that opens nothing else", async () => {
+  it("uses a key that allows nothing else", async () => {
     for (const path of [`${MANAGEMENT}/ownedaccesskeys`, "/kubernetes/management/api/v1/secrets", "/metrics"]) {
       expect((await http(path, { key: webhookKey })).status, path).toBe(403);
     }

@@ -183,7 +183,7 @@ async function simulate(hours: number, runSeed: number) {
 }
 
 test(
-  `servers keep what they promise through every fault (TEST_SEED=${seed}, SIMULATION_SERVER_HOURS=${HOURS})`,
+  `servers keep their guarantees through all failures (TEST_SEED=${seed}, SIMULATION_SERVER_HOURS=${HOURS})`,
   async () => {
     const { failures, counts } = await simulate(HOURS, seed);
     process.stdout.write(`${JSON.stringify(counts)}\n`);
@@ -203,7 +203,7 @@ test(`a seed is run the same way twice (TEST_SEED=${seed})`, async () => {
   expect(other.trace).not.toBe(first.trace);
 }, 300_000);
 
-test("a value that was on its way to a server that stood still while it was rotated locks its key", async () => {
+test("an old value that reaches a suspended server after its rotation locks its key", async () => {
   const world = new VirtualTime();
   const store = createMemoryStorage();
   const leases = new LeaseTable(world);

@@ -35,7 +35,7 @@ const isExpected = (error: unknown) =>
   error instanceof StorageUnavailableError ||
   error instanceof FutureRevisionError;
 
-test(`replicas agree with the store through every fault (TEST_SEED=${seed}, SIMULATION_HOURS=${HOURS})`, async () => {
+test(`replicas agree with the store through all failures (TEST_SEED=${seed}, SIMULATION_HOURS=${HOURS})`, async () => {
   const next = randomNumbers(seed);
   const time = new VirtualTime();
   const network: Network = { time, next, lossRate: 50, maxDelayMs: 400 };

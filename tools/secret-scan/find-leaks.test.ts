@@ -119,7 +119,7 @@ describe("the record of a run", () => {
     expect(places()).toEqual([`POST ${DEMO}/kubeconfig 201`]);
   });
 
-  it("shows in a Secret what somebody has put into one, and no more", () => {
+  it("allows in a Secret what was put into one, and no more", () => {
     const [put, piped, other] = [newKey(), newKey(), newKey()];
     for (const { value } of [put, piped, other]) answer(`POST ${KEYS} 201`, { spec: { key: value } });
     const data = ({ value }: { value: string }) => ({ data: { token: Buffer.from(value).toString("base64") } });
@@ -146,7 +146,7 @@ describe("the record of a run", () => {
     expect(leaks()).toHaveLength(1);
   });
 
-  it("shows by kubectl what stands in the kubeconfig that it is to show", () => {
+  it("allows kubectl to show the credential of its kubeconfig", () => {
     const [mine, other] = [newKey(), newKey()];
     const command = "kubectl --kubeconfig /a/b.kubeconfig config view --raw";
     recorder.write("input", command, Buffer.from(`token: ${mine.value}`));
@@ -171,7 +171,7 @@ describe("the record of a run", () => {
     );
   });
 
-  it("shows no value that a client has chosen, wherever it stood in the request", () => {
+  it("finds chosen values, wherever they were in the request", () => {
     const values = ["chosen-value-in-an-object-0123", "chosen value in a patch 0123", "chosen-value-in-yaml-0123456"];
     recorder.write("request", `POST ${KEYS}`, Buffer.from(JSON.stringify({ spec: { key: values[0] } })));
     recorder.write(

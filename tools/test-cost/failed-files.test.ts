@@ -3,7 +3,7 @@ import { filesToRetry } from "./failed-files.ts";
 
 const failed = (...paths: readonly string[]) => paths.map((path) => ({ project: "system", path, tests: ["a test"] }));
 
-describe("files that are tried once more", () => {
+describe("files that are retried", () => {
   it("are the few that drive foreign programs", () => {
     const files = failed("test/e2e/helm.test.ts", "test/install/systemd.test.ts");
     expect(filesToRetry(files)).toEqual(files);

@@ -205,7 +205,7 @@ describe("an expression that cannot be evaluated", () => {
   });
 });
 
-describe("what does not go together", () => {
+describe("operands that do not fit together", () => {
   it.each([
     ["self.nobody", "undefined field 'nobody'"],
     ["has(self.metadata.namespace)", "undefined field 'namespace'"],
@@ -248,7 +248,7 @@ describe("what does not go together", () => {
   });
 });
 
-describe("what does not parse", () => {
+describe("expressions that do not parse", () => {
   it.each([
     "1 +",
     "(1",

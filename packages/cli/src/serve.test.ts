@@ -170,7 +170,7 @@ describe("postern serve", () => {
   });
 });
 
-it("a server that starts is told of a signal", async () => {
+it("a signal reaches a server that is starting", async () => {
   const { context } = createTestContext({}, directory);
   const source = new EventEmitter();
   const startServer: StartServer = async (_configuration, stopping) => {

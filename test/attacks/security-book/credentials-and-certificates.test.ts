@@ -87,7 +87,7 @@ const openssl = (...args: readonly string[]): void => {
   execFileSync("openssl", [...args], { cwd: folder, stdio: "pipe" });
 };
 
-it("a certificate of another authority, for another use or another cluster names nobody (security book 21, 22)", async () => {
+it("a certificate of another CA, for another use or another cluster does not authenticate (security book 21, 22)", async () => {
   openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
     "-subj", "/O=postern:admins/O=system:masters/CN=admin", "-keyout", "own.key", "-out", "own.crt"); // biome-ignore format: one command
   const own = {
@@ -155,7 +155,7 @@ it("values and handles never come twice, however many are made at once (security
   expect([handles?.size, secrets?.size]).toEqual([60, 60]);
 });
 
-it("a client of a kubeconfig sends its token to nobody else who answers at the address (security book 36)", async () => {
+it("a client with a kubeconfig sends its token to no other server at the address (security book 36)", async () => {
   const { kubeConfig } = (await server.ask(`${INSTANCES}/demo/kubeconfig`, { body: { spec: {} } })).body.status;
   expect(kubeConfig).not.toContain("insecure");
   const seen: (string | undefined)[] = [];
@@ -175,7 +175,7 @@ it("a client of a kubeconfig sends its token to nobody else who answers at the a
   expect(stderr).toMatch(/certificate/);
 });
 
-it("a certificate request for a name of the system is not signed, whoever approves it (security book 55)", async () => {
+it("a certificate request for a system name is not signed even if it is approved (security book 55)", async () => {
   const requests = `${DEMO}/apis/certificates.k8s.io/v1/certificatesigningrequests`;
   const subjects = ["/O=system:masters/CN=root", "/CN=system:kube-controller-manager", "/O=a/O=system:nodes/CN=x"];
   for (const [at, subject] of subjects.entries()) {

@@ -50,7 +50,7 @@ it("the value of a key comes back through no reading, no patch, no apply and no 
 const namesOf = async (path: string): Promise<readonly string[]> =>
   (await server.send(path)).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
 
-it("what fails, or is a dry run, leaves nothing behind (security book 53)", async () => {
+it("failed requests and dry runs leave nothing behind (security book 53)", async () => {
   const value = await server.newUser("leftover");
   const before = [await namesOf(KEYS), await namesOf(INSTANCES), await namesOf(`${PLATFORM}/users`)];
   const kubeConfig = `${INSTANCES}/demo/kubeconfig`;

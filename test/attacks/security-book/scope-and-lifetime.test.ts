@@ -70,7 +70,7 @@ it("no other spelling of a key, a subject or a group counts as it (security book
   }
 });
 
-it("a wildcard inside a name of a scope opens nothing (security book 8)", async () => {
+it("a wildcard inside a name of a scope allows nothing (security book 8)", async () => {
   const scopes = [
     "d*",
     "*t",
@@ -109,7 +109,7 @@ it("a wildcard inside a name of a scope opens nothing (security book 8)", async 
   expect((await server.ask(`${INSTANCES}/demo`, { key: whole })).status).toBe(200);
 });
 
-it("nobody makes, changes, rotates or takes over a key of somebody with more rights (security book 12)", async () => {
+it("no user creates, changes, rotates or takes over a key of a user with more permissions (security book 12)", async () => {
   const key = await server.newUser("twelve");
   const rules = [
     {

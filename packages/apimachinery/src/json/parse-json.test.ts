@@ -42,7 +42,7 @@ describe("numbers", () => {
   });
 });
 
-describe("fault texts of Go's encoding/json", () => {
+describe("error messages of Go's encoding/json", () => {
   it.each([
     ["", "unexpected end of JSON input"],
     ["  ", "unexpected end of JSON input"],

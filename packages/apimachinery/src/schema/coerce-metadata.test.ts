@@ -33,7 +33,7 @@ describe("received metadata", () => {
     });
   });
 
-  it("is kept as it is when it is clean", () => {
+  it("is unchanged if it is valid", () => {
     const metadata = {
       name: "a",
       labels: { a: "b" },

@@ -133,7 +133,7 @@ describe("validation against a schema", () => {
     expect(validateAgainstSchema({ x: 1 }, schema, "spec")[0]?.field).toBe("spec.x");
   });
 
-  it("gives at most a thousand faults", () => {
+  it("reports at most a thousand errors", () => {
     const schema: StructuralSchema = { type: "array", items: { type: "string" } };
     expect(validateAgainstSchema(new Array(5000).fill(1), schema)).toHaveLength(1000);
   });
@@ -167,7 +167,7 @@ describe("validation of an update", () => {
     atomic: [{ size: 9 }],
   };
 
-  it("tolerates faults that were there before", () => {
+  it("tolerates errors that were present before", () => {
     expect(fieldsOf({ ...old, note: "changed" }, old)).toEqual([]);
   });
 

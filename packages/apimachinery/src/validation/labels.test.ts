@@ -19,13 +19,13 @@ describe("the work on a map of labels or annotations", () => {
     ]);
   });
 
-  it("ends after a hundred faults", () => {
+  it("stops after a hundred errors", () => {
     const bad = entries(5_000, (at) => `-${at}`, "-");
     expect(validateLabels(bad, "metadata.labels").length).toBeLessThan(110);
     expect(validateAnnotations(bad, "metadata.annotations").length).toBeLessThan(110);
   });
 
-  it("takes as many labels as fit, and names a few faults as ever", () => {
+  it("accepts as many labels as fit, and reports errors as usual", () => {
     expect(
       validateLabels(
         entries(2_000, (at) => `name-${at}`, "value"),

@@ -50,7 +50,7 @@ describe("object metadata on create", () => {
     ).toEqual([]);
   });
 
-  it("an invalid prefix is a fault of the prefix and of the name made from it", () => {
+  it("an invalid prefix is an error of the prefix and of the generated name", () => {
     const meta = { name: "Bad_s64jr", generateName: "Bad_" };
     const errors = validateObjectMeta(meta, {
       requiresNamespace: false,

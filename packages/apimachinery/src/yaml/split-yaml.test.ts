@@ -26,7 +26,7 @@ test("finds again what was written one after the other", () => {
   expect(valuesOf(values.map((value) => stringify(value)).join("---\n"))).toEqual(values);
 });
 
-test("keeps the lines of the file, for its faults", () => {
+test("keeps the line numbers of the file for errors", () => {
   const [first, second] = splitYaml("a: 1\n---\n# about b\nb: [");
   expect([first?.line, second?.line]).toEqual([1, 4]);
   expect(() => decodeYaml(second?.text ?? "")).toThrow(/line [45]/);

@@ -95,7 +95,7 @@ describe("the chain of an audit log", () => {
     ["a line is gone", (lines) => lines.toSpliced(1, 1), 2],
     ["two lines have changed places", (lines) => [lines[1], lines[0], ...lines.slice(2)] as string[], 2],
     ["a line is put in", (lines) => lines.toSpliced(1, 0, lines[0] ?? ""), 2],
-  ])("tells that %s", async (_what, change, line) => {
+  ])("reports that %s", async (_what, change, line) => {
     await write(["1", "2", "3", "4"]);
     const { faults } = check(change(await linesOf()));
     expect(faults[0]).toEqual({ line, fault: "broken" });

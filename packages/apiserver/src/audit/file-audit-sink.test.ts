@@ -76,6 +76,6 @@ it("writes large integers as they are", async () => {
   expect(await readFile(path, "utf8")).toContain('"n":9007199254740993');
 });
 
-it("cannot be opened where there is no folder", async () => {
+it("cannot be opened in a missing folder", async () => {
   await expect(createFileAuditSink({ path: join(folder, "none", "audit.log") })).rejects.toThrow("ENOENT");
 });

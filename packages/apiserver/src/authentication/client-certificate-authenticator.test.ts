@@ -73,7 +73,7 @@ describe("createClientCertificateAuthenticator", () => {
     expect(() => authenticator.authenticate(request)).toThrow(expect.objectContaining({ code: 401 }));
   });
 
-  it("lets the caller decide who the holder of a serial number is", async () => {
+  it("lets the caller resolve the holder of a serial number", async () => {
     const authenticator = createClientCertificateAuthenticator({
       authorities: [pemOf("other-authority"), pemOf("authority")],
       clock: { now: () => NOW, elapsed: () => NOW },

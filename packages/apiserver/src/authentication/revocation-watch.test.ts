@@ -57,7 +57,7 @@ describe("a credential that ends by itself (security book 15)", () => {
     expect([calls, time.waiting]).toEqual([1, 0]);
   });
 
-  it("leaves no timer behind when nobody waits any more", () => {
+  it("leaves no timer when no request waits any more", () => {
     const time = manualTime();
     watchExpiry(5_000, time)(() => expect.unreachable())[Symbol.dispose]();
     expect(time.waiting).toBe(0);

@@ -39,7 +39,7 @@ describe("alwaysAllowPaths", () => {
 describe("mastersAuthorizer", () => {
   const masters = { name: "root", groups: ["devs", "system:masters"] };
 
-  it("lets the group do everything and nobody else anything", async () => {
+  it("allows the group everything, and no other user anything", async () => {
     const union = unionAuthorizer([mastersAuthorizer]);
     expect((await union.authorize(request({ user: masters }))).verdict).toBe("allow");
     expect((await union.authorize(request({ user: { name: "system:masters", groups: [] } }))).verdict).toBe(

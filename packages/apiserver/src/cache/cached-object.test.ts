@@ -45,7 +45,7 @@ describe.each(reading)("an entry %s", (_, read) => {
     expect(kept.map((object) => object.decode().metadata.resourceVersion)).toEqual(["10", "11", "12"]);
   });
 
-  test("gives what is sealed to those who ask for it", () => {
+  test("returns encrypted content on request", () => {
     expect(kept.map((object) => object.decodeSealed())).toEqual([undefined, SEALED, undefined]);
   });
 
@@ -91,7 +91,7 @@ test("an entry by itself does not keep the page it came in", () => {
   expect(textOf(object)).toBe(shown(boat("a"), 10));
 });
 
-test("an object that nobody has stored has no revision to show", () => {
+test("an object that was never stored has no revision", () => {
   const object = CachedObject.fromObject("/boats/a", boat("a"));
   expect(textOf(object)).toBe(JSON.stringify(boat("a")));
   const stored = boat("a");
@@ -103,7 +103,7 @@ test("an object that nobody has stored has no revision to show", () => {
   expect(held.revision).toBe(7);
 });
 
-test("what is sealed is looked into without being parsed", () => {
+test("encrypted content is searched without being parsed", () => {
   const before = Buffer.from('{"id":"');
   const peek = (sealed?: JsonObject, behind = "") => {
     const [entry] = pageOf(encodeStoredValue(boat("a"), sealed), Buffer.from(behind));

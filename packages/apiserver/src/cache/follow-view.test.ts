@@ -68,7 +68,7 @@ describe("followView", () => {
     expect(log.filter((line) => line.startsWith("replace"))).toHaveLength(2);
   });
 
-  it("reads the content anew at once where it has been replaced", () => {
+  it("reads replaced content again at once", () => {
     const { view, observers, content } = brittleView();
     const { log, follower } = recorder();
     const scheduler: Scheduler = { schedule: () => expect.fail("nothing is to be waited for") };

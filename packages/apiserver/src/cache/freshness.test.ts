@@ -33,7 +33,7 @@ describe("freshness", () => {
     expect(freshness.isFresh()).toBe(false);
   });
 
-  it("is told of when it begins, by an answer of any age within the bound", async () => {
+  it("starts with an answer of any age within the bound", async () => {
     const time = manualTime();
     const store = questions();
     const waits: (number | undefined)[] = [];
@@ -102,7 +102,7 @@ describe("freshness", () => {
     await new Promise<void>((resolve) => freshness.onStale(resolve));
   });
 
-  it("is not fooled by an answer that comes after the process has stood still", async () => {
+  it("ignores an answer that arrives after the process was suspended", async () => {
     const time = manualTime();
     const store = questions();
     using freshness = followFreshness({ cache: store.cache, runtime: time });

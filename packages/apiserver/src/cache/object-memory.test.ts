@@ -32,7 +32,7 @@ it("holds no more than twice what is present while most objects come and go and 
   }
 });
 
-it("shows an object as it was, to those who hold it from before it was moved and from before it was replaced", () => {
+it("shows the old object to readers who got it before it was moved or replaced", () => {
   const memory = new ObjectMemory();
   const next = randomNumbers(7);
   const others = Array.from({ length: 2_000 }, (_, number) => memory.add(entryOf(number, 1, next(400))));

@@ -73,7 +73,7 @@ describe("createMemberReader", () => {
     expect(read(reader, json)).toEqual({ a: 9007199254740993n, b: { c: -9223372036854775808n } });
   });
 
-  it("gives a repeated text once more, and another one in its place", () => {
+  it("returns a repeated text again, and a different one in its place", () => {
     const reader = createMemberReader({ user: true });
     const users = ["admin", "admin", "adm1n", "ad", ""];
     expect(users.map((user) => read(reader, JSON.stringify({ user })))).toEqual(users.map((user) => ({ user })));

@@ -13,7 +13,7 @@ const prefix = fc.tuple(key, fc.nat(9)).map(([whole, length]) => whole.slice(0, 
 
 const eventOf = (at: string, revision: number) => ({ type: "put", object: { key: at, revision } }) as CacheEvent;
 
-test(`offers an event to those whose prefix its key begins with, and to nobody else (seed ${SEED})`, () => {
+test(`offers an event only to subscriptions whose prefix matches its key (seed ${SEED})`, () => {
   fc.assert(
     fc.property(
       fc.array(prefix, { maxLength: 12 }),

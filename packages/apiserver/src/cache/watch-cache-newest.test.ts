@@ -88,7 +88,7 @@ describe("refresh", () => {
   });
 });
 
-test("what is loaded page after page is of one revision, whatever is written meanwhile", async () => {
+test("all loaded pages are of one revision, despite concurrent writes", async () => {
   const inner = createMemoryStorage();
   for (const name of ["a", "b", "c"]) await inner.create(`${VIEW}${name}`, value(name));
   const [before, asked] = [await inner.currentRevision(), new Set<number | undefined>()];

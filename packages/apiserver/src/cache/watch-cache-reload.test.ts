@@ -61,8 +61,8 @@ async function reloaded(historyLimit = 4096) {
   return { storage, cache, view, missed, before: other };
 }
 
-describe("everything loaded anew", () => {
-  test("shows nothing of what was deleted meanwhile, and all else as it is now", async () => {
+describe("reloading everything", () => {
+  test("shows the current state, without objects deleted meanwhile", async () => {
     const { cache, view, missed } = await reloaded();
     expect(names(view)).toEqual(["b"]);
     expect(view.get(`${VIEW}b`)).toMatchObject({ revision: missed.b, labels: { new: "yes" } });
@@ -135,7 +135,7 @@ describe("watches of the store", () => {
     expect(open.size).toBe(1);
   });
 
-  test("are not begun any more where the cache is closed while it loads", async () => {
+  test("do not start if the cache is closed while it loads", async () => {
     const { storage, open } = counted();
     const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: manualScheduler() });
     await cache[Symbol.asyncDispose]();

@@ -60,7 +60,7 @@ describe("content", () => {
     expect(view.revision).toBe(changed + 1);
   });
 
-  test("forgets views that hold nothing and that nobody follows, and no others", async () => {
+  test("drops only views that are empty and have no subscription", async () => {
     const { storage, cache, view } = await start();
     const created = await storage.create(`${VIEW}a`, value("a"));
     cache.forget(VIEW);
@@ -78,7 +78,7 @@ describe("content", () => {
     expect(await failed).toBeInstanceOf(StorageUnavailableError);
   });
 
-  test("forgets the past of views that hold something and that nobody follows; the store tells it", async () => {
+  test("drops the history of views without subscriptions; the store still has it", async () => {
     const { storage, cache, view } = await start();
     for (const name of ["a", "b"]) await storage.create(`${VIEW}${name}`, value(name));
     const asked: number[] = [];
@@ -209,7 +209,7 @@ describe("subscriptions", () => {
     expect(second.events.length).toBeLessThan(2);
   });
 
-  test("may be made, and writes be begun, by an observer in the middle of a commit", async () => {
+  test("may be made, and writes started, by an observer in the middle of a commit", async () => {
     const { storage, view } = await start();
     const inner: Subscriber[] = [];
     view.subscribe(VIEW, 1, {
@@ -304,7 +304,7 @@ function fragile(storage: Storage) {
 }
 
 describe("a store that fails", () => {
-  test("is followed again from where the cache stood: subscriptions see no hole", async () => {
+  test("is watched again from the revision of the cache: subscriptions miss nothing", async () => {
     const { storage, breakWatches, recover } = fragile(createMemoryStorage());
     const errors: unknown[] = [];
     const { cache, view, scheduler } = await start({ storage, onError: (error) => errors.push(error) });
@@ -328,7 +328,7 @@ describe("a store that fails", () => {
     expect(errors).toHaveLength(2);
   });
 
-  test("and has compacted what was missed is loaded anew: subscriptions end with RevisionCompactedError", async () => {
+  test("and has compacted the missed events is loaded again: subscriptions end with RevisionCompactedError", async () => {
     const { storage, breakWatches } = fragile(createMemoryStorage());
     const { cache, view, scheduler } = await start({ storage });
     const a = await storage.create(`${VIEW}a`, value("a"));

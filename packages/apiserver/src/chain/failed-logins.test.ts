@@ -6,7 +6,7 @@ import { jsonResponse } from "../transport/api-response.ts";
 import { http1, http2, openHttp2 } from "../transport/testing/test-clients.ts";
 import { as, PODS, serveChain, tokensOfUsers } from "./testing/serve-chain.ts";
 
-it("holds back who guesses, and nobody with a good credential at the same address (security book 26)", async () => {
+it("delays guesses, and no valid credential from the same address (security book 26)", async () => {
   const held: (() => void)[] = [];
   const scheduler: Scheduler = {
     schedule: (delayMs, task) => {

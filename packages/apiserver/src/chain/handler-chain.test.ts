@@ -124,7 +124,7 @@ describe("authorization", () => {
 });
 
 describe("cross-origin requests", () => {
-  it("are opened to nobody", async () => {
+  it("are served to no caller", async () => {
     const { port } = await serveChain(fine);
     const headers = { origin: "https://console.example.com" };
     const response = await http1({ port, method: "OPTIONS", path: PODS, headers });

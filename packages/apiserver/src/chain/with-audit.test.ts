@@ -26,7 +26,7 @@ describe("audit", () => {
     return { events, ...(await serveChain(handler, { audit })) };
   };
 
-  it("records who asked for what, and what came of it", async () => {
+  it("records the caller, the request and the response", async () => {
     const { events, port } = await record(fine);
     const headers = { ...as("alice"), "Audit-ID": "my-id", "User-Agent": "test" };
     const response = await http1({ port, path: `${PODS}/x?access_token=s3cret`, headers });
@@ -52,7 +52,7 @@ describe("audit", () => {
     ]);
   });
 
-  it("records no credential that stands where a name or a client belongs", async () => {
+  it("records no credential that is sent as a name or user agent", async () => {
     const { events, port } = await record(fine);
     const key = "pst_abcdefgh23_0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX2yZ3aB4cD5eF6";
     await http1({ port, path: `${PODS}/${key}`, headers: { ...as("admin"), "User-Agent": `curl ${key}` } });

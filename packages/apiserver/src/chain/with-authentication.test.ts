@@ -66,7 +66,7 @@ describe("authentication", () => {
     expect(bodies.size).toBe(1);
   });
 
-  it("puts everybody who proved who they are in system:authenticated", async () => {
+  it("adds the group system:authenticated to every authenticated caller", async () => {
     const { port } = await serveChain(whoAmI);
     const { body } = await http1({ port, path: PODS, headers: as("admin") });
     expect(JSON.parse(body)).toEqual({ name: "admin", groups: ["admins", "system:authenticated"] });

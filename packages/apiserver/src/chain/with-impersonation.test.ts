@@ -99,7 +99,7 @@ describe("impersonation", () => {
     expect(response.status).toBe(400);
   });
 
-  it("shows the headers to nobody further on", async () => {
+  it("removes the headers for later filters", async () => {
     const { port } = await serveChain(async ({ request }) => jsonResponse(200, JSON.stringify(request.headers)), {
       authorizer: mayActAsAlice,
     });

@@ -35,7 +35,7 @@ afterEach(() => {
 
 const fine: Handler = async () => jsonResponse(200, "{}");
 
-it("is not there where nobody collects traces", () => {
+it("is absent without a trace collector", () => {
   expect(withTracing({})).toEqual({});
 });
 

@@ -107,7 +107,7 @@ it("is nothing where a schema has no rules", () => {
   expect(rulesOf({ type: "object", properties: { spec: { type: "object" } } })).toBeUndefined();
 });
 
-describe("what has not changed", () => {
+describe("an unchanged value", () => {
   const RULE = [{ rule: "self.size() < 3", message: "is too long" }];
   const text: StructuralSchema = { type: "string", "x-kubernetes-validations": RULE };
   const list = (type?: "atomic" | "set" | "map"): StructuralSchema => ({
@@ -251,7 +251,7 @@ describe("a rule", () => {
     ]);
   });
 
-  it("is reported like all others, each with its faults", () => {
+  it("is reported like all others, each with its errors", () => {
     const faults: FieldError[] = [];
     const value: StructuralSchema = {
       type: "object",

@@ -101,7 +101,7 @@ const counts = () => ({
   encoded: encoded.mock.calls.length,
 });
 
-describe("what a request costs in JSON", () => {
+describe("the JSON work of a request", () => {
   it("is nothing for a GET", async () => {
     const { body } = await send({ url: `${COLLECTION}/b-1` });
     expect(counts()).toEqual({ decoded: 0, parsed: 0, encoded: 0 });
@@ -172,7 +172,7 @@ describe("what a request costs in JSON", () => {
     await Promise.all(ends);
   });
 
-  it("is one line for each event of a commit, however many watchers are told of all of them in turn", () => {
+  it("is one line per event of a commit, for any number of watchers", () => {
     const value = Buffer.from('{"metadata":{}}');
     const objects = [1, 2, 3].map((revision) => CachedObject.fromEntry({ key: `b-${revision}`, revision, value }));
     const lineOf = createEventLines();

@@ -50,7 +50,7 @@ describe("health checks", () => {
     },
   );
 
-  it("tell the world that one failed, and the log why", async () => {
+  it("report publicly that one failed, and log the reason", async () => {
     const lines: string[] = [];
     const logger = createLogger({ destination: { write: (line) => lines.push(line) } });
     const sick: HealthCheck = { name: "storage", check: () => Promise.reject(new Error("disk on fire")) };

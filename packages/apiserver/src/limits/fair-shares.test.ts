@@ -49,7 +49,7 @@ describe("places", () => {
     expect(given.slice(4)).toEqual(["b"]);
   });
 
-  it("go to those with a credential and to strangers in turns, from however many addresses these come", async () => {
+  it("go to known clients and to strangers in turns, from any number of addresses", async () => {
     const { given, take, giveBack } = takers(shared(1));
     await take(of("first"));
     const strangers = Array.from({ length: 20 }, (_, number) => ({ ...of(`s${number}`), isStranger: true }));
@@ -216,7 +216,7 @@ describe("users that owe time", () => {
     expect(given).toEqual(["dear"]);
   });
 
-  it("wait for nothing where nobody else does", async () => {
+  it("do not wait if no other client does", async () => {
     const { given, ask } = await afterDearRequest(() => false);
     ask("dear");
     await turns(1);

@@ -40,7 +40,7 @@ describe("rate limiter", () => {
     expect(delayOf("a")).toBeUndefined();
   });
 
-  it("keeps slowing down who was slowed down while a hundred thousand strangers come by", () => {
+  it("keeps slowing down a client while a hundred thousand others arrive", () => {
     const { delayOf } = limiterAt(0, { qps: 0.001, burst: 2 });
     delayOf("busy");
     delayOf("busy");

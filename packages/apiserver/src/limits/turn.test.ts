@@ -23,11 +23,11 @@ async function orderOf(...arriving: readonly Arriving[]): Promise<string> {
 }
 
 describe("requests that arrive together", () => {
-  it("are begun one of each client after the other", async () => {
+  it("start one per client in turns", async () => {
     expect(await orderOf(...["a", "a", "a", "b", "c", "b"].map(known))).toBe("a b c a b a");
   });
 
-  it("of known clients wait for one stranger at most, from however many addresses those come (security book 50)", async () => {
+  it("of known clients wait for one stranger at most, from any number of addresses (security book 50)", async () => {
     const strangers = Array.from({ length: 40 }, (_, number) => stranger(String(number)));
     const order = await orderOf(...strangers, known("a"), known("b"), known("a"));
     expect(order).toMatch(/^a 0 b 1 a 2 3 4 /);
@@ -38,7 +38,7 @@ describe("requests that arrive together", () => {
   });
 });
 
-it("what has arrived gets its place although more arrives than any turn has time for", async () => {
+it("waiting requests get a place although more arrive than any turn has time for", async () => {
   let now = 0;
   const clock = { elapsed: () => now };
   const turn = createTurn(clock);

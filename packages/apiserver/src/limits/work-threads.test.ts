@@ -19,7 +19,7 @@ describe("threads for long work", () => {
     expect(await run("a", "decodeYaml", { text: encodeYaml(value) }, never)).toEqual({ json, duplicates: [] });
   });
 
-  it("tell faults of the text, and duplicates", async () => {
+  it("report syntax errors and duplicates", async () => {
     const { run } = threads();
     expect(await run("a", "decodeYaml", { text: "a: [" }, never)).toMatchObject({
       fault: expect.stringMatching(/^yaml: /),
@@ -54,7 +54,7 @@ describe("threads for long work", () => {
     expect(order).toEqual(["a1", "a2", "b1", "a3"]);
   });
 
-  it("do nothing for who has gone, and fail where the thread does", async () => {
+  it("do nothing for clients that left, and fail if the thread fails", async () => {
     const { run, lifetime } = threads();
     const gone = AbortSignal.abort(new Error("gone"));
     await expect(run("a", "encodeYaml", { json: "1" }, gone)).rejects.toThrow("gone");

@@ -27,7 +27,7 @@ it("does not write a field that is an object where a text belongs", () => {
   expect(JSON.stringify(line)).not.toContain("s3cret");
 });
 
-it("writes no credential that stands in a text", () => {
+it("removes credentials from texts", () => {
   const key = "pst_abcdefgh23_0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX2yZ3aB4cD5eF6";
   const error = new Error(`no such name: ${key}`);
   const [line] = logged((logger) => logger.error({ error, name: key, uri: `/x/${key}` }, "failed"));

@@ -37,7 +37,7 @@ it("never keeps a short body waiting", async () => {
   expect(came.at(-1)).toBe(40_000);
 });
 
-it("leaves the stream of a body alone that nobody reads any more", async () => {
+it("ignores the stream of a body that is no longer read", async () => {
   const { readings } = await cameOf(
     Array.from({ length: 20 }, () => MEBIBYTE),
     1,

@@ -53,7 +53,7 @@ function startGate() {
 const attacker = (number: number): string => `2001:db8:${(number % 60_000).toString(16)}::1`;
 
 describe("handshakes beyond the limit", () => {
-  it("give way where one address has most, however old those of others are", () => {
+  it("are closed at the address with the most, however old those of other addresses are", () => {
     const { connect } = startGate();
     const good = connect("192.0.2.1");
     for (let each = 0; each < 5_000; each++) connect(`198.51.100.${each % 5}`);

@@ -45,7 +45,7 @@ describe("bad input", () => {
     expect((await http1({ port, path: "/" })).status).toBe(200);
   });
 
-  it("passes a method on that nobody has heard of, with its headers, and closes", async () => {
+  it("passes on an unknown method with its headers, and closes the connection", async () => {
     const { port } = await serveHandler(echo);
     const socket = await openTls(port);
     socket.write(
@@ -77,7 +77,7 @@ describe("bad input", () => {
     ["a selector of 130,000 characters", { path: `/?labelSelector=${"a".repeat(130_000)}` }, 200],
     ["thousands of arguments of a command", { path: `/?${"command=a&".repeat(4_000)}` }, 200],
     ["a token of 16 kB", { path: "/", headers: { authorization: `Bearer ${"a".repeat(16_000)}` } }, 200],
-  ])("does not take apart what nobody needs: %s (security book 50)", async (_title, { path, headers = {} }, status) => {
+  ])("does not parse what is not needed: %s (security book 50)", async (_title, { path, headers = {} }, status) => {
     const handler = vi.fn(echo);
     const { port } = await serveHandler(handler);
     expect((await http1({ port, path, headers })).status).toBe(status);
@@ -178,7 +178,7 @@ describe("bad input", () => {
     expect(onTakenBack).toHaveBeenCalled();
   });
 
-  it("ends a connection that opens many times the streams it may have at one moment (security book 48)", async () => {
+  it("ends a connection that opens far more streams than are allowed at once (security book 48)", async () => {
     const { port } = await serveHandler(() => jsonResponse(200, ""), { maxConcurrentStreams: 5 });
     expect(await rapidReset(port, 200)).toContain("too many concurrent requests");
     expect((await http1({ port, path: "/" })).status).toBe(200);

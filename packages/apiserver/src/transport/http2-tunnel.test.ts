@@ -78,7 +78,7 @@ test("is refused as any HTTP/2 request is", async () => {
   expect((await http2(session, { ":path": "/x" })).status).toBe(403);
 });
 
-test("takes the head in pieces, and what comes behind it as it is", async () => {
+test("accepts the head in pieces, and passes on what follows unchanged", async () => {
   const { port } = await serveTunnel((socket) => {
     for (const piece of [SWITCHING, "\r", "\nfirst ", Buffer.from([0x80, 0xff])]) socket.write(piece);
     socket.end();

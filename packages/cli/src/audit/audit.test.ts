@@ -55,7 +55,7 @@ it("checks the beginning of what is left against a hash that is known", async ()
   expect((await runCommand(["audit", "verify", "--from", sha256("other"), path])).code).not.toBe(0);
 });
 
-it("this detects a truncated log, and that the log was begun anew, by a hash that was there before", async () => {
+it("a known hash detects a truncated log and a log that was started again", async () => {
   const lines = chain(["1", "2", "3", "4"]);
   const third = sha256(lines[2] ?? "");
   const verify = async (of: readonly string[]) =>

@@ -108,7 +108,7 @@ describe("postern key", () => {
     ]);
   });
 
-  it("sends no scope when none is asked for: an empty one would open nothing", async () => {
+  it("sends no scope without scope flags: an empty one would allow nothing", async () => {
     answer({ metadata: { name: "k" }, spec: { key: "x" } }, 201);
     await runCommand(["key", "create"], environment);
     expect(bodies[0]).toMatchObject({ metadata: {}, spec: { type: "User" } });

@@ -94,7 +94,7 @@ describe("a command line that waits for the browser", () => {
     expect(await result).toBe(key);
   });
 
-  it("shares its port with nobody, on this machine's address or on all", async () => {
+  it("does not share its port with another program on any address", async () => {
     const { result, redirectUri, state, come } = await begin();
     const { port } = new URL(redirectUri);
     for (const host of ["127.0.0.1", "0.0.0.0"]) {

@@ -51,7 +51,7 @@ async function newKey(spec: object = { user: "jane" }, name = "k", maker?: strin
   return answer.body.spec.key;
 }
 
-describe("who a key makes its bearer", () => {
+describe("the user of a key", () => {
   it("is the user with its groups and teams", async () => {
     const { user, credential } = await server.login(await newKey({ user: "jane", groups: ["extra"] }));
     expect(user).toMatchObject({ name: "jane@example.test", uid: server.directory.user("jane")?.uid });
@@ -88,7 +88,7 @@ describe("who a key makes its bearer", () => {
   });
 });
 
-describe("what is no key (security book 19)", () => {
+describe("headers without a valid key (security book 19)", () => {
   const headers = (authorization: string) => ({ authorization });
   it.each([
     ["an unknown key", headers("Bearer pst_aaaaaaaaaa_x")],
@@ -111,7 +111,7 @@ describe("what is no key (security book 19)", () => {
     expect(await authenticate(given)).toBe(undefined);
   });
 
-  it("refuses two headers, whichever is good", async () => {
+  it("refuses two headers, even if one is valid", async () => {
     const key = await newKey();
     const request = requestWith({}).with({ headers: { authorization: [`Bearer ${key}`, "Bearer x"] } });
     expect(() => server.authenticator.authenticate(request)).toThrow(ACCESS_KEY_NOT_FOUND);
@@ -182,7 +182,7 @@ describe("a key stops being good (security book 13, 15)", () => {
     ],
   ];
 
-  it.each(ways)("at once when %s, and what it opened is cut", async (_what, revoke, why) => {
+  it.each(ways)("at once when %s, and closes its open connections", async (_what, revoke, why) => {
     const scope = { projects: [{ project: "a" }] };
     const parent = await newKey({ user: "jane", scope }, "parent");
     const key = await newKey({ user: "jane", scope, ttl: 60 }, "k", parent);
@@ -294,7 +294,7 @@ describe("a key stops being good (security book 13, 15)", () => {
     await expect(server.login(key)).rejects.toThrow(ACCESS_KEY_NOT_FOUND);
   });
 
-  it("cuts what it has open within ten seconds when the clock is set past its end", async () => {
+  it("closes its connections within ten seconds when the clock is set past its expiration", async () => {
     const key = await newKey({ user: "jane", ttl: 3600 });
     const { credential } = await server.login(key);
     let cut = 0;

@@ -21,7 +21,7 @@ describe("accessKeyPrefix", () => {
 describe("createAccessKeyFormat", () => {
   const format = createAccessKeyFormat("postern");
 
-  it("makes keys that are all different and tells their ids (security book 24)", () => {
+  it("generates unique keys and parses their IDs (security book 24)", () => {
     const keys = Array.from({ length: 20_000 }, () => format.generate(random));
     expect(new Set(keys.map(({ value }) => value.slice(15, 58))).size).toBe(keys.length);
     // Of 2^50 handles, two that are alike come once in a million runs of this.
@@ -29,7 +29,7 @@ describe("createAccessKeyFormat", () => {
     for (const { id, value } of keys) expect(format.idOf(value)).toBe(id);
   });
 
-  it("makes each character as often as any other, wherever it stands (security book 24)", () => {
+  it("generates every character with the same probability in every position (security book 24)", () => {
     const keys = Array.from({ length: 31_000 }, () => format.generate(random));
     const spreadAt = (texts: readonly string[], at: number, letters: number): number => {
       const counts = new Map<string, number>();
@@ -91,7 +91,7 @@ describe("sealed values", () => {
   const secrets = createAccessKeySecrets({ ...options, keyRing: createFixedKeyRing(Buffer.alloc(32, 1)) });
   const envelope = secrets.seal("hello", "spec.a");
 
-  it("open for their purpose, under their key, undamaged, and never look alike", () => {
+  it("decrypt only for their purpose, with their key and undamaged, and never repeat", () => {
     expect(secrets.open(envelope, "spec.a")).toBe("hello");
     expect(secrets.open(envelope, "spec.b")).toBe(undefined);
     expect(secrets.open(`${envelope.slice(0, -2)}AA`, "spec.a")).toBe(undefined);

@@ -52,7 +52,7 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
     expect(countUntilRefused(spend("eve", "k1", "192.0.2.1"))).toBeGreaterThan(0);
   });
 
-  it("count one who impersonates as who they are", () => {
+  it("count an impersonating caller as the real user", () => {
     const limits = createComparisonLimits(manualTime().clock);
     const caller = { name: "eve", groups: [] };
     expect(
@@ -70,7 +70,7 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
     expect(() => limits.spend("reported", asker("x", "y", "192.0.2.1"), 10)).not.toThrow();
   });
 
-  it("cost nothing where the answer is good, and one that was good is asked about while others are guessed", async () => {
+  it("cost nothing for valid values, which stay accepted while others are guessed", async () => {
     const limits = createComparisonLimits(manualTime().clock);
     const cluster = asker("cluster", "k1", "192.0.2.1");
     const ask = (value: string) =>

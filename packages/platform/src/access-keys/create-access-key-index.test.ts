@@ -7,7 +7,7 @@ import { createAccessKeyServer } from "./testing/access-key-server.ts";
 
 const user = { name: "root", groups: ["system:masters"] };
 
-it("cuts what a key has open that was revoked meanwhile, and nothing of the others", async () => {
+it("closes only the connections of keys that were revoked meanwhile", async () => {
   const inner = createMemoryStorage();
   const { storage, miss } = withGap(inner);
   await using server = await createAccessKeyServer({ storage });

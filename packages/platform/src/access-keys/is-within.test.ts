@@ -33,7 +33,7 @@ describe("restrictionsOf", () => {
     expect(of(spec)?.scope?.roles).toEqual([{ role: "platform-cli", projects: [], virtualClusters: [] }]);
   });
 
-  it("does not open more than the rules with the flag", () => {
+  it("does not allow more than the rules with the flag", () => {
     const flagged = of({ scope: { allowPosternCli: true, rules: [{ verbs: ["get"] }] } });
     expect(flagged?.scope).toBe(undefined);
     expect(flagged?.ruleSets.length).toBe(1);
@@ -231,7 +231,7 @@ describe("isWithin", () => {
     "teams/accesskeys",
     "teams/credentials",
     "teams/*",
-  ])("%s is within what names it, and nothing that is left open (security book 2)", (resource) => {
+  ])("%s is within rules that name it, and not within rules that name nothing (security book 2)", (resource) => {
     const keys = { group: "g", resources: [resource] };
     expect(isWithin(one(keys), one(keys))).toBe(true);
     expect(isWithin(one({ group: "g", resources: ["r", resource] }), one({ group: "g", resources: ["*"] }))).toBe(

@@ -96,7 +96,7 @@ describe("whether a key has ended", () => {
     expect(ended({ ttl: 10, countsFromActivity: true })).toBe(true);
   });
 
-  it("stays so when the clock is set back, and a use is judged by the clock that it was told by (security book 14)", () => {
+  it("stays expired when the clock is set back, and each use counts by its own clock (security book 14)", () => {
     let time = NOW;
     let elapsed = 0;
     const epochs = createClockEpochs({ now: () => time, elapsed: () => elapsed });

@@ -41,7 +41,7 @@ describe("a value that a rotation replaced", () => {
     return judgedKeys(keyWorld({ retired: [value], ...world })).refusalOf(value);
   };
 
-  it("is good until its grace ends", () => {
+  it("is valid until its grace period ends", () => {
     expect(retired({})).toBeUndefined();
     expect(retired({ acceptedUntil: NOW })).toBe("replaced by a rotation");
     expect(retired({ acceptedUntil: NOW - 1 })).toBe("replaced by a rotation");
@@ -124,7 +124,7 @@ describe("a key that was made with another (security book 2)", () => {
     refusal({ parentUids: parents.map(({ uid }) => uid), ...parts }, { ...world, keys: parents });
   const narrow = { scope: { ...emptyScope, projects: [{ project: "a" }] }, ruleSets: [] };
 
-  it("is good with it", () => expect(child([parent()])).toBeUndefined());
+  it("is valid with it", () => expect(child([parent()])).toBeUndefined());
 
   it("is refused when it is gone", () => {
     expect(refusal({ parentUids: ["parent-uid"] })).toBe("the key it was created with does not exist");

@@ -139,7 +139,7 @@ describe("createLastActivityWriter", () => {
     }
   });
 
-  it("lets a key live on that another server saw, and that this one has never seen used", async () => {
+  it("keeps a key valid that only another server has seen in use", async () => {
     await using other = await createAccessKeyServer({ storage: server.storage });
     await other.cache.refresh();
     server.time.advance(500_000);

@@ -196,7 +196,7 @@ describe("LoadedAccessKeys", () => {
     expect(names.toSorted()).toEqual(NUMBERS.map((number) => `key${number}`));
   });
 
-  it("reads those that nobody asks for in its own time, a part of them between two events, also after they are replaced", async () => {
+  it("reads keys that are not requested in parts between events, also after they are replaced", async () => {
     // More than are read in one turn.
     const many = Array.from({ length: 250 }, (_, number) => number);
     const { keys, names, replace } = loaded(many);

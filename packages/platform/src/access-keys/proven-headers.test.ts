@@ -44,7 +44,7 @@ function connectionOf({ authenticator }: Pick<AccessKeyServer, "authenticator">)
 }
 
 describe("a connection on which a key was shown", () => {
-  it("is nobody's: each header counts by itself", async () => {
+  it("belongs to no connection: each header counts separately", async () => {
     const [one, other] = [await newKey({ user: "jane" }), await newKey({ subject: "robot" }, "other")];
     const { ask } = connectionOf(server);
     for (const [key, name] of [

@@ -69,13 +69,13 @@ beforeEach(() => {
 });
 
 describe("a value that a client chose", () => {
-  it("is one key's, whoever asks at the same moment (security book 18)", async () => {
+  it("belongs to one key, despite concurrent requests (security book 18)", async () => {
     const users = Array.from({ length: 20 }, (_, at) => claimant(`key-${at}`, `user-${at}`));
     const taken = await Promise.all(users.map((user) => claims.take(value, user)));
     expect(taken.filter((one) => one !== undefined)).toHaveLength(1);
   });
 
-  it("stays its owner's after the key is gone, and is nobody else's until it is forgotten (security book 11)", async () => {
+  it("is reserved for its owner after the key is deleted, until it is forgotten (security book 11)", async () => {
     const [jane, eve] = [claimant("janes", "jane"), claimant("eves", "eve")];
     await (await claims.take(value, jane))?.keep();
     await writeKey(jane, value);
@@ -104,7 +104,7 @@ describe("a value that a client chose", () => {
     expect(await claims.take(value, eve)).toBeUndefined();
   });
 
-  it("is read as often for a value that is taken, one that was, and one that nobody has (security book 25, 42)", async () => {
+  it("is read equally often for a taken, a former and an unused value (security book 25, 42)", async () => {
     const gets: string[] = [];
     const get = (key: string) => {
       gets.push(key);

@@ -95,7 +95,7 @@ describe("requests that hand out credentials", () => {
     expect(nothing(jane, info(method, path)).level).toBe("None");
   });
 
-  it("leaves the rest of a decision as it is", () => {
+  it("keeps the rest of a decision", () => {
     const policy = alwaysRecordingCredentials(
       () => ({ level: "Request", omitStages: [], omitManagedFields: true }),
       groups,

@@ -17,7 +17,7 @@ describe("tokens that are tested and exchanged", () => {
     "/login/session",
   ];
 
-  it.each(paths)("are never kept of a body, wherever they stand in it and whatever they look like: %s", (path) => {
+  it.each(paths)("are removed from bodies, at any place and in any form: %s", (path) => {
     const keep = redactionOf(infoOf(path));
     const token = fc.oneof(fc.string(), fc.constant(randomBytes(64).toString("base64url")));
     fc.assert(

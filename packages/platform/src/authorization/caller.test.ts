@@ -55,7 +55,7 @@ describe("a list of people", () => {
     expect([listed(["al*"], []), listed(["**"], []), listed([], ["d*"])]).toEqual([false, false, false]);
   });
 
-  it("means nobody who is neither user nor in a team", () => {
+  it("is neither a user nor in a team", () => {
     expect(listed(["*"], ["*"], agent)).toBe(false);
     const alike = { name: "x", groups: ["postern:users:alice", "x:postern:user:", "xpostern:team:a"] };
     expect(listed(["*"], ["*"], alike)).toBe(false);

@@ -86,7 +86,7 @@ describe("credentials of a cluster behind the proxy (security book 2)", () => {
     for (const request of behind) expect({ request, open: opens(rule, request) }).toEqual({ request, open });
   });
 
-  test("are told from what the management API calls so", () => {
+  test("are distinguished from management API names", () => {
     expect(opens({ verbs: ["create"] }, management({ ...TOKEN, apiGroup: "" }))).toBe(true);
     expect(opens({ verbs: ["create"] }, intoVirtualCluster("a", "v1", { ...TOKEN, resource: "secrets" }))).toBe(true);
   });

@@ -28,7 +28,7 @@ function asked() {
 }
 
 describe("DecisionMemo", () => {
-  it("decides once, and again when somebody's rights change, even back to what they were", () => {
+  it("decides once, and again after each change of permissions, even a reverted one", () => {
     const ask = asked();
     expect([ask({}), ask({}), ask({ user: userInfo("alice") })]).toEqual(["decided", "recalled", "recalled"]);
     expect([ask({ version: 2 }), ask({ version: 2 }), ask({})]).toEqual(["decided", "recalled", "decided"]);

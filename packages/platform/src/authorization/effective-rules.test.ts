@@ -27,7 +27,7 @@ const sources = memorySources(
 const rules = createEffectiveRules(sources);
 const { managementGroup } = names;
 
-describe("what a caller is shown", () => {
+describe("the rules of a caller", () => {
   test("is complete for a key that is not narrowed", async () => {
     const told = await rules.rulesFor(userInfo("vera"), "p-a");
     expect(told.incomplete).toBe(false);
@@ -48,7 +48,7 @@ describe("what a caller is shown", () => {
     );
   });
 
-  test("names what it owns and what is opened to it", async () => {
+  test("include owned objects and granted ones", async () => {
     const owned = await rules.rulesFor(userInfo("ines"), "p-a");
     expect(owned.resourceRules).toContainEqual(
       expect.objectContaining({ verbs: expect.arrayContaining(["delete", "use"]), resourceNames: ["v1"] }),

@@ -106,7 +106,7 @@ describe("a right is had by the exact name (security book 7)", () => {
   });
 });
 
-describe("a key opens the exact name (security book 7, 8)", () => {
+describe("a key gives access to the exact name (security book 7, 8)", () => {
   const facts = { names, user: userInfo("al"), owner: { kind: "user", name: "al" } } as const;
 
   it.each<[what: string, scope: Partial<AccessKeyScope>, asked: (name: string) => ReturnType<typeof management>]>([

@@ -58,7 +58,7 @@ describe("a decision", () => {
   it.each([
     ["scope", scoped({}), "out-of-scope", "the scope of the access key does not allow this request"],
     ["rules", ruled({ verbs: ["list"] }), "out-of-rules", "the rules of the access key do not allow this request"],
-  ])("denies what the %s of the key does not open", (_part, restrictions, code, reason) => {
+  ])("denies what the %s of the key does not allow", (_part, restrictions, code, reason) => {
     const { authorizer, subject } = decided({ restrictions });
     expect(authorizer.decide(own, subject)).toEqual({
       verdict: "deny",
@@ -98,7 +98,7 @@ describe("a decision", () => {
     expect(authorizer.decide(management({ resource: "clusters", name: "c2" }), subject).verdict).toBe("no-opinion");
   });
 
-  it("lets the server itself do everything, and nobody who comes with a credential (security book 29)", () => {
+  it("allows the server itself everything, and no credential the same (security book 29)", () => {
     const { authorizer, subject } = decided();
     const master = { name: "system:apiserver", groups: ["system:masters"] };
     expect(authorizer.explainDecision(foreign, { user: master })).toEqual({

@@ -288,7 +288,7 @@ describe("watches", () => {
     expect(await byRole("ENDED 410")).toEqual(["ENDED 410"]);
   });
 
-  test("of those who see everything go on when roles change, until theirs does", async () => {
+  test("of callers who see everything continue when roles change, until their own changes", async () => {
     const { putInstance, watch, sources } = await platform();
     const seenUntil = await watch(admin);
     await seenUntil("SYNCED");
@@ -301,7 +301,7 @@ describe("watches", () => {
   });
 });
 
-test("facts change their version with what they tell, not with every write", async () => {
+test("facts change their version with their content, not with every write", async () => {
   const { putInstance, putProject, sources } = await platform();
   await putProject("a", { ...member("adam"), displayName: "1" });
   await putInstance("p-a/v1", { owner: { user: "ines" }, displayName: "1" });

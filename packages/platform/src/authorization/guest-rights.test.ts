@@ -68,7 +68,7 @@ describe("a guest of a project", () => {
     ["a rule for others", { extraAccessRules: [{ clusterRole: "view", users: ["ginas", "Gina"], teams: ["op"] }] }],
     ["the verb get alone", { access: [{ verbs: ["get"], subresources: [], ...GINA }] }],
     ["an instance of another project", { namespace: "p-b", owner: { user: "gina", team: "" } }],
-  ])("is nobody by %s", (_how, parts) => {
+  ])("is not recognised by %s", (_how, parts) => {
     const isOpen = openTo(parts, "ops");
     expect([...WHERE_FOUND, vci("use"), proxy].map(isOpen)).toEqual([false, false, false, false, false]);
   });

@@ -70,7 +70,7 @@ describe("the ClusterRoles inside", () => {
     expect(insideClusterRoles(userInfo("vera"), place, sources)).toEqual(["view"]);
   });
 
-  test("nobody is anything in an instance that is not there", () => {
+  test("nobody has a group in an instance that does not exist", () => {
     expect(insideClusterRoles(userInfo("adam"), { project: "a", virtualCluster: "gone" }, sources)).toEqual([]);
     expect(insideClusterRoles(userInfo("adam"), { project: "b", virtualCluster: "v1" }, sources)).toEqual([]);
   });
@@ -92,7 +92,7 @@ describe("nothing of Kubernetes' own is carried inside (security book 29)", () =
     },
   );
 
-  test("a group that stands for a role is given by the platform alone", () => {
+  test("only the platform assigns a group that means a role", () => {
     const user = { ...userInfo("vera"), groups: [...userInfo("vera").groups, "postern:role:cluster-admin"] };
     expect(insideGroups(user, place, sources)).toContain("postern:role:deployer");
     expect(insideGroups(user, place, sources)).not.toContain("postern:role:cluster-admin");

@@ -72,7 +72,7 @@ describe("membership gives no more than its giver has (security book 12)", () =>
     await expect(grant("adam", "postern:admin", admin)).resolves.toBeUndefined();
   });
 
-  test("what is given already is not asked about again", async () => {
+  test("existing grants are not checked again", async () => {
     const { grant } = platform();
     await expect(grant("paul", "postern:project-user", userInfo("carl"))).resolves.toBeUndefined();
   });
@@ -96,7 +96,7 @@ describe("membership gives no more than its giver has (security book 12)", () =>
     ).rejects.toMatchObject(refusal);
   });
 
-  test("who owns a project has been given what a member of it may be, and the other way round", async () => {
+  test("project ownership covers what members get, and the other way round", async () => {
     const { change } = platform();
     const asUser = { owner: { user: "zoe", team: "" }, members: [] };
     const asMember = { owner: { user: "", team: "" }, members: [member("zoe", "postern:project-admin")] };

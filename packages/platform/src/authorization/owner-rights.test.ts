@@ -104,7 +104,7 @@ describe("the access list of an instance", () => {
   });
 });
 
-describe("one's own user and teams", () => {
+describe("the caller's own user and teams", () => {
   const dora = userInfo("dora", "devs");
 
   test.each(["", "accesskeys", "credentials"])("may be read at '%s'", (subresource) => {
@@ -214,7 +214,7 @@ describe("the project that a request concerns", () => {
   });
 });
 
-describe("those who ask about others", () => {
+describe("callers who review other users", () => {
   const questions = [
     ask("create", { resource: "tokenreviews", apiGroup: "authentication.k8s.io" }),
     ask("create", { resource: "subjectaccessreviews", apiGroup: "authorization.k8s.io" }),

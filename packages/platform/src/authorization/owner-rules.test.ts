@@ -34,13 +34,13 @@ const told = (user: ReturnType<typeof userInfo>, namespace: string, parts: Param
   ownerRules(user, namespace, memorySources(world(parts)));
 
 describe("oneself", () => {
-  test("is one's user and teams, as far as they are one's own", () => {
+  test("contains the caller's user and teams", () => {
     expect(told(userInfo("al", "devs", "ops"), "p-a")).toEqual([ownUser("al"), ownTeam("devs"), ownTeam("ops")]);
     const nobodyElse = ["devs", `x${names.teamGroup("y")}`, names.userGroup(""), names.teamGroup("")];
     expect(told({ name: "al", groups: nobodyElse }, "p-a")).toEqual([]);
   });
 
-  test("is nobody without groups", () => {
+  test("is empty without groups", () => {
     expect(told({ name: "al", groups: [] }, "p-a")).toEqual([]);
   });
 });
@@ -89,7 +89,7 @@ describe("an instance", () => {
   const ALL = ["get", "list", "watch", "update", "patch", "delete", "use"];
   const below = (resource: string) => ["kubeconfig", "accesskey", "credentials"].map((one) => `${resource}/${one}`);
 
-  test.each(["virtualclusterinstances", "spaceinstances"] as const)("of %s is open to its owner", (resource) => {
+  test.each(["virtualclusterinstances", "spaceinstances"] as const)("of %s is allowed for its owner", (resource) => {
     const owned = { resource, owner: { user: "al", team: "" } };
     expect(tellsOf(owned)).toEqual([managed(ALL, [resource], "v1"), managed(["*"], below(resource), "v1")]);
     expect(tellsOf(owned, "p-b")).toEqual([]);

@@ -47,7 +47,7 @@ const requests = fc.array(request, { minLength: PER_KEY, maxLength: PER_KEY });
 const fewRequests = fc.array(request, { minLength: PER_KEY_STATE, maxLength: PER_KEY_STATE });
 
 describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, () => {
-  test("a key is allowed exactly what it, its owner's rights and its scope open together (security book 1)", () => {
+  test("a key may do exactly what its rules, its scope and its owner's permissions all allow (security book 1)", () => {
     const seen = { allowed: 0, refusedByScope: 0, refusedByState: 0 };
     const cases = caller.chain((who) => fc.tuple(fc.constant(who), presentedKey(who.owner)));
     fc.assert(
@@ -74,7 +74,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
     expect(Math.min(...Object.values(seen))).toBeGreaterThan(CASES / 200);
   });
 
-  test("what a key is narrowed to further, never more is allowed (security book 2)", () => {
+  test("narrowing a key never allows more (security book 2)", () => {
     const family = restrictions.chain((parent) => fc.tuple(fc.constant(parent), narrowerThan(parent)));
     fc.assert(
       fc.property(anyWorld, caller, family, requests, (world, { user, owner }, [parent, child], asked) => {

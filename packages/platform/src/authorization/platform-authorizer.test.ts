@@ -57,7 +57,7 @@ const kubeConfig = vci("create", "kubeconfig");
 const proxy = intoVirtualCluster("a", "v1");
 const ownKeys = management({ verb: "create", resource: "ownedaccesskeys" });
 
-describe("what users may do", () => {
+describe("permissions of users", () => {
   const rows: readonly (readonly [
     who: string,
     teams: readonly string[],
@@ -132,7 +132,7 @@ describe("what users may do", () => {
     expect(decide("teams", "ops")).toBe("no-right");
   });
 
-  test("lists of filtered kinds are allowed for authenticated callers, and for nobody else", () => {
+  test("lists of filtered kinds are allowed only for authenticated callers", () => {
     const { authorizer } = platform();
     for (const verb of ["list", "watch"]) {
       for (const resource of ["projects", "clusters", "users", "teams", "virtualclusterinstances", "spaceinstances"]) {
@@ -357,7 +357,7 @@ describe("the CVE book", () => {
     expect(authorizer.decide(prj("get"), { user: userInfo("olga") }).verdict).toBe("no-opinion");
   });
 
-  test("who manages a project makes or resets nobody's keys (security book 12)", () => {
+  test("a project administrator cannot create or rotate others' keys (security book 12)", () => {
     const { authorizer } = platform();
     for (const user of [adam, userInfo("olga")]) {
       for (const request of [

@@ -70,12 +70,12 @@ describe("parseProxyPath", () => {
     expect(() => parseProxyPath(path)).toThrow(expect.objectContaining({ code: 400 }));
   });
 
-  test("what looks like a query or a fragment within the path stays part of it (security book 33)", () => {
+  test("an encoded query or fragment stays part of the path (security book 33)", () => {
     const parsed = parseProxyPath("/kubernetes/cluster/c1/api/v1/x%3fwatch=1%23y");
     expect(parsed).toMatchObject({ path: "/api/v1/x?watch=1#y", encodedPath: "/api/v1/x%3Fwatch%3D1%23y" });
   });
 
-  test("what is sent on decodes to what was decided about (security book 32)", () => {
+  test("the forwarded path decodes to the authorized path (security book 32)", () => {
     for (const path of ["/api/v1/a%20b", "/api/v1/%25", "/apis/x/v1/%e2%82%ac", "/api/v1/a:b@c,d"]) {
       const parsed = parseProxyPath(`/kubernetes/cluster/c1${path}`);
       expect(decodeURIComponent(parsed?.encodedPath ?? "")).toBe(parsed?.path);

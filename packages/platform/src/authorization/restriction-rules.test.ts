@@ -100,7 +100,7 @@ describe("rules", () => {
     expect(tellsOf({ verbs: ["get"], ...rule })).toEqual(opens);
   });
 
-  test("without verbs open all of them", () => {
+  test("without verbs allow all of them", () => {
     expect(tellsOf({ resources: [pods] })).toEqual([{ ...onPods, verbs: ["*"] }]);
   });
 

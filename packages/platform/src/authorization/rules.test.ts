@@ -183,7 +183,7 @@ describe("access keys", () => {
     ],
     ["a star", { resources: [{ group: names.managementGroup, resources: ["*"], resourceNames: [] }] }],
     ["another group", { resources: [{ group: "*", resources: ["ownedaccesskeys"], resourceNames: [] }] }],
-  ])("are not opened by a rule with %s", (_, rule) => {
+  ])("are not allowed by a rule with %s", (_, rule) => {
     expect(opens(rule, keys)).toBe(false);
   });
 
@@ -191,7 +191,7 @@ describe("access keys", () => {
     resources: [{ group: names.managementGroup, resources, resourceNames: [] }],
   });
 
-  test("are not opened by a star beside the name of something else, nor is a question about everything", () => {
+  test("are not allowed by a wildcard beside another name, nor is a review of everything", () => {
     expect(opens(ofGroup("*", "projects"), keys)).toBe(false);
     const everything = management({ resource: "*" });
     expect(opens(ofGroup("*"), everything)).toBe(false);
@@ -206,7 +206,7 @@ describe("access keys", () => {
     expect(opens(ofGroup("ownedaccesskeys"), rotate)).toBe(false);
   });
 
-  test("mean nothing behind a proxy, where somebody else serves a resource of that name", () => {
+  test("mean nothing behind a proxy, where another server has a resource of that name", () => {
     const inside = { apiGroup: names.managementGroup, resource: "ownedaccesskeys" };
     expect(opens({}, intoVirtualCluster("a", "v1", inside))).toBe(true);
     expect(opens(ofGroup("*"), intoVirtualCluster("a", "v1", inside))).toBe(true);

@@ -112,7 +112,7 @@ const TABLE: readonly ScopeCase[] = [
 describe("what each entry allows", () => {
   test.each(TABLE)("%s", (_, restrictions, open, closed) => expectVerdicts(restrictions, open, closed));
 
-  test("the role vcluster opens the instance that its subject stands for, and no other", () => {
+  test("the role vcluster gives access to the instance of its subject, and no other", () => {
     const own = "postern:vcluster:p-a:v1";
     const restrictions = scoped({ roles: [role("vcluster")] });
     expect(opens(restrictions, instance("get", "p-a", "v1"), own)).toBe(true);
@@ -125,7 +125,7 @@ describe("what each entry allows", () => {
     expect(opens(elsewhere, instance("get", "p-a", "v1"), own)).toBe(false);
   });
 
-  test("the role agent opens the cluster that its subject stands for", () => {
+  test("the role agent gives access to the cluster of its subject", () => {
     const restrictions = scoped({ roles: [role("agent")] });
     const get = (name: string) => management({ resource: "clusters", name });
     expect(opens(restrictions, get("c1"), "postern:cluster:c1")).toBe(true);

@@ -43,7 +43,7 @@ describe("the way through a proxy", () => {
     expect(useRequest(intoSpace("a", "s1"), names)).toEqual(use("spaceinstances", "p-a", "s1"));
   });
 
-  it("is opened by a role that names what is used", () => {
+  it("is allowed by a role that names what is used", () => {
     const sources = memorySources(
       world({
         clusterRoles: [

@@ -86,7 +86,7 @@ const countingLooks = (sources: MemorySources): { readonly count: number } => {
   return looks;
 };
 
-describe("what is seen", () => {
+describe("visibility", () => {
   it("is nothing with a key that is refused, or is gone", () => {
     const sources = platform({ instances: all });
     const key = accessKey({ owner: { kind: "user", name: "admin" } });
@@ -108,7 +108,7 @@ describe("what is seen", () => {
     expect(seenInstances(sources, { user: MASTER, credential: { id: "certificate:1" } })).toEqual([]);
   });
 
-  it("is what roles open, everywhere or in one namespace, by name or all", () => {
+  it("follows roles, everywhere or in one namespace, for names or all objects", () => {
     const seenWith = (namespace: string, ...rules: readonly ReturnType<typeof getting>[]) =>
       seenInstances(platform({ clusterRoles: [{ name: "r", rules }], bindings: [binding(namespace, "r")] }), {
         user: adam,
@@ -126,7 +126,7 @@ describe("what is seen", () => {
     expect(seenWith("p-a", getting(kind, "v2"))).toEqual(["p-a/v2"]);
   });
 
-  it("is what projects open to their members, and no namespace that is none of a project", () => {
+  it("follows membership of projects, and only in their namespaces", () => {
     const sources = platform({ projects: [project("a", "adam"), project("b", "bea"), project("kube-system", "adam")] });
     expect(seenInstances(sources, { user: adam })).toEqual(["p-a/v1", "p-a/v2"]);
     expect(seenInstances(sources, { user: adam }, [instance("kube-system", "v1")])).toEqual([]);
@@ -141,7 +141,7 @@ describe("what is seen", () => {
     expect(seenProjects(known, { user: adam }, [project("a", "adam"), project("b", "bea")])).toEqual(["a"]);
   });
 
-  it("is one's own user and teams", () => {
+  it("includes the caller's own user and teams", () => {
     const plain = (resource: "users" | "teams" | "clusters", name: string) =>
       cached({ apiVersion: `${names.managementGroup}/v1`, kind: "Any", metadata: { name } }, resource);
     const dora = { user: userInfo("dora", "devs") };
@@ -183,7 +183,7 @@ describe("what is seen", () => {
     expect(look("p-b", "v2")).toBe(0);
   });
 
-  it("is narrowed by the scope of the key, also where roles open everything", () => {
+  it("is limited by the scope of the key, also if roles allow everything", () => {
     const sources = platform({ instances: all });
     const key = accessKey({ restrictions: scoped({ virtualClusters: [{ project: "a", virtualCluster: "v2" }] }) });
     sources.access.setKey(key);
@@ -194,7 +194,7 @@ describe("what is seen", () => {
   });
 });
 
-describe("what is seen may have changed", () => {
+describe("a possible change of visibility", () => {
   const followed = (sources: MemorySources, subject: Parameters<typeof seen>[1]) => {
     const { visible, isOutdated } = createVisibility(sources).follow(subject, "virtualclusterinstances");
     if (visible !== "all") {
@@ -203,7 +203,7 @@ describe("what is seen may have changed", () => {
     return isOutdated;
   };
 
-  it("with the key: when it is refused, gone, another one, or opens something else", () => {
+  it("with the key: when it is refused, deleted, replaced, or its scope changes", () => {
     const key = accessKey({ restrictions: scoped({ projects: [{ project: "a" }] }) });
     const changed = (change: (sources: MemorySources) => void): boolean => {
       const sources = platform({ projects: [project("a", "adam")] });
@@ -239,7 +239,7 @@ describe("what is seen may have changed", () => {
     expect(isOutdated()).toBe(true);
   });
 
-  it("with roles, but for those who see everything and still do, and for the server itself", () => {
+  it("with roles, except for callers who still see everything, and the server itself", () => {
     const sources = platform();
     const [ofAdam, ofAdmin, ofServer] = [{ user: adam }, { user: admin }, { user: MASTER }].map((subject) =>
       followed(sources, subject),
@@ -275,7 +275,7 @@ describe("what is seen may have changed", () => {
     }
   });
 
-  it("when it is not known any more who was concerned", () => {
+  it("when the affected callers are no longer known", () => {
     const sources = platform();
     const isOutdated = followed(sources, { user: adam });
     for (let count = 0; count < 3_000; count++) sources.rbac.setRole("", "new", []);
@@ -284,7 +284,7 @@ describe("what is seen may have changed", () => {
     expect(isOutdated()).toBe(true);
   });
 
-  it("with roles that open everything to who saw something", () => {
+  it("with roles that allow everything to a caller who saw a part", () => {
     const sources = platform({ clusterRoles: [{ name: "all", rules: [getting("virtualclusterinstances")] }] });
     const isOutdated = followed(sources, { user: adam });
     sources.rbac.setBinding(binding("", "all"));
@@ -343,7 +343,7 @@ describe("what is seen may have changed", () => {
     expect([asked(), asked()]).toEqual([0, 0]);
   });
 
-  it("not with members of projects for those who see everything", () => {
+  it("not with members of projects for callers who see everything", () => {
     const sources = platform({ projects: [project("a", "admin")] });
     const key = accessKey({ restrictions: scoped({ projects: [{ project: "a" }] }) });
     sources.access.setKey(key);

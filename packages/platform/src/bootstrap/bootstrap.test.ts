@@ -155,7 +155,7 @@ test("leaves fields that others have changed, reports them, and applies the rest
   expect(await states(platform)).toEqual({ unchanged: 1 });
 });
 
-test("takes over what nobody but the server itself has written", async () => {
+test("takes over fields that only the server has written", async () => {
   const admin = management("User", "admin", { displayName: "Root", groups: ["postern:admins", "ops"] });
   await write("admin.yaml", admin);
   {
@@ -278,7 +278,7 @@ test.each([
   expect(await faultOf()).toMatch(fault);
 });
 
-test("names every fault at once, and applies what is right", async () => {
+test("reports every error at once, and applies the other manifests", async () => {
   await write("a.yaml", management("User", "wrong", { displayName: 1 }), jane, management("Team", "b!", {}));
   const fault = await faultOf();
   expect(fault).toContain("a.yaml, document 1 (line 1): ");

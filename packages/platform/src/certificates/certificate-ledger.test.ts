@@ -5,7 +5,7 @@ import { withGap } from "@postern/apiserver/storage/testing/with-gap";
 import { expect, it } from "vitest";
 import { createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
 
-it("cuts what a certificate has open that was taken away meanwhile, and nothing of the others", async () => {
+it("closes only the connections of certificates that were revoked meanwhile", async () => {
   const inner = createMemoryStorage();
   const { storage, miss } = withGap(inner);
   await using server = await createAccessKeyServer({ storage });

@@ -81,7 +81,7 @@ describe("the ledger of credentials", () => {
     expect(await list("users/jane")).toEqual([]);
   });
 
-  it("a certificate is refused as soon as it is revoked, and what it has open is cut (security book 13)", async () => {
+  it("a revoked certificate is refused at once, and its connections are closed (security book 13)", async () => {
     await create("holder");
     const key = await create("asks");
     const { certificate } = await kubeConfig(key, { clientCert: true });
@@ -181,7 +181,7 @@ describe("the ledger of credentials", () => {
     await remove("p");
   });
 
-  it("an ID is no capability: it is revoked only below who it belongs to (security book 5)", async () => {
+  it("knowing an ID is not enough: it is revoked only below its own object (security book 5)", async () => {
     await platform.send({ method: "POST", path: "users", body: { metadata: { name: "eve" }, spec: {} } });
     const eve = await create("eves", { user: "eve" });
     const janes = await create("janes");

@@ -74,7 +74,7 @@ const accepted = async ({ call }: Holder): Promise<boolean> => (await platform.s
 describe.each<[string, string, object]>([
   ["a user's key", "users/jane", { user: "jane" }],
   ["a team's key", "teams/crew", { team: "crew" }],
-])("the credentials that come of %s", (_, owner, spec) => {
+])("the credentials that were created with %s", (_, owner, spec) => {
   const name = `root-of-${owner.replace("/", "-")}`;
 
   it("are all in the lists of its owner, its own, and that of the virtual cluster, with what they were made with", async () => {

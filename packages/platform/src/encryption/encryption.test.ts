@@ -45,7 +45,7 @@ describe("the key ring", () => {
     await expect(open(storage, [OTHER_KEY])).rejects.toBeInstanceOf(KeyRingError);
   });
 
-  it("moves to another server key: both open it until the next rotation, then the new one alone", async () => {
+  it("moves to another server key: both decrypt it until the next rotation, then only the new one", async () => {
     const storage = createMemoryStorage();
     const before = await open(storage);
     const after = await open(storage, [OTHER_KEY, SERVER_KEY]);
@@ -111,7 +111,7 @@ describe("servers that share a ring", () => {
 });
 
 describe("the sealed store", () => {
-  it("keeps Secrets sealed on disk, and everything else as it is", async () => {
+  it("stores Secrets encrypted, and everything else in plain text", async () => {
     const disk = createMemoryStorage();
     const { storage } = sealedOver(disk, await open(disk));
     await storage.create(SECRET, Buffer.from(TEXT));
@@ -180,7 +180,7 @@ describe("the sealed store", () => {
     expect(unreadable).toEqual([]);
   });
 
-  it("tells whoever follows the objects of a new key before anything that is under it, without a read", async () => {
+  it("announces a new key to watches before objects encrypted with it, without a read", async () => {
     const disk = createMemoryStorage();
     const ours = await open(disk);
     const theirs = await open(disk);
@@ -227,7 +227,7 @@ describe("a pass of re-encryption", () => {
     expect(await records.read("certificate-authority")).toEqual({ privateKey: "canary" });
   });
 
-  it("leaves alone what somebody else writes at the same moment, and what does not open", async () => {
+  it("skips entries that are written concurrently or cannot be decrypted", async () => {
     const disk = createMemoryStorage();
     const ring = await open(disk);
     const { storage } = sealedOver(disk, ring);

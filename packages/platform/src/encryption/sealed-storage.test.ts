@@ -63,7 +63,7 @@ describe("a value under a key that came meanwhile", () => {
         return error instanceof KeyExistsError ? textOf(error.current?.value) : "";
       },
     ],
-  ])("is opened when it is %s", async (_, textBy) => {
+  ])("is decrypted when it is %s", async (_, textBy) => {
     const { storage, unreadable } = sealedOver(disk, await openRing(disk));
     const { other } = await rotatedElsewhere();
     await other.create(SECRET, Buffer.from("text"));
@@ -111,7 +111,7 @@ describe("a value under a key that came meanwhile", () => {
     expect([seen, ended]).toEqual([[], [expect.any(StorageUnavailableError)]]);
   });
 
-  it("is opened without a read for whoever has been told of the ring before", async () => {
+  it("is decrypted without a read once the ring was announced", async () => {
     const { storage, takeDown } = await sealedOverBreakable();
     takeDown();
     const { seen, ended } = follow(storage, "/registry/", await disk.currentRevision());
@@ -122,7 +122,7 @@ describe("a value under a key that came meanwhile", () => {
   });
 });
 
-it("opens what an event replaces, and takes no offence where that key has gone", async () => {
+it("decrypts the previous value of an event, and accepts that its key is gone", async () => {
   const ring = await openRing(disk);
   const { storage, unreadable } = sealedOver(disk, ring);
   const from = await disk.currentRevision();

@@ -15,7 +15,7 @@ async function setUp() {
   return { storage, ring, record };
 }
 
-it("does not go back when it is told of an earlier state late", async () => {
+it("ignores an earlier state that arrives late", async () => {
   const { ring, record } = await setUp();
   const before = await record();
   await ring.rotate();
@@ -24,7 +24,7 @@ it("does not go back when it is told of an earlier state late", async () => {
   expect(ring.keys).toBe(keys);
 });
 
-it("has another sealing key after a rotation: an old copy and its server key open nothing of it", async () => {
+it("has another encryption key after a rotation: an old copy and its server key decrypt nothing new", async () => {
   const { ring, record } = await setUp();
   const before = decodeKeyRing((await record()).value, [SERVER_KEY]);
   await ring.rotate();
@@ -57,7 +57,7 @@ it("is left alone where a newer release wrote it", async () => {
   await expect(openRing(storage)).rejects.toThrow(/newer release/);
 });
 
-it("tells its listeners of every change, also of one that somebody else made, until they are disposed", async () => {
+it("notifies listeners of every change, also by other servers, until they are disposed", async () => {
   const { ring, storage } = await setUp();
   let changes = 0;
   const listening = ring.onChange(() => changes++);

@@ -331,7 +331,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 describe("whatever happens", () => {
   const seed = Number(process.env["NOTICES_SEED"] ?? randomBytes(4).readInt32BE());
 
-  it(`each lead time of each end of each key is told once at most, and all that live long enough are told (NOTICES_SEED=${seed})`, async () => {
+  it(`each key gets one notice per lead time and expiration, if its TTL is long enough (NOTICES_SEED=${seed})`, async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {
         stop();

@@ -79,7 +79,7 @@ describe("a webhook of notices", () => {
     expect(() => new Webhook(newSecret()).verify(one?.body ?? "", one?.headers as Record<string, string>)).toThrow();
   });
 
-  it("signs with every secret of the file, as it is now", async () => {
+  it("signs with every secret that the file contains now", async () => {
     const target = await receiver();
     const [old, next] = [newSecret(), newSecret()];
     const { webhook } = await webhookTo(target, { secret: old });

@@ -50,7 +50,7 @@ describe("a certificate authority", () => {
     expect(await certificate.verify({ publicKey: certificate.publicKey })).toBe(true);
   });
 
-  it("may live past 2049, where the encoding of times changes", () => {
+  it("may expire after 2049, when the encoding of times changes", () => {
     const old = createCertificateAuthority({ commonName: "x", clock, random, lifetimeMs: 40 * 365 * DAY_MS });
     const file = workspace.write("old.crt", old.certificatePem);
     expect(openssl("x509", "-in", file, "-noout", "-enddate")).toContain(
@@ -133,7 +133,7 @@ describe("a client certificate", () => {
       expect(() => signClient({ notAfter })).toThrow(RangeError);
     });
 
-    it("is reported in whole seconds, as it is written", () => {
+    it("is reported in whole seconds, as encoded", () => {
       const signed = signClient({ notAfter: clock.now() + DAY_MS });
       expect(signed.clamped).toBe(false);
       expect(Date.parse(new X509Certificate(signed.pem).validTo)).toBe(signed.notAfter);

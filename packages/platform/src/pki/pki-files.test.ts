@@ -148,7 +148,7 @@ describe("a serving certificate that an operator brings along", () => {
   const make = async () =>
     loadOrCreateServingCertificate(workspace.path("pki"), { authority: await load(), names: ["x"], clock, random });
 
-  it("is taken as it is", async () => {
+  it("is used unchanged", async () => {
     const { certificatePem, privateKeyPem } = await make();
     const chain = certificatePem + (await load()).certificatePem;
     expect(await bring(chain, privateKeyPem)).toEqual({ certificatePem: chain, privateKeyPem });

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { serveCanary, TOKEN, valuesOf } from "./testing/serve-canary.ts";
 import { alice, BASE, CALLERS_KEY, openSession, serveProxy } from "./testing/serve-proxy.ts";
 
-describe("who the caller is", () => {
+describe("the identity of the caller", () => {
   test("is said by impersonation with the target's own credential", async () => {
     const { target, seen } = await serveCanary();
     const user = { ...alice, uid: "u-1", extra: { "Example.org/Tenant": ["a", "b,c"] } };
@@ -44,7 +44,7 @@ describe("who the caller is", () => {
     expect(seen).toEqual([]);
   });
 
-  test("is never somebody of the target's own system (security book 29)", async () => {
+  test("is never a system identity of the target (security book 29)", async () => {
     const { target, seen } = await serveCanary();
     const user = { name: "alice", groups: ["system:masters", "system:nodes", "devs", "system:authenticated"] };
     const { port } = await serveProxy(target, { user });

@@ -118,7 +118,7 @@ describe("request smuggling (security book 34)", () => {
     expect(seen.length).toBeLessThanOrEqual(1);
   });
 
-  test("a body in chunks is framed anew, without its extensions and trailers", async () => {
+  test("a chunked body is framed again, without its extensions and trailers", async () => {
     const { target, seen } = await serveCanary();
     const { port } = await serveProxy(target);
     const socket = await openTls(port);

@@ -190,7 +190,7 @@ test("the target is let go when the caller leaves", async () => {
   await expect.poll(() => connections.active).toBe(0);
 });
 
-test("the caller can tell that a response broke off", async () => {
+test("the caller notices an interrupted response", async () => {
   const upstream = await serveUpstream((_request, response) => {
     response.writeHead(200, { "content-length": "100" });
     response.write("half", () => response.destroy());
@@ -201,7 +201,7 @@ test("the caller can tell that a response broke off", async () => {
   expect(response.complete).toBe(false);
 });
 
-test("the target can tell that an upload broke off", async () => {
+test("the target notices an interrupted upload", async () => {
   const aborted = deferred<boolean>();
   const arrived = deferred();
   const upstream = await serveUpstream((request) => {

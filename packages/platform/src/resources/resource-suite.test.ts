@@ -23,7 +23,7 @@ const ANSWERED = [
   "tokenreviews.authentication.k8s.io",
 ];
 
-describe("what the platform registers", () => {
+describe("the resources of the platform", () => {
   const nameOf = ({ group, plural }: { readonly group: string; readonly plural: string }) => `${plural}.${group}`;
   const answered = registered.definitions.filter(({ submit }) => submit !== undefined);
 

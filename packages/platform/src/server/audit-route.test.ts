@@ -32,7 +32,7 @@ describe("GET /audit/events", () => {
     expect((await search(platform, "?key=jane-ci&until=2026-01-31T08:00:00Z")).body.items).toEqual([]);
   });
 
-  it("finds who changed an object, by its name with or without its resource", async () => {
+  it("finds changes of an object by its name, with or without its resource", async () => {
     await platform.create("ownedaccesskeys", { metadata: { name: "short" } });
     await platform.create("ownedaccesskeys", { metadata: { name: "short-2" } });
     await platform.send({ method: "POST", path: "ownedaccesskeys/short/rotate", body: { spec: {} } });

@@ -28,7 +28,7 @@ const applied = (name: string, value = "one"): PlatformCall => ({
 });
 
 describe("an apply through the proxy that would create", () => {
-  it("takes a key whose rules open create, as well as patch", async () => {
+  it("requires a key whose rules allow create as well as patch", async () => {
     const key = await keyFor(["patch"]);
     const refused = await platform.send({ ...applied("news"), key });
     expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining("rules of the access key")]);

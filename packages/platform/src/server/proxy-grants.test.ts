@@ -67,7 +67,7 @@ describe.each<[string, object]>([
     { resources: [{ group: "", resources: ["configmaps"] }, { group: "rbac.authorization.k8s.io" }] },
   ],
   ["everything in one namespace", { namespaces: ["ci"] }],
-])("a key whose rules open %s (security book 2)", (_what, rule) => {
+])("a key whose rules allow %s (security book 2)", (_what, rule) => {
   let key = "";
   beforeAll(async () => {
     key = await keyWith({ rules: [rule] });
@@ -115,7 +115,7 @@ describe.each<[string, object]>([
   });
 });
 
-describe("a key whose rules open all but some verbs (security book 2)", () => {
+describe("a key whose rules allow all but some verbs (security book 2)", () => {
   let key = "";
   beforeAll(async () => {
     key = await keyWith({ rules: [{ verbs: ["get", "list", "create", "update", "patch", "approve", "use"] }] });
@@ -183,7 +183,7 @@ describe("a key for all of a virtual cluster", () => {
   });
 });
 
-describe("a key whose rules open a part is told what it may do by its own (security book 2)", () => {
+describe("a key whose rules allow a part gets its own rules in reviews (security book 2)", () => {
   const REVIEWS = { group: "authorization.k8s.io", resources: ["selfsubjectaccessreviews", "selfsubjectrulesreviews"] };
   const mayI = async (attributes: object, key?: string) => {
     const body = { spec: { resourceAttributes: attributes } };

@@ -35,7 +35,7 @@ describe("the token of a ServiceAccount over the wire", () => {
     expect(body.message).toContain('User "system:serviceaccount:default:robot" cannot create resource "configmaps"');
   });
 
-  it("opens nothing of the platform, and no other cluster (security book 5)", async () => {
+  it("gives no access to the platform or another cluster (security book 5)", async () => {
     const token = await robotToken();
     await platform.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "other" } });
     const other = "/kubernetes/project/default/virtualcluster/other/api/v1/namespaces/default/configmaps";
@@ -45,7 +45,7 @@ describe("the token of a ServiceAccount over the wire", () => {
     }
   });
 
-  it("acts as somebody else only where the RBAC of its cluster says so (security book 29)", async () => {
+  it("impersonates others only with permission in its cluster's RBAC (security book 29)", async () => {
     const token = await robotToken();
     const asAdmin = { "impersonate-user": "admin", "impersonate-group": "postern:role:cluster-admin" };
     expect((await platform.send({ path: MAPS, key: token, headers: asAdmin })).status).toBe(403);

@@ -86,7 +86,7 @@ describe("a space", () => {
     ).toBe(401);
   });
 
-  it("is closed to those who have no right to it", async () => {
+  it("is refused to callers without permission", async () => {
     expect((await platform.send({ path: MAPS, key: strangerKey })).status).toBe(403);
     const absent = "/kubernetes/project/default/space/none/api/v1/namespaces/none/configmaps";
     expect((await platform.send({ path: absent })).status).toBe(404);

@@ -4,7 +4,7 @@ import { type RunningPlatform, startPlatform } from "../testing/running-platform
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/default/configmaps";
 const EVENTS = "/api/v1/namespaces/default/events";
 
-describe("what a key has open is cut when the key is disabled (security book 3, 15)", () => {
+describe("connections of a key are closed when the key is disabled (security book 3, 15)", () => {
   let platform: RunningPlatform;
   beforeAll(async () => {
     platform = await startPlatform();

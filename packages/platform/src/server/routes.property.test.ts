@@ -56,7 +56,7 @@ describe(`${CASES} random requests to routes of the server, seed ${SEED}`, { tim
     return managementRequest(resolveRequestInfo(method, path, parameters));
   };
 
-  test("a key is allowed exactly what it, its owner's rights and its scope open together (security book 1, 2, 13)", () => {
+  test("a key may do exactly what its rules, its scope and its owner's permissions all allow (security book 1, 2, 13)", () => {
     const asked = fc.array(
       fc
         .record({ route: fc.constantFrom(...routes), proxy: fc.constantFrom(...PROXIES), place })

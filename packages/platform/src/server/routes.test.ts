@@ -86,7 +86,7 @@ describe("every route asks the scope of the key (security book 1, 4)", { timeout
     }
   });
 
-  it("is open to nobody beside the paths that say how the server is", async () => {
+  it("refuses anonymous callers except on the health paths", async () => {
     const { body } = await platform.send({ path: "/" });
     const answers: [string, number][] = [];
     for (const path of body.paths) answers.push([path, (await platform.send({ path, key })).status]);

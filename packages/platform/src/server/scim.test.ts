@@ -84,7 +84,7 @@ describe("users as Entra ID writes them", () => {
     ]);
   });
 
-  it("are patched, and locked with all that is open", async () => {
+  it("are patched, and locked together with their open connections", async () => {
     const changed = await patch(
       `Users/${id}`,
       { op: "Replace", path: 'emails[type eq "work"].value', value: "updatedEmail@microsoft.com" },
@@ -113,7 +113,7 @@ describe("users as Entra ID writes them", () => {
 });
 
 describe("groups as Entra ID writes them", () => {
-  it("have members who come and go", async () => {
+  it("have members that are added and removed", async () => {
     const user = (await scim("POST", "Users", { schemas: [USER], userName: "member@example.com" })).body.id;
     const { status, body } = await scim("POST", "Groups", {
       schemas: [GROUP, "http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group"],
@@ -138,7 +138,7 @@ describe("groups as Entra ID writes them", () => {
   });
 });
 
-describe("what Okta sends", () => {
+describe("requests of Okta", () => {
   it("reads pages, replaces users, and deactivates without a path", async () => {
     const userName = "test.user@okta.local";
     const created = await scim("POST", "Users", {
@@ -186,7 +186,7 @@ describe("the service", () => {
     expect((await scim("GET", "Users/directory")).status).toBe(404);
   });
 
-  it("is open to keys with the role alone, and they to it", async () => {
+  it("accepts only keys with the role, which allows nothing else", async () => {
     expect((await scim("GET", "Users", undefined, platform.adminKey)).status).toBe(403);
     expect((await scim("GET", "Users", undefined, "")).status).toBe(401);
     for (const path of ["projects", "ownedaccesskeys", "clustertrustrules", "/api/v1/namespaces/p-default/secrets"])

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 import { temporaryDirectory } from "../testing/temporary-directory.ts";
 
-describe("what proves nobody (security book 19)", () => {
+describe("invalid credentials (security book 19)", () => {
   let platform: RunningPlatform;
   beforeAll(async () => {
     platform = await startPlatform();
@@ -67,7 +67,7 @@ describe("what proves nobody (security book 19)", () => {
     ["a key without a scheme", (key) => `Authorization: ${key}`],
     ["a key behind two spaces", (key) => `Authorization: Bearer  ${key}`],
     ["a key in another header", (key) => `X-Authorization: Bearer ${key}`],
-  ])("is nobody, as without any: %s", async (_what, line) => {
+  ])("is anonymous, as without any: %s", async (_what, line) => {
     const [answer, anonymous] = await Promise.all([answerTo(line(platform.adminKey)), answerTo()]);
     expect([statusOf(answer), bodyOf(answer)]).toEqual([403, bodyOf(anonymous)]);
   });
@@ -79,7 +79,7 @@ describe("what proves nobody (security book 19)", () => {
   });
 });
 
-describe("what was ended (security book 16)", () => {
+describe("revoked credentials (security book 16)", () => {
   const DEMO = "namespaces/p-default/virtualclusterinstances/demo";
   const INSIDE = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces";
 
@@ -132,10 +132,10 @@ describe("what was ended (security book 16)", () => {
   });
 });
 
-describe("who guesses (security book 26)", () => {
+describe("guessing (security book 26)", () => {
   const flags = { "failed-logins-per-minute": "1" };
 
-  it("is held back from the first burst after a start on, whatever address a header claims, and nobody else is", async () => {
+  it("is delayed from the first burst after a start on, whatever address a header claims, without affecting others", async () => {
     await using directory = await temporaryDirectory();
     const stored = { ...flags, store: "sqlite", "data-dir": directory.path };
     for (const start of ["first", "second"]) {

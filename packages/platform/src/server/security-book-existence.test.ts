@@ -10,7 +10,7 @@ type Place = { readonly namespace: string; readonly name: string };
 /** Of the same length, so that not even that differs. */
 const absent = (text: string): string => `x${text.slice(1, -1)}x`;
 
-describe("a refusal does not tell whether something exists (security book 42)", { timeout: 120_000 }, () => {
+describe("a refusal does not reveal whether an object exists (security book 42)", { timeout: 120_000 }, () => {
   let platform: RunningPlatform;
   let routes: readonly ServedRoute[];
   /** Keys of a user without rights: one that may do what she may, and one whose scope is empty. */

@@ -22,7 +22,7 @@ describe("over the whole server", () => {
   const create = async (name: string, spec: object) =>
     await platform.send({ method: "POST", path: "ownedaccesskeys", body: { metadata: { name }, spec } });
 
-  it("labels, annotations and owner references give nobody's rights (security book 10)", async () => {
+  it("labels, annotations and owner references give no permissions (security book 10)", async () => {
     const admin = (await platform.send({ path: "ownedaccesskeys" })).body.items[0].metadata;
     const eve = (await create("eves", { user: "eve" })).body.spec.key;
     const reference = { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", name: admin.name, uid: admin.uid };
@@ -83,7 +83,7 @@ describe("over the whole server", () => {
     expect(review.body.status.authenticated).not.toBe(true);
   });
 
-  it("nobody but administrators begins or takes over a change of the key ring (security book 52)", async () => {
+  it("only administrators start or take over a change of the key ring (security book 52)", async () => {
     const ring = async () => (await platform.send({ path: "/keyring" })).body.keys.map(({ id }: any) => id);
     const rotate = (key: string) =>
       platform.send({ method: "POST", path: "/keyring", key, body: { action: "rotate" } });
@@ -101,7 +101,7 @@ describe("over the whole server", () => {
     expect(await ring()).toEqual(begun);
   });
 
-  it("nobody but who may have a key ends the grace period of its rotation (security book 52)", async () => {
+  it("only the owner of a key ends the grace period of its rotation (security book 52)", async () => {
     const first = (await create("in-grace", { user: "admin" })).body.spec.key;
     const ofEve = (await create("eves-other", { user: "eve" })).body.spec.key;
     const rotate = (nonce: string, key?: string) => {
@@ -126,7 +126,7 @@ describe("over the whole server", () => {
     expect((await platform.send({ path: "projects", key: first })).status).toBe(200);
   });
 
-  it("what is wrong in a body is not repeated to its sender (security book 39)", async () => {
+  it("errors do not repeat secrets of the body (security book 39)", async () => {
     const secret = "canary-value-of-more-than-32-characters";
     await create("plain", {});
     const as = (type: string) => ({ "content-type": `application/${type}` });

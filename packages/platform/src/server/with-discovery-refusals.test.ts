@@ -38,7 +38,7 @@ describe("discovery behind the proxy that is refused", () => {
     }
   });
 
-  it("is as good as ever for those who may", async () => {
+  it("is unchanged for callers with permission", async () => {
     const { status, body } = await platform.send({ path: `${DEMO}/api`, headers: AGGREGATED });
     expect([status, body.kind]).toEqual([200, "APIGroupDiscoveryList"]);
   });

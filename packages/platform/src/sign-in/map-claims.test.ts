@@ -34,14 +34,14 @@ it("takes names, groups and what else there is", () => {
   expect(map(named({ expression: "claims.email.split('@')[0]" }), { email: "joe@x" }).username).toBe("joe");
 });
 
-it("gives nobody the groups of the system", () => {
+it("gives no user groups of the system", () => {
   const groups = ["system:masters", "postern:admins", "devs"];
   expect(
     map({ claimMappings: { username: { claim: "sub" }, groups: { claim: "groups" } } }, { groups }).groups,
   ).toEqual(["devs"]);
 });
 
-it("leaves out groups with characters that nobody sees, and takes those characters off what is shown", () => {
+it("leaves out groups with invisible characters, and removes these characters from display names", () => {
   const groups = ["a\nImpersonate-User: admin", "b\u0000", "\u202ec", " d", "\ud800", "группа", "😀"];
   expect(map({}, { groups, name: "J\u001b[2Jane" })).toMatchObject({
     ...{ groups: ["idp: d", "idp:группа", "idp:😀"], displayName: "J[2Jane" },

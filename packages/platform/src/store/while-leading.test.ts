@@ -34,8 +34,8 @@ function lostOnDemand() {
   };
 }
 
-describe("what is led", () => {
-  it("ends when the leadership is lost, and begins anew with the next one", async () => {
+describe("work of the leader", () => {
+  it("ends when the leadership is lost, and starts again with the next one", async () => {
     const { election, lose, times } = lostOnDemand();
     const log: string[] = [];
     let starts = 0;
@@ -56,7 +56,7 @@ describe("what is led", () => {
     expect([starts, log]).toEqual([2, ["1a over", "1b over"]]);
   });
 
-  it("has ended before the leadership is given up to somebody else", async () => {
+  it("has ended before another server becomes the leader", async () => {
     const { election, times } = lostOnDemand();
     const leaderAtEnd: Promise<string | undefined>[] = [];
     const leading = whileLeading({

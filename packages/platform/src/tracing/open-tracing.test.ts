@@ -71,7 +71,7 @@ it("refuses a certificate that cannot be read, and names the variable", async ()
   await expect(opening).rejects.toThrow("OTEL_EXPORTER_OTLP_CERTIFICATE: cannot read the file /nowhere/ca.crt");
 });
 
-it("puts nothing around anything where nobody collects traces", async () => {
+it("wraps nothing without a trace collector", async () => {
   const { scheduler } = manualTime();
   const opened = await openTracing({
     environment: {},

@@ -14,7 +14,7 @@ function manualRead() {
   return { read, pending, begun: () => begun };
 }
 
-test("everybody who comes while a read runs waits for one that began later", async () => {
+test("calls during a read wait for one that started later", async () => {
   const { read, pending, begun } = manualRead();
   const first = read();
   const later = [read(), read(), read()];
@@ -31,7 +31,7 @@ test("everybody who comes while a read runs waits for one that began later", asy
   expect(await latest).toBe(3);
 });
 
-test("a failure is that of those who waited for it, not of the next ones", async () => {
+test("a failure reaches only the calls that waited for it", async () => {
   const { read, pending } = manualRead();
   const first = read();
   const second = read();

@@ -8,7 +8,7 @@ import { hadNoEffect, isTransient, toStorageError } from "./etcd-errors.ts";
 import { hasOrderedProgress } from "./etcd-version.ts";
 import { GrpcError, grpcStatus } from "./grpc-error.ts";
 
-describe("what etcd answers", () => {
+describe("errors of etcd", () => {
   test.each([
     [grpcStatus.unavailable, "etcdserver: request timed out", StorageUnavailableError],
     [grpcStatus.deadlineExceeded, "Deadline exceeded", StorageUnavailableError],

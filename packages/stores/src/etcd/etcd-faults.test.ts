@@ -145,7 +145,7 @@ describe.skipIf(missing)("one member", () => {
     expect((await other.list("")).entries.map(({ key }) => key)).toEqual(["/b"]);
   });
 
-  test("a watch reaches the newest revision also when somebody else made it", async () => {
+  test("a watch reaches the newest revision also if another server wrote it", async () => {
     await using mine = await open("/mine");
     await using foreign = await open("/foreign");
     using watch = WatchRecorder.start(mine, "/", await mine.currentRevision());
@@ -154,7 +154,7 @@ describe.skipIf(missing)("one member", () => {
     expect(watch.events).toEqual([]);
   });
 
-  test("a watch from the past comes to an end also when somebody else wrote last", async () => {
+  test("a watch from the past catches up also if another server wrote last", async () => {
     await using before = await open("/past");
     const first = await before.create("/a", value);
     await before.create("/b", value);
@@ -220,7 +220,7 @@ describe.skipIf(missing)("one member", () => {
     expect(again.events).toHaveLength(1);
   });
 
-  test("the largest value is one that etcd takes, under the longest key; where it was told to take less, the refusal is the same", async () => {
+  test("etcd accepts the largest value with the longest key; with a smaller limit, the error is the same", async () => {
     const key = `/${"k".repeat(1_000)}`;
     const largest = Buffer.alloc((3 << 19) - (8 << 10), "x");
     await using storage = await open("/sizes");
@@ -331,7 +331,7 @@ describe.skipIf(missing)("TLS", () => {
     await storage.health.check();
   });
 
-  test("what a newer release has written is refused, and left alone", async () => {
+  test("data of a newer release is refused and unchanged", async () => {
     const credentials = { ca: await pem("ca.crt"), cert: await pem("client.crt"), key: await pem("client.key") };
     const options = { endpoints: etcd.endpoints, prefix: "/newer", tls: credentials };
     {
@@ -343,7 +343,7 @@ describe.skipIf(missing)("TLS", () => {
     await expect(openEtcdStorage(options)).rejects.toThrow(/schema version 3, this release knows up to 2/);
   });
 
-  test("without a certificate, without TLS, or where the authority is unknown, nothing is opened", async () => {
+  test("without a certificate, without TLS, or with an unknown CA, the store does not open", async () => {
     const open = (tls?: Parameters<typeof openWith>[1]) => openWith(1_000, tls);
     await expect(open({ ca: await pem("ca.crt") })).rejects.toBeInstanceOf(StorageUnavailableError);
     await expect(open()).rejects.toBeInstanceOf(StorageUnavailableError);

@@ -13,7 +13,7 @@ describe("keys in etcd", () => {
     expect(isWithin(keys.encode(key), keys.everything)).toBe(true);
   });
 
-  test("what the server keeps for itself is watched, but neither listed nor shown", () => {
+  test("the server's own keys are watched, but neither listed nor shown", () => {
     for (const key of [keys.tick, keys.leader("controllers")]) {
       expect(keys.decode(key)).toBeUndefined();
       expect(isWithin(key, keys.everything)).toBe(true);

@@ -192,7 +192,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     await lease[Symbol.asyncDispose]();
   });
 
-  test("of many who campaign at the same moment one wins, and the others leave no lease behind", async () => {
+  test("one of many concurrent candidates wins, and the others leave no lease behind", async () => {
     const abort = new AbortController();
     const campaigns = Array.from({ length: 10 }, (_, at) =>
       createEtcdLeaderElection({ storage: at % 2 === 0 ? one : two }).campaign("many", `${at}`, abort.signal),

@@ -14,7 +14,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
   const open = (prefix: string, options: Partial<EtcdStorageOptions> = {}) =>
     openEtcdStorage({ endpoints: etcd.endpoints, prefix, ...options });
 
-  it("is begun in where it is empty, and then by who has keys there, however many others have come", async () => {
+  it("is installed into while empty, and opened later with its own keys, whatever others have added", async () => {
     await using first = await open("/mine", { mustBeInstalled: true });
     await first.create("/a", Buffer.from("1"));
     await using _other = await open("/registry");
@@ -24,7 +24,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
   });
 
   it.each(["/mien", "/min", "/mine2", "/zzz", "/a"])(
-    "does not open at %s, where nothing is stored, and writes nothing",
+    "does not open at %s, where there are no keys, and writes nothing",
     async (prefix) => {
       await using own = await open("/mine");
       const before = await own.currentRevision();
@@ -53,7 +53,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
     else expect((await reading).entries.length).toBeGreaterThan(0);
   });
 
-  it("is compacted by who is alone in it", async () => {
+  it("is compacted only by its single user", async () => {
     await using alone = await startEtcd();
     await using own = await openEtcdStorage({
       endpoints: alone.endpoints,

@@ -26,7 +26,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("the servers on one etcd", () => {
     return createEtcdReplicas({ storage, id, ...ready, ...more });
   };
 
-  test("one alone waits for nobody, and is fresh from when it has entered until it leaves", async () => {
+  test("a single server does not wait, and is fresh from its registration until it leaves", async () => {
     const only = enter(0, "only");
     expect(only.isFresh()).toBe(false);
     await only.entered;

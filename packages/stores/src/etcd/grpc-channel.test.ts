@@ -272,7 +272,7 @@ describe("a server that does as it likes", () => {
   });
 });
 
-describe("nobody there", () => {
+describe("without a server", () => {
   test("where nothing listens a call fails at once, and nothing was sent", async () => {
     const channel = new GrpcChannel({ address: "127.0.0.1:1" });
     for (let count = 0; count < 3; count++) {

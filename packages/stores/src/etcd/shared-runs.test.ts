@@ -15,7 +15,7 @@ function observed() {
   return { shared, ends };
 }
 
-it("gives each call a run that began after it, and one run to all who call while another is under way", async () => {
+it("gives each call a run that started after it, and one run to all calls during another", async () => {
   const { shared, ends } = observed();
   const first = shared();
   const others = Array.from({ length: 100 }, () => shared());

@@ -74,7 +74,7 @@ test("a result is valid for a day: the next start skips the check", async () => 
   expect(Number(row?.["checked_at"])).toBeGreaterThan(Date.now() - 60_000);
 });
 
-test("damage that a start does not see is found, told, and in the way of the next start", async () => {
+test("damage that a start does not notice is found, reported, and prevents the next start", async () => {
   await fill();
   const size = (await readFile(path)).length;
   const file = await open(path, "r+");

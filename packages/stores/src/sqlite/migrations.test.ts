@@ -40,7 +40,7 @@ async function assertWhole(): Promise<void> {
   expect(await storage.create("/registry/a/next", Buffer.from("{}"))).toBe(47);
 }
 
-test("is opened with everything in it, and has the newest schema afterwards", async () => {
+test("opens with all its data, and has the newest schema afterwards", async () => {
   expect(await versionOf(path)).toBe(1);
   await assertWhole();
   expect(await versionOf(path)).toBe(2);

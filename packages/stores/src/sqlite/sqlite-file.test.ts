@@ -46,7 +46,7 @@ async function fill(open: () => Promise<unknown>): Promise<unknown> {
 }
 
 describe("a write-ahead log without its database", () => {
-  test.each(["is gone", "is empty"])("is refused where the database %s, and left as it is", async (state) => {
+  test.each(["is gone", "is empty"])("is refused if the database %s, and stays unchanged", async (state) => {
     const holder = await startHolder();
     holder.kill("SIGKILL");
     await once(holder, "exit");
@@ -92,7 +92,7 @@ describe("one process only", () => {
   });
 });
 
-describe("what is in the file", () => {
+describe("the content of the file", () => {
   test("is readable by its owner alone", async () => {
     await using _storage = await openSqliteStorage({ path });
     expect((await stat(path)).mode & 0o777).toBe(0o600);

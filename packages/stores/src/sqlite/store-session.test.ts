@@ -170,7 +170,7 @@ describe("a disk that fails", () => {
     expect(ofType("recovered")).toEqual([]);
   });
 
-  test("after a commit that went well: nothing is told twice", () => {
+  test("after a successful commit: no event is sent twice", () => {
     session.receive(requests([{ key: "/a", value: "x" }]));
     runToEnd();
     beforeExec = (sql) => {
@@ -185,7 +185,7 @@ describe("a disk that fails", () => {
     expect(outcomes().flat()).toMatchObject([{ revision: 2 }, { revision: 3 }]);
   });
 
-  test("in such a way that the commit is on disk all the same: its events are told once it is found", () => {
+  test("although the commit is on disk: its events are sent once it is found", () => {
     let failing = true;
     beforeExec = (sql) => {
       if (sql !== "COMMIT" || !failing) return;
@@ -205,7 +205,7 @@ describe("a disk that fails", () => {
     expect(order.indexOf("recovered")).toBeLessThan(order.indexOf("committed"));
   });
 
-  test("in such a way, and that cannot be read at once either: its events are told before those of any later write", () => {
+  test("although the commit is on disk but cannot be read at once: its events are sent before those of later writes", () => {
     let failing = true;
     beforeExec = (sql) => {
       if (sql !== "COMMIT" || !failing) return;
@@ -242,7 +242,7 @@ describe("a disk that fails", () => {
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 2 }]);
   });
 
-  test("while sweeping: it is tried again later, and nobody is told", () => {
+  test("while sweeping: it is retried later without an error", () => {
     session.receive(requests([{ key: "/a", value: "x" }]));
     session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));
     runToEnd();
@@ -294,7 +294,7 @@ describe("compaction", () => {
     expect(levels).toEqual([2, 2, 2]);
   });
 
-  test("that was interrupted goes on after the next open", () => {
+  test("that was interrupted continues after the next open", () => {
     session.receive(requests([{ key: "/a", value: "x" }]));
     session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));
     session.receive(requests([], [{ id: 1, type: "compact", revision: 3 }]));

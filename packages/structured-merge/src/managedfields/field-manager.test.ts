@@ -79,12 +79,12 @@ describe("field manager: updates", () => {
     expect(managed(create(sent))?.map(([id]) => id)).toEqual(["creator Update 01"]);
   });
 
-  it("leaves every entry as it is when a write changes nothing", () => {
+  it("keeps every entry when a write changes nothing", () => {
     const live = create(key({ user: "u" }));
     expect(update(live, {}).metadata.managedFields).toEqual(live.metadata.managedFields);
   });
 
-  it("moves a changed field to who changed it, and keeps the time of the others", () => {
+  it("moves a changed field to its new manager, and keeps the time of the others", () => {
     const live = create(key({ user: "u", ttl: 1 }));
     const changed = update(live, { spec: { user: "u", ttl: 2, disabled: true } });
     expect(managed(changed)).toEqual([
@@ -99,7 +99,7 @@ describe("field manager: updates", () => {
     expect(managed(changed)).toEqual([["m Update 02", { "f:spec": { ".": {}, "f:ttl": {} } }]]);
   });
 
-  it("drops removed fields from everybody, and who owns nothing any more", () => {
+  it("drops removed fields from all managers, and managers without fields", () => {
     const live = update(create(key({ user: "u" })), { spec: { user: "u", ttl: 2 } });
     expect(managed(update(live, { spec: { user: "u" } }, { manager: "third" }))?.map(([id]) => id)).toEqual([
       "creator Update 01",
@@ -252,7 +252,7 @@ describe("field manager: apply", () => {
     expect(error.details).toEqual({ causes: error.details?.causes });
   });
 
-  it("takes conflicting fields by force; who owns nothing any more disappears", () => {
+  it("takes conflicting fields by force, and drops managers without fields", () => {
     const live = apply(create(key({ ttl: 1 })), config({ user: "u" }), { manager: "loser" });
     const forced = apply(live, config({ user: "x", ttl: 2 }), { force: true, now: at(4) });
     expect(forced["spec"]).toEqual({ user: "x", ttl: 2 });

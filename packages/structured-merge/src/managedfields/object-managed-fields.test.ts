@@ -32,7 +32,7 @@ describe("keepTimesOfNoop", () => {
     ["the object", object({ a: 2 }, ["one", "2026-01-01T00:00:09Z"], ["two", "2026-01-01T00:00:02Z"])],
     ["an owner", object({ a: 1 }, ["one", "2026-01-01T00:00:09Z"])],
     ["nothing at all", live],
-  ])("leaves a write as it is that changes %s", (_, next) => {
+  ])("keeps a write unchanged that changes %s", (_, next) => {
     expect(keepTimesOfNoop(live, next)).toBe(next);
   });
 });

@@ -51,7 +51,7 @@ const objectOf = (of: object): KubeObject => ({
 });
 const now = "2026-01-01T00:00:00Z";
 
-test("what a conflict names is all that has to go for the rest to be applied, and is left as it was", () => {
+test("removing the fields of a conflict lets the rest be applied, and leaves these fields unchanged", () => {
   fc.assert(
     fc.property(spec, spec, spec, (ours, theirs, next) => {
       const made = fieldManager.apply({ live: undefined, applied: objectOf(ours), manager: "us", now });

@@ -51,7 +51,7 @@ describe("reviews", () => {
     },
   );
 
-  it("tell a caller its rules, and need a namespace for that", async () => {
+  it("return the rules of the caller, and require a namespace", async () => {
     await grantToAlice(cluster, podReader);
     const answer = await cluster.submit("selfsubjectrulesreviews", { spec: { namespace: "default" } }, alice);
     expect(answer).toMatchObject({

@@ -283,7 +283,7 @@ describe("the two versions", () => {
     }
   });
 
-  it("keep who owns the one field that has another name", async () => {
+  it("keep the field manager of the one field that has another name", async () => {
     const apply = { contentType: "application/apply-patch+yaml" };
     const path = "/owned?fieldManager=shop";
     const body = inV1({ targetCPUUtilizationPercentage: 50 }, "owned");

@@ -61,7 +61,7 @@ async function grant(verb: string, name: string): Promise<void> {
 }
 
 describe("certificate signing requests", () => {
-  it("carry who asked, whatever the client says, and begin without a decision", async () => {
+  it("contain the requester, whatever the client sends, and start undecided", async () => {
     const created = await create();
     expect(created["spec"]).toMatchObject({ username: "alice", uid: "u1", groups: ["devs"], extra: { a: ["b"] } });
     expect(created["status"]).toEqual({});
@@ -124,7 +124,7 @@ describe("certificate signing requests", () => {
     expect(await messageOf(create({ request }))).toMatch(/spec.request: Invalid value: .*control character in text$/);
   });
 
-  it("are approved by those who may approve for the signer, once and for all", async () => {
+  it("are approved by users with permission for the signer, permanently", async () => {
     await create();
     expect(await messageOf(write("approval", withStatus({ conditions: [approved] }), alice))).toBe(
       `certificatesigningrequests.certificates.k8s.io "c" is forbidden: user not permitted to approve requests with signerName "${CLIENT_SIGNER}"`,
@@ -149,7 +149,7 @@ describe("certificate signing requests", () => {
     );
   });
 
-  it("get a certificate from those who may sign for the signer, once and for all", async () => {
+  it("get a certificate from users with permission to sign for the signer, permanently", async () => {
     await create();
     const certificate = withStatus({ certificate: "eA==" });
     expect(await messageOf(write("status", certificate, alice))).toMatch(/user not permitted to sign requests/);

@@ -67,18 +67,18 @@ it("reports the denied pieces, and only those", async () => {
   ]);
 });
 
-it("takes what is granted for all names to be open where all names are", async () => {
+it("allows a grant for all names if all names are granted", async () => {
   expect(await closed(({ name }) => name === "", [read("pods")])).toEqual(["get pods"]);
   expect(await closed(({ name }) => name === "a", [{ ...read("pods"), resourceNames: ["a"] }])).toEqual([]);
 });
 
-it("takes what is granted for the cluster to be open where every namespace is", async () => {
+it("allows a grant in a namespace if it is granted in the whole cluster", async () => {
   const inOne = ({ namespace }: AuthorizationAttributes): boolean => namespace === "";
   expect(await closed(inOne, [read("pods")], "")).toEqual(["get pods"]);
   expect(await closed(() => true, [read("pods")], "")).toEqual([]);
 });
 
-it("takes a path with a star to be open where all below it is", async () => {
+it("allows a path with a wildcard if everything below it is granted", async () => {
   const web = { verbs: ["get"], nonResourceURLs: ["/web/*", "/web"] };
   expect(await closed(({ path }) => path === "/web", [web])).toEqual(["get /web/*"]);
   expect(await closed(({ path }) => path.startsWith("/web"), [web])).toEqual([]);

@@ -55,7 +55,7 @@ describe("roles and bindings", () => {
     );
   });
 
-  it("refuse subjects that nobody can be", async () => {
+  it("refuse subjects that no user can have", async () => {
     const bad = {
       metadata: { name: "b" },
       roleRef: { kind: "Role", name: "" },

@@ -6,7 +6,7 @@ const hexadecimal = (text: string) => Buffer.from(text).toString("hex");
 const excerptOf = (body: string) =>
   /unknown \((.*)\)$/.exec(unrecognizedError({ kind: "Key" }, Buffer.from(body), "unknown").message)?.[1];
 
-describe("what a refusal shows of a body that cannot be read", () => {
+describe("the error for an unreadable body", () => {
   it.each([
     ["", "<empty>"],
     ['{"kind":"Key"', '{"kind":"Key"'],

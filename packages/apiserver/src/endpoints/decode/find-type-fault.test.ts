@@ -41,6 +41,6 @@ it.each<[JsonValue, string | undefined]>([
   [{ spec: { replicas: 2147483648 } }, inField("number 2147483648", "spec.replicas", "int32", "ConfigMapSpec")],
   [{ spec: { replicas: -2147483648 } }, undefined],
   [[], "json: cannot unmarshal array into Go value of type v1.ConfigMap"],
-])("finds in %j the fault %j", (value, fault) => {
+])("finds in %j the error %j", (value, fault) => {
   expect(findTypeFault(value, schema, "ConfigMap")).toBe(fault);
 });

@@ -7,7 +7,7 @@ const object = (name: string, size = 10): CachedObject =>
 const objects = (count: number): CachedObject[] => Array.from({ length: count }, (_, at) => object(`x-${at}`));
 const plain = (items: readonly CachedObject[]) => items.map((item) => item.decode());
 
-it("joins any list, and joins it anew where an object was changed, added or removed", () => {
+it("joins any list, and joins it again after an object was changed, added or removed", () => {
   const segments = createListSegments();
   const parse = (items: readonly CachedObject[]) =>
     JSON.parse(`[${Buffer.concat([...segments.partsOf(items)]).toString()}]`);

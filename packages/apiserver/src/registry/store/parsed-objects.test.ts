@@ -9,7 +9,7 @@ const entryOf = (name: string, revision: number, text = "") =>
     value: encodeStoredValue({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { text } }),
   });
 
-test("parses an object once, as long as it is the same version", () => {
+test("parses each version of an object once", () => {
   const parsed = new ParsedObjects();
   const first = entryOf("a", 1);
   const decode = vi.spyOn(first, "decode");

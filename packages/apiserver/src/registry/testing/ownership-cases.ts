@@ -19,20 +19,24 @@ export function describeOwnership(suite: ResourceSuiteContext): void {
     expect(again.json.metadata.resourceVersion).toBe(created.json.metadata.resourceVersion);
   });
 
-  test("tells appliers whose field they would change, and gives it to who insists", ["create", "patch"], async () => {
-    await apply("fieldManager=one", "a");
-    expect(await apply("fieldManager=two", "b")).toMatchObject({
-      status: 409,
-      json: {
-        reason: "Conflict",
-        details: { causes: [{ reason: "FieldManagerConflict", field: ".metadata.labels.suite" }] },
-      },
-    });
-    expect(await apply("fieldManager=two&force=true", "b")).toMatchObject({
-      status: 200,
-      json: { metadata: { labels: { suite: "b" } } },
-    });
-  });
+  test(
+    "reports conflicts to appliers with the field's manager, and transfers the field with force",
+    ["create", "patch"],
+    async () => {
+      await apply("fieldManager=one", "a");
+      expect(await apply("fieldManager=two", "b")).toMatchObject({
+        status: 409,
+        json: {
+          reason: "Conflict",
+          details: { causes: [{ reason: "FieldManagerConflict", field: ".metadata.labels.suite" }] },
+        },
+      });
+      expect(await apply("fieldManager=two&force=true", "b")).toMatchObject({
+        status: 200,
+        json: { metadata: { labels: { suite: "b" } } },
+      });
+    },
+  );
 
   test(
     "records the writer of a field under the name it gives, else that of its client",

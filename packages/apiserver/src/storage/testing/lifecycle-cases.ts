@@ -51,7 +51,7 @@ export function describeLifecycle(context: SuiteContext): void {
       },
     );
 
-    test("writes begun before closing either settle or reject, and what settled was told to the watches", async () => {
+    test("writes started before closing either settle or reject, and watches received those that settled", async () => {
       using watch = WatchRecorder.start(context.storage, ROOT, context.start);
       await watch.reached(await context.storage.create(key, value("one")));
       const writes = Array.from({ length: 20 }, (_, index) => context.storage.create(`${ROOT}${index}`, value("x")));
@@ -63,9 +63,7 @@ export function describeLifecycle(context: SuiteContext): void {
       await closing;
     });
 
-    test("what was written, deleted and compacted is as it was when the store is opened again", async ({
-      skip: skipHere,
-    }) => {
+    test("writes, deletions and compactions survive closing and opening the store", async ({ skip: skipHere }) => {
       const { fixture, storage } = context;
       if (fixture.reopen === undefined) return skipHere("nothing outlives the store");
       const a = await storage.create(key, value("one"));

@@ -29,7 +29,7 @@ export function describeLists(context: SuiteContext): void {
       expect(names(await context.storage.list(`${ROOT}a`))).toEqual(["a", "a-b/1", "a/1", "a/2", "a0/1", "ab/1"]);
     });
 
-    test("% and _ in a prefix stand for themselves", async () => {
+    test("% and _ in a prefix are matched literally", async () => {
       await createAll("a%/1", "a_/1", "ab/1", "a%_/1");
       expect(names(await context.storage.list(`${ROOT}a%/`))).toEqual(["a%/1"]);
       expect(names(await context.storage.list(`${ROOT}a_/`))).toEqual(["a_/1"]);

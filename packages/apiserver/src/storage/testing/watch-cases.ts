@@ -75,7 +75,7 @@ export function describeWatches(context: SuiteContext): void {
       );
     });
 
-    test("the replay of the past is the same as what was told live", async () => {
+    test("replayed history equals the live events", async () => {
       using live = WatchRecorder.start(context.storage, ROOT, context.start);
       const key = `${ROOT}a`;
       for (let round = 0; round < 3; round++) {
@@ -106,7 +106,7 @@ export function describeWatches(context: SuiteContext): void {
       expect(watch.log).toEqual([]);
     });
 
-    test("an observer has been told before the write settles", async () => {
+    test("an observer is notified before the write settles", async () => {
       using watch = WatchRecorder.start(context.storage, ROOT, await context.storage.currentRevision());
       for (let round = 0; round < 20; round++) {
         const revision = await create(`${round}`);

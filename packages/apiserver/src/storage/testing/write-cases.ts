@@ -36,7 +36,7 @@ export function describeWrites(context: SuiteContext): void {
       expect(await context.storage.get(key)).toEqual({ key, value: bytes(value("two")), revision: second });
     });
 
-    test("update rejects with RevisionConflictError, which carries what is there, when somebody wrote in between", async () => {
+    test("update rejects with RevisionConflictError and the current entry after a write in between", async () => {
       const first = await context.storage.create(key, value("one"));
       const second = await context.storage.update(key, value("two"), first);
       const error = await context.storage.update(key, value("three"), first).catch((reason: unknown) => reason);
@@ -149,7 +149,7 @@ export function describeWrites(context: SuiteContext): void {
       expect(Math.min(...revisions)).toBeGreaterThan(before);
     });
 
-    test("a get or list begun after a write has settled sees it", async () => {
+    test("a get or list sees every write that settled before it started", async () => {
       for (let round = 0; round < 20; round++) {
         const revision = await context.storage.create(`${ROOT}${round}`, value("x"));
         const [entry, list] = await Promise.all([context.storage.get(`${ROOT}${round}`), context.storage.list(ROOT)]);

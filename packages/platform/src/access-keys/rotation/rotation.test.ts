@@ -50,7 +50,7 @@ describe("ownedaccesskeys/rotate", () => {
     expect(server.events.map(({ reason }) => reason)).toContain("Rotated");
   });
 
-  it("lets the old value live until the new one is used first, and cuts what it has open then", async () => {
+  it("keeps the old value valid until the new one is first used, and then closes its connections", async () => {
     const { credential } = await server.login(v1);
     const { body } = await rotate({ nonce: "a", gracePeriodSeconds: 60 });
     let cut = 0;
@@ -63,7 +63,7 @@ describe("ownedaccesskeys/rotate", () => {
     expect(await works(v1)).toBe(false);
   });
 
-  it("lets the old value live until the grace ends", async () => {
+  it("keeps the old value valid until the grace period ends", async () => {
     const { body } = await rotate({ nonce: "a", gracePeriodSeconds: 60 });
     const { credential } = await server.login(v1);
     let cut = 0;
@@ -82,7 +82,7 @@ describe("ownedaccesskeys/rotate", () => {
       () => send("PUT", "ownedaccesskeys/k", { metadata: { name: "k" }, spec: { user: "jane", disabled: true } }),
     ],
     ["deleted", () => send("DELETE", "ownedaccesskeys/k")],
-  ])("cuts at once what the old value has open in its grace when the key is %s", async (_how, end) => {
+  ])("closes the connections of the old value in its grace period at once when the key is %s", async (_how, end) => {
     await rotate({ nonce: "a", gracePeriodSeconds: 60 });
     const { credential } = await server.login(v1);
     let cut = 0;
@@ -91,7 +91,7 @@ describe("ownedaccesskeys/rotate", () => {
     expect(cut).toBe(1);
   });
 
-  it("cuts what the old value has open before it is written that it is over", async () => {
+  it("closes the connections of the old value before its end is written", async () => {
     const { status } = (await rotate({ nonce: "a", gracePeriodSeconds: 60 })).body;
     const { credential } = await server.login(v1);
     let cut = 0;

@@ -212,7 +212,7 @@ describe("a validating webhook", () => {
     expect(pathsAsked()).toEqual([]);
   });
 
-  it("fails closed or open, and reports why", async () => {
+  it("fails closed or open, and reports the reason", async () => {
     const asked = (path: string, more: object = {}) => configure("validating", "a", hook(path, more));
     const fails = async (why: string) => {
       expect(await refusal(create("x"))).toMatchObject({
@@ -262,7 +262,7 @@ describe("a validating webhook", () => {
     expect(server.asked[0]?.review.request).toMatchObject({ dryRun: true, options: { dryRun: ["All"] } });
   });
 
-  it("is asked about the version that its rules name, and told which one the request is in", async () => {
+  it("gets the version that its rules name, and the version of the request", async () => {
     const schema = {
       openAPIV3Schema: {
         type: "object",

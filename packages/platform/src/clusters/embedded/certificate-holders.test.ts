@@ -63,7 +63,7 @@ describe("the certificate of a user without access (security book 13)", () => {
     expect(people.holders.isRefused(holder)).toBe(isRefused);
   });
 
-  it("gives no identity, and security book 15: what it has open is cut", async () => {
+  it("gives no identity, and its connections are closed (security book 15)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const { users, holders, changed, listeners } = createPeople();

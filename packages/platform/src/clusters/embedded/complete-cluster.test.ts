@@ -98,7 +98,7 @@ describe("the Service of the API", () => {
   });
 });
 
-describe("what a client finds in an embedded cluster", () => {
+describe("an embedded cluster has", () => {
   it("namespaces, which go with all that is in them, and not before their finalizers let them", async () => {
     await post("/api/v1/namespaces", { metadata: { name: "shop" } });
     const held = { metadata: { name: "held", finalizers: ["example.com/hold"] } };
@@ -183,7 +183,7 @@ describe("what a client finds in an embedded cluster", () => {
     });
   });
 
-  it("cluster roles that gather the rules of others", async () => {
+  it("aggregated ClusterRoles", async () => {
     const url = `/apis/${RBAC}/v1/clusterroles`;
     const rule = { apiGroups: [""], resources: ["events"], verbs: ["deletecollection"] };
     const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { team: "ops" } }] };
@@ -196,7 +196,7 @@ describe("what a client finds in an embedded cluster", () => {
     expect((await get(`${url}/gathered`)).rules).toEqual([]);
   });
 
-  it("roles that nobody can give who does not have them", async () => {
+  it("roles that users can only grant if they have them", async () => {
     const url = `/apis/${RBAC}/v1/namespaces/default/roles`;
     const admin = { name: "ada", groups: [] };
     const grant = {
@@ -245,7 +245,7 @@ describe("what a client finds in an embedded cluster", () => {
     await isGone("/api/v1/namespaces/default/secrets/owned");
   });
 
-  it("who may what, and who one is", async () => {
+  it("access reviews and whoami", async () => {
     const review = { spec: { resourceAttributes: { verb: "delete", resource: "namespaces" } } };
     const url = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     expect((await post(url, review)).status.allowed).toBe(true);

@@ -315,7 +315,7 @@ describe("a conversion webhook", () => {
     expect(admitted?.review.request.object).toMatchObject({ apiVersion: "example.com/v2", spec: { host: "x" } });
   });
 
-  it("keeps nobody from the stored version, and a definition goes without it", async () => {
+  it("does not block the stored version or the deletion of a definition", async () => {
     await define({ clientConfig: { url: "https://127.0.0.1:1/" } });
     await create("v1", "a", { address: "x:80" });
     expect((await refusal(create("v2", "b", { host: "y" }))).message).toBe(

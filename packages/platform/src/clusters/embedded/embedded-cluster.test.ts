@@ -92,7 +92,7 @@ describe("an embedded virtual cluster", () => {
     await expect(host.request("two", { url: "/api/v1/secrets", user: eve })).rejects.toMatchObject({ code: 403 });
   });
 
-  it("lets nobody in as a part of the system (security book 29)", async () => {
+  it("accepts no system identity (security book 29)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const masters = { name: "mallory", groups: ["system:masters"] };
@@ -101,7 +101,7 @@ describe("an embedded virtual cluster", () => {
     await expect(host.request("one", { url: "/api/v1/secrets", user: apiserver })).rejects.toMatchObject({ code: 403 });
   });
 
-  it("takes nobody's word for who the caller is (security book 28)", async () => {
+  it("ignores identities that clients claim (security book 28)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const headers = { "x-remote-user": "root", "x-remote-group": "system:masters" };

@@ -64,7 +64,7 @@ describe("the life of embedded virtual clusters", () => {
     await expect(stranger.clusters.open("one")).rejects.toThrow("cannot be decrypted");
   });
 
-  it("does not open a record that was put in the place of another", async () => {
+  it("does not decrypt a record in the place of another", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     await host.setUp("two");
@@ -75,7 +75,7 @@ describe("the life of embedded virtual clusters", () => {
     await expect(host.clusters.open("two")).rejects.toThrow("cannot be decrypted");
   });
 
-  it("ends with nothing left, so that nobody after it inherits anything (security book 11)", async () => {
+  it("leaves nothing behind that a later cluster of its name could inherit (security book 11)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     await host.setUp("two");
@@ -151,7 +151,7 @@ describe("the life of embedded virtual clusters", () => {
   });
 });
 
-describe("what is left in memory of a cluster that is gone", () => {
+describe("the memory of a deleted cluster", () => {
   async function expectCollected(kept: readonly WeakRef<object>[]): Promise<void> {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
@@ -185,7 +185,7 @@ describe("what is left in memory of a cluster that is gone", () => {
     await expectCollected(kept);
   });
 
-  it("is no task and nobody who follows it", async () => {
+  it("has no task and no subscription", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("other");
     const before = host.waiting();
@@ -200,7 +200,7 @@ describe("what is left in memory of a cluster that is gone", () => {
   });
 });
 
-describe("what is kept in memory of a cluster that is stopped", () => {
+describe("the memory of a stopped cluster", () => {
   it("is its objects, without resources that have none; a start that came first loses nothing", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
@@ -218,7 +218,7 @@ describe("what is kept in memory of a cluster that is stopped", () => {
   });
 });
 
-describe("a cluster that nobody uses", () => {
+describe("an unused cluster", () => {
   const TEN_MINUTES = 10 * 60_000;
 
   it("is stopped after ten minutes, and starts again with the next request", async () => {

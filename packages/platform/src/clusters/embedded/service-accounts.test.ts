@@ -137,7 +137,7 @@ describe("tokens of ServiceAccounts", () => {
     await expect(host.requestAs("one", { ...call, url: "/api/v1/secrets" })).rejects.toMatchObject({ code: 403 });
   });
 
-  it("give nobody a ServiceAccount's name without its token (security book 29)", async () => {
+  it("give a ServiceAccount's identity only with its token (security book 29)", async () => {
     await using host = await createHost();
     const user = { name: "system:serviceaccount:kube-system:default", groups: ["system:serviceaccounts"] };
     await expect(host.request("one", { url: SECRETS, user })).rejects.toMatchObject({ code: 403 });
@@ -156,7 +156,7 @@ describe("tokens of ServiceAccounts", () => {
     await expect(authenticate(host, forVault)).rejects.toMatchObject({ code: 401 });
   });
 
-  it("end with the ServiceAccount, also when a new one has its name, and cut what they have open (security book 11)", async () => {
+  it("end with the ServiceAccount, also if a new one has its name, and close connections (security book 11)", async () => {
     await using host = await createHost();
     await post(host, ACCOUNTS, { metadata: { name: "robot" } });
     await post(host, ACCOUNTS, { metadata: { name: "robot2" } });

@@ -76,7 +76,7 @@ describe("a Secret for the token of a ServiceAccount", () => {
       (host: EmbeddedHost) => send(host, "PATCH", `${SECRETS}/robot-token`, { data: { token: "eA==" } }),
     ],
     ["its ServiceAccount goes", (host: EmbeddedHost) => send(host, "DELETE", `${ACCOUNTS}/robot`)],
-  ])("the token ends, and what it has open is cut, when %s (security book 13)", async (_what, change) => {
+  ])("the token becomes invalid and its connections are closed when %s (security book 13)", async (_what, change) => {
     await using host = await createHost();
     const token = await tokenOf(host);
     let cuts = 0;

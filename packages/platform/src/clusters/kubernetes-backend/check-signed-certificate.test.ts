@@ -37,7 +37,7 @@ describe.each(recorded.cases)("the certificate $id of kube-controller-manager 1.
     expect(faultOf({ publicKey: other })).toEqual({ fault: "it is for another key" });
   });
 
-  it("is good until it expires", () => {
+  it("is valid until it expires", () => {
     const end = clockAt(Date.parse(certificate.validTo));
     expect(checkSignedCertificate(certificatePem, wanted, end)).toEqual({ fault: "it has expired" });
   });

@@ -220,7 +220,7 @@ describe("client certificates", () => {
     expect(await csrs(cluster)).toEqual([]);
   });
 
-  test("that nobody signs are 504 after a while", async () => {
+  test("that are not signed are answered with 504 after a while", async () => {
     const { backend, cluster } = await connectCluster(afterApproval({}), 60);
     await expect(backend.issueClientCertificate(request, signal)).rejects.toMatchObject({
       code: 504,
@@ -277,7 +277,7 @@ describe("bindings", () => {
     expect(await namesOf(cluster)).toEqual(["example:role:cluster-admin"]);
   });
 
-  test("that somebody changed are put right", async () => {
+  test("that were changed are corrected", async () => {
     const { backend, cluster } = await connectCluster();
     await backend.bindRoles(["cluster-admin", "view"], signal);
     const path = `${BINDINGS}/example:role:view`;

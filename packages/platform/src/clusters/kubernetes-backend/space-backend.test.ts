@@ -45,7 +45,7 @@ test("its namespace is made, kept as it should be, and removed", async () => {
   expect(await backend.remove(signal)).toBe(true);
 });
 
-test("a namespace of somebody else is neither taken nor removed", async () => {
+test("another owner's namespace is neither used nor removed", async () => {
   const { cluster, space } = await createHost();
   await space("one").provision({}, signal);
   await expect(space("two").provision({}, signal)).rejects.toMatchObject({ code: 409 });

@@ -32,7 +32,7 @@ const setRules = async (extraAccessRules: readonly object[]): Promise<void> => {
 };
 
 describe("bindings inside a virtual cluster", () => {
-  it("come back when somebody inside deletes them", async () => {
+  it("are recreated when a user inside deletes them", async () => {
     expect(await names()).toEqual(STANDARD);
     await tenancy.inside("demo", { method: "DELETE", url: EDIT });
     await tenancy.settled();
@@ -42,7 +42,7 @@ describe("bindings inside a virtual cluster", () => {
   it.each([
     ["their subjects", { subjects: [{ kind: "User", apiGroup: RBAC, name: "eve" }] }],
     ["their label", { metadata: { labels: { "app.kubernetes.io/managed-by": null } } }],
-  ])("are put back when somebody inside changes %s", async (_what, body) => {
+  ])("are corrected when a user inside changes %s", async (_what, body) => {
     await tenancy.inside("demo", patch({ url: EDIT, body }));
     await tenancy.settled();
     const { body: binding } = await tenancy.inside("demo", { url: EDIT });
@@ -95,7 +95,7 @@ describe("bindings inside a virtual cluster", () => {
     expect(await names()).toEqual(STANDARD);
   });
 
-  it("leave those of others alone", async () => {
+  it("do not change bindings of others", async () => {
     const own = {
       metadata: { name: "team-admins" },
       subjects: [{ kind: "Group", apiGroup: RBAC, name: "team" }],

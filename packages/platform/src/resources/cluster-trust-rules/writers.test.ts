@@ -63,11 +63,11 @@ const write = async (call: Pick<PlatformCall, "path" | "key">, spec: object): Pr
 };
 
 describe("a cluster trust rule (security book 12)", () => {
-  it("is for its writer, who may write it", async () => {
+  it("is allowed for its writer", async () => {
     expect(await write({ path: "clustertrustrules", key: keys["writer"] }, { user: "writer" })).toEqual([201, ""]);
   });
 
-  it("is for nobody else, unless its writer may impersonate them", async () => {
+  it("is refused for other users, unless the writer may impersonate them", async () => {
     for (const user of ["other", "bot", "mighty", "admin"]) {
       const [status, message] = await write({ path: "clustertrustrules", key: keys["writer"] }, { user });
       expect([user, status, message]).toEqual([
@@ -106,7 +106,7 @@ describe("a cluster trust rule (security book 12)", () => {
     expect(await write(call, { user: "writer", rules: [rules[1]] })).toEqual([201, ""]);
   });
 
-  it("asks whoever changes it as whoever wrote it", async () => {
+  it("checks users who change it like the writer", async () => {
     const { body } = await platform.send({ path: "clustertrustrules", body: rule({ user: "other" }) });
     const path = `clustertrustrules/${body.metadata.name}`;
     const change = (spec: object) =>
@@ -175,7 +175,7 @@ describe("a bot", () => {
     expect([login.status, login.body.details.causes[0].field]).toEqual([422, "spec.type"]);
   });
 
-  it("is made of a person by who may govern that person alone", async () => {
+  it("may name a person only if the writer may impersonate that person", async () => {
     await platform.create(`${RBAC}/clusterroles`, {
       metadata: { name: "people" },
       rules: [{ verbs: ["update", "patch", "get"], apiGroups: [GROUP], resources: ["users"] }],

@@ -38,7 +38,7 @@ describe("the validation of identity providers", () => {
   });
 });
 
-describe("who writes an identity provider", () => {
+describe("the writer of an identity provider", () => {
   it("may act as any user and any group, and reads the secret", async () => {
     await using platform: RunningPlatform = await startPlatform();
     await platform.create("users", { metadata: { name: "clerk" } });

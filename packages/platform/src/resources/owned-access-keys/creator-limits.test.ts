@@ -48,13 +48,13 @@ const patch = (body: object, { as = jane, name = "ci", viaKey }: any = {}) =>
 
 const refused = { code: 401, message: ACCESS_KEY_NOT_FOUND };
 
-describe("what a creator may give", () => {
+describe("the limits of a creator", () => {
   it.each([
     [{ user: "joe" }, /may not impersonate the user "joe"/],
     [{ team: "devs" }, /may not impersonate the team "devs"/],
     [{ subject: "robot" }, /may not impersonate the subject "robot"/],
     [{ groups: ["ops"] }, /not in the group "ops"/],
-  ])("refuses %j to who may not impersonate (security book 12)", async (spec, message) => {
+  ])("refuses %j without permission to impersonate (security book 12)", async (spec, message) => {
     const { status, body } = await create(spec);
     expect([status, body.reason]).toEqual([403, "Forbidden"]);
     expect(body.message).toMatch(message);
@@ -64,7 +64,7 @@ describe("what a creator may give", () => {
     expect((await create({ groups: ["postern:team:devs"] })).status).toBe(201);
   });
 
-  it("refuses a new value to who could not make such a key", async () => {
+  it("refuses a new value to callers who could not create such a key", async () => {
     await create({ user: "jane", groups: ["ops"] }, { as: admin });
     expect((await patch({ spec: { displayName: "fine" } })).status).toBe(200);
     expect((await patch({ spec: { key: OWN_VALUE } })).status).toBe(403);
@@ -114,7 +114,7 @@ describe("a narrowed key (security book 2)", () => {
     await expect(server.login(body.spec.key)).rejects.toMatchObject(refused);
   });
 
-  it("cannot widen itself, live longer, or take a wider key over", async () => {
+  it("cannot widen its scope, extend its TTL, or take over a wider key", async () => {
     await create({}, { name: "wide" });
     await create({ scope }, { name: "sibling" });
     const send = (name: string, body: object) => patch(body, { name, viaKey: parent });

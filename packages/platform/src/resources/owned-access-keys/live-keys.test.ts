@@ -79,7 +79,7 @@ describe.each(WRITES)("%s (security book 38, 40)", (_how, write) => {
     ["in JSON", JSON.stringify({ items: [{ token: QUOTED }] })],
     ["in JSON in JSON", JSON.stringify({ manifest: JSON.stringify({ token: QUOTED }) })],
     ["as a name in JSON", JSON.stringify({ [QUOTED]: 1 })],
-  ])("refuses a live key in an annotation: %s", async (_where, text) => {
+  ])("refuses a valid key in an annotation: %s", async (_where, text) => {
     const before = await server.dump();
     const { status, body, text: answer } = await write({ note: text });
     expect([status, body.details?.causes?.[0]?.field]).toEqual([422, "metadata.annotations.note"]);
@@ -115,7 +115,7 @@ it("no member of the last manifest that comes twice hides a secret (security boo
   expect(await server.dump()).not.toContain(secret);
 });
 
-it("does not refuse a change because somebody has chosen a text that was there before", async () => {
+it("allows a change of an object whose unchanged text has become a key", async () => {
   const text = "a-plain-description-without-any-space";
   await send("PATCH", "ownedaccesskeys/k", { spec: { description: text } }, "application/merge-patch+json");
   await send("POST", "ownedaccesskeys", { metadata: { name: "later" }, spec: { user: "jane", key: text } });

@@ -196,7 +196,7 @@ describe("updating", () => {
     expect(body.status).toEqual({ expirationTimestamp: "2026-01-01T00:01:00Z", conditions: [expect.anything()] });
   });
 
-  it("lets nobody own the key or the status", async () => {
+  it("gives no field manager the key or the status", async () => {
     await create({ key: OWN_VALUE, displayName: "x" });
     await patch({ status: { lastActivity: "2030-01-01T00:00:00Z" }, spec: { description: "y" } });
     const { managedFields } = (await server.send({ url: "ownedaccesskeys/ci", user: jane })).body.metadata;
@@ -248,7 +248,7 @@ describe("whose keys a caller sees", () => {
         }),
     ],
     ["delete", (name: string) => server.send({ method: "DELETE", url: `ownedaccesskeys/${name}`, user: joe })],
-  ])("%s on somebody else's key answers as for an absent one (security book 5, 42)", async (_verb, call) => {
+  ])("%s on another user's key is answered like a missing one (security book 5, 42)", async (_verb, call) => {
     const [there, absent] = [await call("janes"), await call("absen")];
     expect([404, 409]).toContain(there.status);
     expect(there.text.replaceAll("janes", "absen")).toBe(absent.text);
@@ -287,7 +287,7 @@ describe("whose keys a caller sees", () => {
     expect(seen).toEqual(["ADDED janes", "ADDED team", "MODIFIED janes", "DELETED janes"]);
   });
 
-  it("deletes a collection of one's own only", async () => {
+  it("deletes only the caller's own keys of a collection", async () => {
     await server.send({ method: "DELETE", url: "ownedaccesskeys", user: joe });
     expect(await namesFor(admin)).toEqual(["janes", "team"]);
   });
@@ -317,7 +317,7 @@ describe("whose keys a caller sees", () => {
 });
 
 describe("events", () => {
-  it("tell of the life of a key", async () => {
+  it("record the lifecycle of a key", async () => {
     await create({});
     await patch({ spec: { disabled: true } });
     await patch({ spec: { disabled: false } });

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 
-describe("names in a scope that stand for nothing", () => {
+describe("names in a scope that match nothing", () => {
   let platform: RunningPlatform;
   let janes: string;
 
@@ -89,7 +89,7 @@ describe("names in a scope that stand for nothing", () => {
       expect([status < 300, warnings.filter((text) => !text.startsWith("spec.secretRef"))]).toEqual([true, [warning]]);
   });
 
-  it("are told of what one may not see as of what is not there (security book 42)", async () => {
+  it("are the same for invisible and missing objects (security book 42)", async () => {
     const warn = async (scope: (project: string, cluster: string) => object, ...names: [string, string]) =>
       (await create(scope(...names), janes)).warnings.map((text) => text.replaceAll(names[0], "?"));
     const scope = (project: string, cluster: string) => ({

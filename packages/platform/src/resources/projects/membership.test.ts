@@ -24,7 +24,7 @@ const project = (spec: object) =>
   ({ apiVersion: "management.postern/v1", kind: "Project", metadata: { name: "shop" }, spec }) as never;
 
 describe("project membership", () => {
-  it("is checked on create and on update, so that nobody lets in more than they are", async () => {
+  it("is checked on create and update, so that users grant at most their own permissions", async () => {
     const { strategy, checked } = strategyThatRecords();
     const context = createTestContext({ url: "/", user: ann });
     const members = [{ kind: "User", name: "eve", clusterRole: "postern:project-admin" }];
@@ -34,7 +34,7 @@ describe("project membership", () => {
     expect(checked[1]?.old).toBeDefined();
   });
 
-  it("does not ask who creates a project whether it may own it", async () => {
+  it("does not check whether the creator of a project may own it", async () => {
     const { strategy, checked } = strategyThatRecords();
     const created = await strategy.prepareForCreate?.(project({}), createTestContext({ url: "/", user: ann }));
     expect((created as { spec?: { owner?: unknown } }).spec?.owner).toEqual({ user: "ann" });

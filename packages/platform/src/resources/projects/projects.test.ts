@@ -43,7 +43,7 @@ describe("a project", () => {
     expect(namespaceNamed("p-dry")).toBeUndefined();
   });
 
-  it("gets its namespace back when somebody deletes it", async () => {
+  it("gets its namespace back after it was deleted", async () => {
     const before = namespaceNamed("p-default")?.metadata.uid;
     const url = `${API}/namespaces/p-default/virtualclusterinstances/demo`;
     await tenancy.request({ method: "DELETE", url: "/api/v1/namespaces/p-default" });

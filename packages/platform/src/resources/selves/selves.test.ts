@@ -114,7 +114,7 @@ describe("introspection", () => {
     });
   });
 
-  it("is refused to others, who learn nothing of the key, except about their own", async () => {
+  it("is refused to other callers without details, except for their own keys", async () => {
     const own = await login({ user: "admin" });
     const { key } = await login({ team: "devs" }, "theirs");
     const [there, absent] = [await ask(own, { accessKey: key }), await ask(own, { accessKey: "x" })];

@@ -147,7 +147,7 @@ describe("a trust rule", () => {
     expect(faults(spec)).toEqual([expect.stringContaining(fault)]);
   });
 
-  it("keeps a user who is gone, so that it can be changed", () => {
+  it("keeps a deleted user, so that the rule can be changed", () => {
     expect(faults({ user: "gone" }, "", rule({ user: "gone" }))).toEqual([]);
   });
 });
@@ -160,7 +160,7 @@ describe("a trust rule of a project", () => {
       "what is in it",
       { scope: { virtualClusters: [{ project: "a", virtualCluster: "*" }], spaces: [{ project: "a", space: "s" }] } },
     ],
-  ])("may open %s", (_, spec) => {
+  ])("may allow %s", (_, spec) => {
     expect(faults(spec, "p-a")).toEqual([]);
   });
 
@@ -179,7 +179,7 @@ describe("a trust rule of a project", () => {
     ],
     ["a cluster", { scope: { clusters: [{ cluster: "c" }] } }, "spec.scope.clusters: Forbidden"],
     ["a role", { scope: { roles: [{ role: "metrics-reader" }] } }, "spec.scope.roles: Forbidden"],
-  ])("does not open %s", (_, spec, fault) => {
+  ])("does not allow %s", (_, spec, fault) => {
     expect(faults(spec, "p-a")).toEqual([expect.stringContaining(fault)]);
   });
 

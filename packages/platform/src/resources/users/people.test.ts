@@ -48,7 +48,7 @@ describe("users", () => {
   });
 
   it.each([[{ groups: ["postern:admins"] }], [{ subject: "root" }]])(
-    "are not made %j by who may not impersonate that (security book 12)",
+    "are not made %j without permission to impersonate it (security book 12)",
     async (spec) => {
       expect((await post("users", "joe", spec, clerk)).status).toBe(403);
       expect((await post("users", "joe", { groups: ["staff"] }, clerk)).status).toBe(201);

@@ -174,7 +174,7 @@ describe("a virtual cluster instance", () => {
 });
 
 describe("?extended=true", () => {
-  it("tells the caller of each instance whether it may use and change it, and stores none of that", async () => {
+  it("reports for each instance whether the caller may use and change it, and does not store that", async () => {
     for (const [name, canUpdate] of [
       ["alice", true],
       ["bob", false],
@@ -208,7 +208,7 @@ describe("virtualclusterinstances/{name}/accesskey", () => {
     ]);
   });
 
-  it("makes one key for all who ask at the same time", async () => {
+  it("creates one key for concurrent requests", async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, ask));
     expect(new Set(answers.map(({ accessKey }) => accessKey)).size).toBe(1);
   });

@@ -168,7 +168,7 @@ describe("an instance of a template", () => {
     expect(await of("d", "3")).toBeUndefined();
   });
 
-  it("is not changed by who may not do all inside", async () => {
+  it("is not changed without full permissions inside", async () => {
     await make("web", { parameters, template });
     await instantiate("one", { templateRef: { name: "web" }, parameters: "team: blues" });
     await expect(patch(`${PATH}/one`, { parameters: "team: reds" }, userOf("bob"))).rejects.toMatchObject({
@@ -196,7 +196,7 @@ describe("a project", () => {
     });
   });
 
-  it("requires a template of who may not restrict it", async () => {
+  it("requires a template without the verb restrict", async () => {
     await make("web", { template: { workloads: "stored" } });
     await restrict({ requireTemplate: { disabled: false } });
     const refusal = { code: 403, message: expect.stringContaining("requires a template") };

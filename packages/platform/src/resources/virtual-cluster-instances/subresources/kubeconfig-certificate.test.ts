@@ -201,7 +201,7 @@ describe("a kubeconfig with a certificate", () => {
     await expect(ask(shared, { spec: { clientCert: true }, user })).rejects.toMatchObject({ code: 403 });
   });
 
-  it("opens the cluster that signed it, and no other (security book 22)", async () => {
+  it("is valid for the cluster that signed it, and no other (security book 22)", async () => {
     await withTenancy({}, async (tenancy) => {
       await tenancy.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "other" } });
       await tenancy.settled();

@@ -43,7 +43,7 @@ describe("a kubeconfig with a token", () => {
     expect(body.status.kubeConfig).toMatch(/^\s+token: \S+$/m);
   });
 
-  it("never tells a client to trust any server (security book 36)", async () => {
+  it("never makes a client trust any server (security book 36)", async () => {
     for (const spec of [{}, { clientCert: true }, { server: "https://elsewhere.test" }]) {
       const { body } = await ask(shared, { spec });
       expect(body.status.kubeConfig).not.toContain("insecure-skip-tls-verify");
@@ -51,7 +51,7 @@ describe("a kubeconfig with a token", () => {
     }
   });
 
-  it("holds a new key of the requester that opens this one virtual cluster and dies with the key that asked", async () => {
+  it("contains a new key of the requester for this virtual cluster, valid as long as the requesting key", async () => {
     shared.keys.set("asking", accessKey({ id: "asking", name: "asking", uid: "asking-uid", groups: ["extra"] }));
     await ask(shared, { credentialId: "asking", spec: { certificateTTL: 1200 } });
     expect(shared.minted.at(-1)).toMatchObject({
@@ -72,7 +72,7 @@ describe("a kubeconfig with a token", () => {
     });
   });
 
-  it("belongs to a subject with its groups where the caller is nobody of the directory", async () => {
+  it("belongs to a subject with its groups if the caller is not in the directory", async () => {
     await ask(shared, { user: { name: "ci", groups: ["robots", "system:authenticated"] } });
     expect(shared.minted.at(-1)).toMatchObject({ owner: { kind: "subject", name: "ci" }, groups: ["robots"] });
   });
@@ -164,7 +164,7 @@ describe("spec.server", () => {
   });
 });
 
-describe("who gets a kubeconfig", () => {
+describe("permission for a kubeconfig", () => {
   const without =
     (denied: string) =>
     ({ verb, subresource }: AuthorizationAttributes) =>
