@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { casesOf } from "../../tools/test-cost/by-night.ts";
+import { namedCasesOf } from "../../tools/test-cost/by-night.ts";
 import type { HttpRequest } from "../e2e/testing/http-client.ts";
 import { startTenants, type Tenants } from "./testing/denial/tenants.ts";
 
@@ -324,14 +324,11 @@ const REQUESTS: readonly (readonly [what: string, path: string, status: number, 
 
 const BY_DAY: readonly string[] = [
   "a ConfigMap",
-  "an apply",
   "options of a DELETE in YAML",
-  "a role",
   "a definition with patterns",
   "a Service beside large ones, with a quota",
-  "a key with labels",
 ];
-const SENT = casesOf(REQUESTS, ([what]) => BY_DAY.includes(what));
+const SENT = namedCasesOf(REQUESTS, ([what]) => what, BY_DAY);
 
 const nameIn = ({ body }: HttpRequest): string => (body as any).metadata.name;
 

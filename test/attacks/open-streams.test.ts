@@ -1,7 +1,7 @@
 // Whoever loses a right keeps nothing open that it gave: every way of losing it, against every kind of stream.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { everyCase } from "../../tools/test-cost/by-night.ts";
+import { everyCase, namedCasesOf } from "../../tools/test-cost/by-night.ts";
 import {
   ALL,
   bindingOf,
@@ -32,6 +32,27 @@ import {
 /** Far beyond what it takes, and far below what clients would wait. */
 const LIMIT_MS = 10_000;
 const WAIT = { timeout: 60_000, interval: 20 };
+
+/** Of each sort of loss: of a role, a binding, what an instance or project says, the key, the user, the target, and what one may act as. */
+const LOSSES_BY_DAY: readonly string[] = [
+  "a member is removed from the project",
+  "the team is deleted",
+  "a member's role is lowered to viewer",
+  "a bound ClusterRole loses its rules",
+  "a RoleBinding is deleted",
+  "a user loses the group that a RoleBinding names",
+  "an entry of spec.access is removed",
+  "an instance's owning team loses the user",
+  "the project gets another owner",
+  "the key's scope is narrowed",
+  "the key is disabled",
+  "the key's time ends",
+  "the key is rotated",
+  "the user is locked",
+  "the instances are made again under their names",
+  "the Secret of an external cluster is replaced",
+  "the user who is impersonated loses the right",
+];
 
 /** Every kind for every loss by night; by day one of each of two groups, which are others with the next loss. */
 const GROUPS = [/^watch/, /^filtered/, /^embedded/, /^remote|^log/, /^exec|^attach|^port/];
@@ -64,7 +85,7 @@ async function cutAt(name: KindName, stream: OpenStream, timeout: Promise<undefi
 const times: { readonly what: string; readonly slowest: number }[] = [];
 
 describe("open connections are closed (security book 3, 13, 15)", () => {
-  it.concurrent.each(LOSSES)("when $what", async (loss) => {
+  it.concurrent.each(namedCasesOf(LOSSES, ({ what }) => what, LOSSES_BY_DAY))("when $what", async (loss) => {
     const { grant, lose, reopens = [], what } = loss;
     const kinds = someOf(loss.kinds ?? ALL, LOSSES.indexOf(loss));
     const world = await createRightsWorld(server);

@@ -13,7 +13,7 @@ import { type Attack, prepareAttack } from "./testing/thief.ts";
 
 const MANAGEMENT = "/apis/management.postern/v1";
 /** Of 2,300 cases, drawn at random. */
-const RUNS = everyCase ? 2_000 : 250;
+const RUNS = everyCase ? 2_000 : 120;
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

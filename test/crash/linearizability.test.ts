@@ -11,10 +11,11 @@ import { type EtcdStorage, openEtcdStorage } from "@postern/stores/etcd/etcd-sto
 import { type EtcdMember, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { test } from "vitest";
+import { everyCase } from "../../tools/test-cost/by-night.ts";
 import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { recordHistory } from "./testing/record-history.ts";
 
-const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 1_500);
+const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? (everyCase ? 1_500 : 750));
 const seed = Number(process.env["TEST_SEED"]);
 const named = `(TEST_SEED=${seed}, CRASH_OPERATIONS=${OPERATIONS})`;
 const CLIENTS = 10;

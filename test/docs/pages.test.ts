@@ -4,15 +4,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { repositoryFiles } from "../../tools/source-files.ts";
-import { casesOf } from "../../tools/test-cost/by-night.ts";
+import { namedCasesOf } from "../../tools/test-cost/by-night.ts";
 import { REPOSITORY } from "../e2e/testing/postern-process.ts";
 import { PAGES, RUN_ELSEWHERE } from "./testing/pages.ts";
 import { runPage, shellBlocks } from "./testing/run-page.ts";
 
 /** By day. */
-const KEPT = ["docs/guides/tenants.md", "docs/guides/projects.md", "docs/guides/gitops.md"];
+const KEPT = ["docs/guides/projects.md", "docs/guides/gitops.md"];
 
-describe.each(casesOf(PAGES, ({ path }) => KEPT.includes(path)))("$path", (page) => {
+describe.each(namedCasesOf(PAGES, ({ path }) => path, KEPT))("$path", (page) => {
   it("does what it says", async () => {
     const printed = await runPage(page);
     for (const pattern of page.expected) expect(printed).toMatch(pattern);

@@ -13,7 +13,7 @@ import {
 } from "@postern/apiserver/transport/testing/http2-web-socket";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { casesOf } from "../../tools/test-cost/by-night.ts";
+import { namedCasesOf } from "../../tools/test-cost/by-night.ts";
 import { POD_PATH, type ProxiedPod, proxyPod } from "./testing/proxied-pod.ts";
 
 const TOTAL = 200_000_000;
@@ -131,7 +131,7 @@ async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
 }
 
 const BY_DAY = ["a response over HTTP/2", "a WebSocket over HTTP/1.1"];
-const tried = casesOf(Object.keys(ways), (way) => BY_DAY.includes(way));
+const tried = namedCasesOf(Object.keys(ways), (way) => way, BY_DAY);
 
 it.each(tried)("take %s at flat memory", async (way) => {
   const bytes = await growthDuring(async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createAccessKeyFormat } from "@postern/platform/access-keys/access-key-format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { type AttackedServer, attackerOf } from "../attacks/testing/attacking.ts";
 import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
@@ -210,7 +211,7 @@ describe("where they are allowed", () => {
     expect((await client.send({ method: "DELETE", path: `${GADGETS}?labelSelector=large` })).status).toBe(200);
   });
 
-  test("there are no more than the server can bear", async () => {
+  byNight("there are no more than the server can bear", async () => {
     const made = await Promise.all(
       Array.from({ length: 104 }, (_, at) =>
         client.send({ path: CRDS, body: definition({ group: `g${at}.example.com`, plural: "things", kind: "Thing" }) }),
@@ -221,7 +222,7 @@ describe("where they are allowed", () => {
     expect(refused[0]?.body.message).toContain("the management API takes 100 definitions at most");
   });
 
-  test("objects outlive a time in which they are not allowed", async () => {
+  byNight("objects outlive a time in which they are not allowed", async () => {
     await server[Symbol.asyncDispose]();
     await start([]);
     expect((await client.send({ path: GADGETS })).status).toBe(404);

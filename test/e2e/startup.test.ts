@@ -7,7 +7,7 @@ import { request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { casesOf } from "../../tools/test-cost/by-night.ts";
+import { byNight, casesOf } from "../../tools/test-cost/by-night.ts";
 import { adminKey } from "./testing/http-client.ts";
 import {
   kubectlWith,
@@ -76,34 +76,43 @@ async function refuses(outcome: ReturnType<typeof postern>, line: RegExp): Promi
   expect(code).not.toBe(0);
 }
 
-/** Of values of options, one each: the others are those of configuration.test.ts. */
+type Refused = readonly [flags: readonly string[], line: RegExp];
+
+const FIRST_REFUSED: Refused = [["--secure-prot", "1"], /unknown option '--secure-prot'.*--secure-port/];
+const REFUSED_FLAGS: readonly Refused[] = [
+  FIRST_REFUSED,
+  [["extra"], /too many arguments/],
+  [["--secure-port", "http"], /--secure-port must be a whole number from 0 to 65535, not "http"/],
+  [
+    ["--store", "etcd://127.0.0.1:1"],
+    /etcd at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: check that etcd runs/,
+  ],
+  [["--tls-cert-file", "/nowhere/x", "--tls-private-key-file", "/nowhere/y"], /\/nowhere\/x does not exist/],
+  [
+    ["--bind-address", "192.0.2.1"],
+    /192\.0\.2\.1 is not an address of this machine: choose another with --bind-address/,
+  ],
+];
+
+/** Of values of options, one each: the others are those of configuration.test.ts. By day one that is read, and one that is used. */
 describe("a command line", () => {
-  it.each([
-    [["--secure-prot", "1"], /unknown option '--secure-prot'.*--secure-port/],
-    [["extra"], /too many arguments/],
-    [["--secure-port", "http"], /--secure-port must be a whole number from 0 to 65535, not "http"/],
-    [
-      ["--store", "etcd://127.0.0.1:1"],
-      /etcd at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: check that etcd runs/,
-    ],
-    [["--tls-cert-file", "/nowhere/x", "--tls-private-key-file", "/nowhere/y"], /\/nowhere\/x does not exist/],
-    [
-      ["--bind-address", "192.0.2.1"],
-      /192\.0\.2\.1 is not an address of this machine: choose another with --bind-address/,
-    ],
-  ])("with %j is refused", async (flags, line) => {
-    await refuses(serve(join(directory.path, "never"), ...flags), line);
-  });
+  it.each(casesOf(REFUSED_FLAGS, (each, index) => each === FIRST_REFUSED || index === REFUSED_FLAGS.length - 1))(
+    "with %j is refused",
+    async (flags, line) => {
+      await refuses(serve(join(directory.path, "never"), ...flags), line);
+    },
+  );
 
   it("with an unknown command is refused", () => refuses(postern("sevre"), /unknown command 'sevre'.*serve/));
 });
 
 describe("a configuration file", () => {
-  it.each([
+  const texts: readonly (readonly [text: string, line: RegExp])[] = [
     ["a: [", /is not valid YAML/],
     ["nonsense: 1", /unknown option nonsense/],
     ["shutdownDrainSeconds: many", /shutdownDrainSeconds must be a whole number/],
-  ])("that holds %j is refused", async (text, line) => {
+  ];
+  it.each(casesOf(texts, (_, index) => index === 0))("that holds %j is refused", async (text, line) => {
     const file = join(directory.path, "config.yaml");
     await writeFile(file, text);
     await refuses(serve(join(directory.path, "never"), "--config", file), line);
@@ -180,11 +189,12 @@ describe("a data directory", () => {
     expect(await readFile(file, "utf8")).toBe("mine");
   });
 
-  it.each(["/proc/nothing", "/sys/nothing"])("in %s, which is not writable, is refused", (path) =>
-    refuses(serve(path), /cannot create the directory .*: choose a directory/),
+  it.each(casesOf(["/proc/nothing", "/sys/nothing"], (_, index) => index === 0))(
+    "in %s, which is not writable, is refused",
+    (path) => refuses(serve(path), /cannot create the directory .*: choose a directory/),
   );
 
-  it("behind a link that leads nowhere is refused", async () => {
+  byNight("behind a link that leads nowhere is refused", async () => {
     const link = join(directory.path, "link");
     await symlink("/nowhere/at/all", link);
     await refuses(serve(join(link, "data")), /cannot create the directory/);
@@ -309,7 +319,7 @@ describe("the program", () => {
   });
 
   it("shows help for each command", async () => {
-    for (const command of [[], ["serve"], ["key"], ["kubeconfig"], ["completion"]]) {
+    for (const command of casesOf([[], ["serve"], ["key"], ["kubeconfig"], ["completion"]], (_, index) => index < 2)) {
       expect(await succeed(postern(...command, "--help"))).toContain("Usage: postern");
     }
   });

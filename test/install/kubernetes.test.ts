@@ -92,9 +92,14 @@ beforeAll(async () => {
 });
 
 const setting = (values: readonly string[]): readonly string[] => values.flatMap((value) => ["--set", value]);
+const rendered = new Map<string, Promise<string>>();
+/** Several tests look at the same manifests. */
 const render = async (values: readonly string[], { helm } = newest): Promise<readonly any[]> => {
-  const text = await succeed(tool(helm, ["template", "postern", CHART, "--namespace", "keys", ...setting(values)]));
-  return parseAllDocuments(text).flatMap((document) => document.toJS() ?? []);
+  const args = ["template", "postern", CHART, "--namespace", "keys", ...setting(values)];
+  const id = [helm, ...args].join(" ");
+  const text = rendered.get(id) ?? succeed(tool(helm, args));
+  rendered.set(id, text);
+  return parseAllDocuments(await text).flatMap((document) => document.toJS() ?? []);
 };
 const configOf = (manifests: readonly any[]): string =>
   manifests.find(({ kind }) => kind === "ConfigMap").data["postern.yaml"];

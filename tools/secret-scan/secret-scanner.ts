@@ -37,11 +37,7 @@ export function createSecretScanner(secrets: readonly Secret[]): SecretScanner {
   const overlap = patterns.reduce((longest, { bytes }) => Math.max(longest, bytes.length), WINDOW) - 1;
 
   function scanInto(found: Set<Secret>, bytes: Uint8Array): void {
-    for (
-      let end = nextCandidate(bytes, 0, filter);
-      end > 0;
-      end = nextCandidate(bytes, end - WINDOW + 1, filter)
-    ) {
+    for (let end = nextCandidate(bytes, 0, filter); end > 0; end = nextCandidate(bytes, end - WINDOW + 1, filter)) {
       for (const pattern of byHash.get(hashOf(bytes.subarray(end - WINDOW, end))) ?? []) {
         if (endsAt(bytes, end, pattern.bytes)) found.add(pattern.secret);
       }

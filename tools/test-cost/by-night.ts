@@ -14,3 +14,15 @@ export function casesOf<Case>(all: readonly Case[], isKept: (each: Case, index: 
   if (kept.length === 0) throw new Error("none of the cases is kept by day");
   return kept;
 }
+
+/** The same with the names of those that are kept by day. Throws for a name that no case has, so that a renamed case is not lost. */
+export function namedCasesOf<Case>(
+  all: readonly Case[],
+  nameOf: (each: Case) => string,
+  kept: readonly string[],
+): readonly Case[] {
+  const names = new Set(all.map(nameOf));
+  const unknown = kept.filter((name) => !names.has(name));
+  if (unknown.length > 0) throw new Error(`no case is named ${unknown.join(" or ")}`);
+  return casesOf(all, (each) => kept.includes(nameOf(each)));
+}

@@ -84,7 +84,7 @@ test("a watch outlasts the time that unused connections are kept", async () => {
 test.each(["1.1", "2"])(
   "a reader over HTTP/%s that is slow slows the target, and memory stays flat",
   async (version) => {
-    const total = 96 * MiB;
+    const total = 2 * MAX_IN_FLIGHT;
     let produced = 0;
     const upstream = await serveUpstream((_request, response) => {
       void pour(response, total, (bytes) => {
@@ -112,7 +112,7 @@ test.each(["1.1", "2"])(
 );
 
 test("a target that is slow to read slows the caller's upload", async () => {
-  const total = 64 * MiB;
+  const total = 2 * MAX_IN_FLIGHT;
   let sent = 0;
   let received = 0;
   let largestGap = 0;
