@@ -104,13 +104,15 @@ const LONG_PARALLEL = [
   // Beside cli, login, read-only-kubeconfig and kubeconfig-action.
   "test/e2e/credential-expiry.test.ts",
   "test/e2e/kubeconfig-command.test.ts",
-  // Beside kubectl, kubectl-platform, kubectl-streams, kubectl-virtual-cluster, replayed-helm, replayed-terraform and test/conformance.
+  // Beside kubectl, kubectl-streams, kubectl-virtual-cluster, replayed-helm, replayed-terraform and test/conformance.
   "test/e2e/cluster-kinds.test.ts",
   "test/e2e/conversion-webhooks.test.ts",
   "test/e2e/custom-resources.test.ts",
   "test/e2e/every-field.test.ts",
   "test/e2e/helm.test.ts",
   "test/e2e/kubectl-commands.test.ts",
+  "test/e2e/kubectl-platform.test.ts",
+  "test/e2e/kubernetes-tools.test.ts",
   "test/e2e/prepared-clusters.test.ts",
   "test/e2e/terraform.test.ts",
   // Beside the attacks on webhooks, tour, ci-login, connected-cluster and watches-through-two.
@@ -156,6 +158,11 @@ export default defineConfig({
           exclude: ETCD_TESTS,
           // Modules are loaded once for all files of a worker: half of the time would be theirs. Tests keep nothing in modules.
           isolate: false,
+          // They hardly wait, and each worker loads all modules. Another number of workers needs a turn of its own: after the others.
+          maxWorkers: availableParallelism() + 1,
+          sequence: { groupOrder: 1 },
+          // Collections of short-lived garbage are a tenth of their time where this is left at 16 MB.
+          execArgv: ["--max-semi-space-size=64"],
           ...patience,
         },
       },

@@ -5,7 +5,15 @@ import { join } from "node:path";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { expect, it } from "vitest";
 import { httpClient } from "./testing/http-client.ts";
-import { ENTRY, kubectlWith, startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import {
+  ENTRY,
+  kubectlWith,
+  NODE,
+  startPostern,
+  succeed,
+  temporaryDirectory,
+  tool,
+} from "./testing/postern-process.ts";
 import { durableStoreFlags } from "./testing/stores.ts";
 
 const MANIFESTS = `# Who may come in first, and what is there for them.
@@ -100,7 +108,7 @@ it("a server with a broken manifest ends with one line and exit code 1, and chan
   await using directory = await temporaryDirectory();
   await writeFile(join(directory.path, "users.yaml"), `${MANIFESTS}---\nkind: User\napiVersion: v1\nmetadata: {}\n`);
   const dataDir = join(directory.path, "data");
-  const { code, stderr } = await tool(process.execPath, [
+  const { code, stderr } = await tool(NODE, [
     ...[ENTRY, "serve", "--secure-port", "0", "--data-dir", dataDir, "--bootstrap-dir", directory.path],
   ]);
   expect(code).toBe(1);

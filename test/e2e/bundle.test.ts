@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, it } from "vitest";
 import { nodeBinary } from "../../tools/release/node-binary.ts";
-import { ENTRY, REPOSITORY, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { ENTRY, NODE, REPOSITORY, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 
 it("opens a database with the worker thread of its own build", async () => {
   await using directory = await temporaryDirectory();
@@ -22,7 +22,7 @@ it("opens a database with the worker thread of its own build", async () => {
   // Where Node has no SQLite of its own, the driver is there.
   await symlink(join(REPOSITORY, "node_modules"), at("node_modules"));
   await using _ = { [Symbol.asyncDispose]: () => rm(at("node_modules")) };
-  const said = await succeed(tool(process.execPath, [at(cli, "bundle", "postern.js"), ...copy]));
+  const said = await succeed(tool(NODE, [at(cli, "bundle", "postern.js"), ...copy]));
   expect(said).toMatch(/^1 entries copied and compared/);
 });
 

@@ -15,6 +15,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import {
   ENTRY,
   kubectlWith,
+  NODE,
   type Outcome,
   type PosternProcess,
   postern,
@@ -57,7 +58,7 @@ beforeAll(async () => {
   await succeed(postern("kubeconfig", "demo", ...flags));
   inside = kubectlWith(cluster, join(directory.path, "cache-inside"));
   await mkdir(join(directory.path, "bin"));
-  await program("postern", `exec ${process.execPath} ${ENTRY} "$@"`);
+  await program("postern", `exec ${NODE} ${ENTRY} "$@"`);
   // test/install/npm-package.test.ts installs it.
   await program("npm", '[ "$*" = "install --global postern" ]');
   await succeed(admin(["apply", "--filename", "-"], blocks("Bots", "yaml").join("---\n")));

@@ -10,7 +10,7 @@ import { buildkiteClaims, githubClaims, gitlabClaims } from "@postern/platform/t
 import { type ServedIssuer, serveIssuer } from "@postern/platform/trust/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AttackedServer, startAttacked } from "../attacks/testing/attacking.ts";
-import { ENTRY } from "./testing/postern-process.ts";
+import { ENTRY, NODE } from "./testing/postern-process.ts";
 
 const CLUSTER = "/kubernetes/project/default/virtualcluster/demo";
 
@@ -50,7 +50,7 @@ type Ran = { readonly code: number | null; readonly stdout: string; readonly std
 function job(args: readonly string[], environment: { readonly [name: string]: string } = {}, input = ""): Promise<Ran> {
   const env = { PATH: process.env["PATH"] ?? "", HOME: directory, POSTERN_CA: server.process.caFile, ...environment };
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [ENTRY, ...args], { env });
+    const child = spawn(NODE, [ENTRY, ...args], { env });
     const out = { stdout: "", stderr: "" };
     child.stdout.on("data", (chunk) => (out.stdout += chunk));
     child.stderr.on("data", (chunk) => (out.stderr += chunk));

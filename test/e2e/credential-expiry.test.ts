@@ -8,6 +8,7 @@ import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts"
 import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
 import {
   ENTRY,
+  NODE,
   type Outcome,
   type PosternProcess,
   startPostern,
@@ -60,7 +61,7 @@ describe.each(chosenKubernetesReleases())("kubectl %s, in the middle of a watch"
     await mkdir(bin, { recursive: true });
     await writeFile(calls, "");
     // kubectl finds the plugin by its name.
-    const script = `#!/bin/sh\n[ "$1" = credential ] && echo asked >> ${calls}\nexec ${process.execPath} ${ENTRY} "$@"\n`;
+    const script = `#!/bin/sh\n[ "$1" = credential ] && echo asked >> ${calls}\nexec ${NODE} ${ENTRY} "$@"\n`;
     await writeFile(join(bin, "postern"), script);
     await chmod(join(bin, "postern"), 0o755);
     const flag = `flag-${release.replace(".", "-")}`;

@@ -7,7 +7,7 @@ import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { whyNoFakeTime } from "../crash/testing/fake-time.ts";
 import { ahead, doctor } from "./testing/doctor.ts";
-import { ENTRY, startPostern, startTool, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { ENTRY, NODE, startPostern, startTool, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 const file = (name: string): string => join(directory.path, name);
@@ -62,7 +62,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
 
     // A server that is started now waits for the majority.
     const args = ["serve", "--data-dir", dataDir, "--secure-port", "0", ...flags];
-    using server = startTool(process.execPath, [ENTRY, ...args]);
+    using server = startTool(NODE, [ENTRY, ...args]);
     await expect.poll(server.output).toContain("as before a leader is elected: trying again for 60 s");
     await etcd.members[0]?.restart();
     await expect.poll(server.output).toContain("Postern is ready at");

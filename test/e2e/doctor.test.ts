@@ -13,6 +13,7 @@ import { adminKey } from "./testing/http-client.ts";
 import {
   ENTRY,
   kubectlWith,
+  NODE,
   type PosternProcess,
   REPOSITORY,
   startPostern,
@@ -73,7 +74,7 @@ it("finds nothing wrong with an installation that a server has just left, and ch
 it("prints a line for people, with what to do below it", async () => {
   const dataDir = soundCopy();
   await chmod(join(dataDir, "server.key"), 0o644);
-  const { code, stdout } = await tool(process.execPath, [ENTRY, "doctor", "--data-dir", dataDir, ...SQLITE]);
+  const { code, stdout } = await tool(NODE, [ENTRY, "doctor", "--data-dir", dataDir, ...SQLITE]);
   expect(code).toBe(1);
   const path = join(dataDir, "server.key");
   expect(stdout).toContain(

@@ -7,6 +7,7 @@ import { adminKey } from "./testing/http-client.ts";
 import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
 import {
   ENTRY,
+  NODE,
   type Outcome,
   type PosternProcess,
   postern,
@@ -29,7 +30,7 @@ beforeAll(async () => {
   // kubectl finds the plugin by its name.
   const bin = join(directory.path, "bin");
   await mkdir(bin);
-  await writeFile(join(bin, "postern"), `#!/bin/sh\nexec ${process.execPath} ${ENTRY} "$@"\n`);
+  await writeFile(join(bin, "postern"), `#!/bin/sh\nexec ${NODE} ${ENTRY} "$@"\n`);
   await chmod(join(bin, "postern"), 0o755);
   const second = { apiVersion: "management.postern/v1", kind: "VirtualClusterInstance", metadata: { name: "second" } };
   const admin = ["--kubeconfig", server.adminKubeconfig, "--namespace", "p-default"];

@@ -8,6 +8,7 @@ import { adminKey } from "./testing/http-client.ts";
 import {
   ENTRY,
   kubectlWith,
+  NODE,
   type Outcome,
   type PosternProcess,
   postern,
@@ -37,7 +38,7 @@ afterAll(async () => {
 });
 
 const cliWith = (environment: readonly string[], args: readonly string[], input?: string): Promise<Outcome> =>
-  tool("env", [`HOME=${home}`, ...environment, process.execPath, ENTRY, ...args], input);
+  tool("env", [`HOME=${home}`, ...environment, NODE, ENTRY, ...args], input);
 const cli = (...args: readonly string[]): Promise<Outcome> => cliWith([], args);
 const login = (input: string, ...args: readonly string[]): Promise<Outcome> =>
   cliWith([], ["login", server.url, "--ca", server.caFile, ...args], input);

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { ENTRY, postern, startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { ENTRY, NODE, postern, startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 
 const SQLITE = ["--store", "sqlite"];
 
@@ -58,9 +58,7 @@ it("prints results as JSON and nothing beside them, and shows on a terminal how 
 
   // util-linux's `script` runs a command on a terminal of its own.
   if (spawnSync("script", ["--version"]).status !== 0) return;
-  const command = [process.execPath, ENTRY, "backup", "--data-dir", file("restored"), "--out", file("c.backup")].join(
-    " ",
-  );
+  const command = [NODE, ENTRY, "backup", "--data-dir", file("restored"), "--out", file("c.backup")].join(" ");
   const shown = await succeed(tool("script", ["--quiet", "--return", "--command", command, "/dev/null"]));
   const lines = shown.split("\r\u001b[K");
   expect(lines.length).toBeGreaterThan(2);

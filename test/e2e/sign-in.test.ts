@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";
 import { newPerson, signInAtProvider, startBrowser } from "./testing/browser.ts";
 import { type ServedProvider, serveProvider } from "./testing/identity-provider.ts";
-import { ENTRY, succeed, tool } from "./testing/postern-process.ts";
+import { ENTRY, NODE, succeed, tool } from "./testing/postern-process.ts";
 
 let platform: RunningPlatform;
 let idp: ServedProvider;
@@ -115,7 +115,7 @@ type Running = {
 };
 
 function startCli(home: string, ...args: readonly string[]): Running {
-  const child = spawn(process.execPath, [ENTRY, ...args], {
+  const child = spawn(NODE, [ENTRY, ...args], {
     env: { PATH: process.env["PATH"], HOME: home, BROWSER: "none" },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -143,7 +143,7 @@ function startCli(home: string, ...args: readonly string[]): Running {
   };
 }
 const whoAmI = async (home: string): Promise<any> =>
-  JSON.parse(await succeed(tool("env", [`HOME=${home}`, process.execPath, ENTRY, "whoami", "-o", "json"])));
+  JSON.parse(await succeed(tool("env", [`HOME=${home}`, NODE, ENTRY, "whoami", "-o", "json"])));
 
 test("a command line signs in with the browser of its machine", async () => {
   const sub = newcomer();
@@ -162,7 +162,7 @@ test("a command line signs in with the browser of its machine", async () => {
   await page.waitForSelector("text=You are signed in on the command line");
   expect(await cli.ended).toBe(0);
   expect(await whoAmI(home)).toMatchObject({ user: { name: sub }, accessKeyType: "Login" });
-  await succeed(tool("env", [`HOME=${home}`, process.execPath, ENTRY, "logout"]));
+  await succeed(tool("env", [`HOME=${home}`, NODE, ENTRY, "logout"]));
   expect(await loginsOf(sub)).toEqual([]);
 });
 

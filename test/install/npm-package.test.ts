@@ -10,14 +10,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeBinary } from "../../tools/release/node-binary.ts";
 import { packFolder, writeNpmPackage } from "../../tools/release/npm-package.ts";
 import { casesOf } from "../../tools/test-cost/by-night.ts";
-import { REPOSITORY, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
+import { NODE, REPOSITORY, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
 import { startInstalled } from "./testing/installed-server.ts";
 import { startLocalRegistry } from "./testing/local-registry.ts";
 import { takeTour } from "./testing/tour.ts";
 
 const MODULES = join(REPOSITORY, "node_modules");
 const NODES = [
-  ["the Node of this run", process.execPath],
+  ["the Node of this run", NODE],
   ["Node 26", nodeBinary("node-26")],
 ] as const;
 
@@ -79,7 +79,7 @@ it("names every package whose code is inside, with licence and hash", () => {
   for (const { hashes } of components) expect(hashes?.[0]?.content).toMatch(/^[0-9a-f]{128}$/);
 });
 
-describe.each(casesOf(NODES, ([, node]) => node === process.execPath))("on %s", (_, node) => {
+describe.each(casesOf(NODES, ([, node]) => node === NODE))("on %s", (_, node) => {
   it("serves the tour, and its first line says that it is ready", async () => {
     const reader = join(directory.path, `reader-${node.replaceAll("/", "-")}`);
     await mkdir(reader);
@@ -101,7 +101,7 @@ describe.each(casesOf(NODES, ([, node]) => node === process.execPath))("on %s", 
 it("says in one sentence that a Node is too old", async () => {
   const old = 'Object.defineProperty(process.versions, "node", { value: "18.20.8" });';
   const script = `${old} require(${JSON.stringify(join(project, "node_modules/postern/bin/postern.cjs"))})`;
-  expect(await tool(process.execPath, ["-e", script])).toEqual({
+  expect(await tool(NODE, ["-e", script])).toEqual({
     code: 1,
     stdout: "",
     stderr: "postern: needs Node 20.19 or newer, this is Node 18.20.8\n",
@@ -130,5 +130,5 @@ it("types the client library for a program that is compiled strictly", async () 
     types: ["node"],
   };
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.mts"] }));
-  await succeed(tool(process.execPath, [join(MODULES, "typescript/bin/tsc"), "-p", project]));
+  await succeed(tool(NODE, [join(MODULES, "typescript/bin/tsc"), "-p", project]));
 });

@@ -5,7 +5,15 @@ import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { ENTRY, REPOSITORY, startPostern, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
+import {
+  ENTRY,
+  NODE,
+  REPOSITORY,
+  startPostern,
+  succeed,
+  temporaryDirectory,
+  tool,
+} from "../e2e/testing/postern-process.ts";
 import { takeTour } from "./testing/tour.ts";
 
 const UNIT = join(REPOSITORY, "deploy/systemd/postern.service");
@@ -44,7 +52,7 @@ it("allows every system call that a server makes", async () => {
   ];
   {
     await using server = await startPostern(data, [], { run: [...strace, "--output", trace] });
-    await takeTour({ url: server.url, directory: directory.path, command: [process.execPath, ENTRY] });
+    await takeTour({ url: server.url, directory: directory.path, command: [NODE, ENTRY] });
     await server.stop();
   }
   const traced = (await readFile(trace, "utf8")).split("\n").flatMap((line) => /^\d+ +(\w+)\(/.exec(line)?.[1] ?? []);

@@ -10,7 +10,7 @@ import { createTestCertificate } from "@postern/apiserver/transport/testing/test
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { lastingPorts } from "@postern/stores/testing/lasting-ports";
 import { recordOutput } from "../../../tools/secret-scan/recorder-of-run.ts";
-import { ENTRY, REPOSITORY, startPostern, temporaryDirectory } from "../../e2e/testing/postern-process.ts";
+import { ENTRY, NODE, REPOSITORY, startPostern, temporaryDirectory } from "../../e2e/testing/postern-process.ts";
 
 export type Page = {
   readonly path: string;
@@ -73,7 +73,7 @@ export async function runPage(page: Page): Promise<string> {
   const reader = join(directory.path, "reader");
   const programs = join(directory.path, "programs");
   for (const folder of [reader, programs]) await mkdir(folder);
-  await writeFile(join(programs, "postern"), `#!/bin/sh\nexec '${process.execPath}' '${ENTRY}' "$@"\n`);
+  await writeFile(join(programs, "postern"), `#!/bin/sh\nexec '${NODE}' '${ENTRY}' "$@"\n`);
   await chmod(join(programs, "postern"), 0o755);
   const [port = 0] = await lastingPorts(1);
   const blocks = [page.given ?? SERVE, ...commandsOf(page), page.afterwards ?? ""];

@@ -6,7 +6,7 @@ import { loadConfiguration } from "@postern/platform/config/configuration";
 import { examine, type Finding } from "@postern/platform/doctor/examine";
 import { expect } from "vitest";
 import { createFakeTime } from "../../crash/testing/fake-time.ts";
-import { ENTRY, tool } from "./postern-process.ts";
+import { ENTRY, NODE, tool } from "./postern-process.ts";
 
 export const SQLITE = ["--store", "sqlite"];
 
@@ -27,15 +27,7 @@ async function examined(flags: readonly string[]): Promise<readonly Finding[]> {
 }
 
 async function printed(flags: readonly string[], env: readonly string[]): Promise<readonly Finding[]> {
-  const { code, stdout, stderr } = await tool("env", [
-    ...env,
-    process.execPath,
-    ENTRY,
-    "doctor",
-    "-o",
-    "json",
-    ...flags,
-  ]);
+  const { code, stdout, stderr } = await tool("env", [...env, NODE, ENTRY, "doctor", "-o", "json", ...flags]);
   const findings: readonly Finding[] = JSON.parse(stdout).findings;
   const errors = findings.filter(({ status }) => status === "error").length;
   expect(code).toBe(errors > 0 ? 1 : 0);

@@ -15,6 +15,8 @@ const run = promisify(execFile);
 export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
 /** The command, as it is built. */
 export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
+/** What runs the command. `npm test` names the Node that it was started on, and runs the tests themselves on a newer one (ADR 118). */
+export const NODE = process.env["NODE_OF_SERVERS"] ?? process.execPath;
 /** So many turns of this process, which do not pass while it is stopped together with the server. */
 const READY_TURNS = 600;
 const TURN_MS = 100;
@@ -45,7 +47,7 @@ export async function startPostern(
 ): Promise<PosternProcess> {
   const store = flags.includes("--store") ? [] : defaultStoreFlags(dataDir);
   const port = flags.includes("--secure-port") ? [] : ["--secure-port", "0"];
-  const [program = process.execPath, ...args] = [...before, process.execPath, ENTRY, "serve"];
+  const [program = NODE, ...args] = [...before, NODE, ENTRY, "serve"];
   const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...store, ...flags], {
     cwd: REPOSITORY,
     // All that there is to log, since what is logged is looked through for secrets.
@@ -164,7 +166,7 @@ export const kubectlWith =
     tool(program, ["--kubeconfig", kubeConfig, "--cache-dir", cacheDir, ...args], input);
 
 /** Runs `postern` to its end. */
-export const postern = (...args: readonly string[]): Promise<Outcome> => tool(process.execPath, [ENTRY, ...args]);
+export const postern = (...args: readonly string[]): Promise<Outcome> => tool(NODE, [ENTRY, ...args]);
 
 export type RunningTool = Disposable & {
   output(): string;
