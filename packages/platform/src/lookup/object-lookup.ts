@@ -5,6 +5,7 @@ import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import { ParsedObjects } from "@postern/apiserver/registry/store/parsed-objects";
 import type { Cluster } from "../api/cluster.ts";
 import type { Owner } from "../api/owner.ts";
 import type { Project } from "../api/project.ts";
@@ -35,16 +36,21 @@ export type ObjectLookup = {
 
 const readOwner = createMemberReader({ spec: { owner: true } });
 
-/** The registry is asked when something is looked up, so that the resources may be made before it. */
+/** Every request to a virtual cluster asks for its instance, its cluster and its project. */
+const REMEMBERED = { bytes: 4 * 1024 * 1024, objects: 2_000 };
+
+/** The registry is asked when something is looked up, so that the resources may be made before it. Objects are shared: do not change them. */
 export function createObjectLookup(
   registry: () => ResourceRegistry,
   { managementGroup }: Pick<PlatformNames, "managementGroup">,
   refresh: (signal: AbortSignal) => Promise<unknown>,
 ): ObjectLookup {
+  const parsed = new ParsedObjects(REMEMBERED);
   const find = (plural: string, group = managementGroup) => registry().find(group, "v1", plural);
   function get(plural: string, namespace: string, name: string, group?: string): KubeObject | undefined {
     const resource = find(plural, group);
-    return resource?.view.get(resource.keys.of(namespace, name))?.decode();
+    const found = resource?.view.get(resource.keys.of(namespace, name));
+    return found && parsed.of(found);
   }
   function all(plural: string): readonly KubeObject[] {
     const resource = find(plural);

@@ -1,8 +1,6 @@
 // The virtual cluster or space behind a proxy path, and the request as it sees it.
 
-import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { SpaceInstance } from "../api/space-instance.ts";
 import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import type { ProxyPath } from "../authorization/proxied-call.ts";
@@ -53,8 +51,5 @@ const found = <Backend>(
 ): FoundInstance<Backend> => ({ uid: metadata.uid ?? "", cluster: spec?.clusterRef?.cluster ?? "", open });
 
 /** The request as the virtual cluster sees it, with its path encoded from the authorized one. */
-export function below(request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest {
-  const mounted = mountRequest(request, base);
-  if (mounted === undefined) throw resourceNotFoundError();
-  return mounted.with({ path: encodedPath });
-}
+export const below = (request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest =>
+  request.with({ path: encodedPath, basePath: request.basePath + base });

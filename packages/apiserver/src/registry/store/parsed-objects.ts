@@ -1,19 +1,27 @@
-// Recently written objects, parsed: one request reads its object several times, and clients often change an object again soon.
+// Recently used objects, parsed: one request reads its object several times, and objects that were used are often used again soon.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
 
-/** Of their JSON: parsed they take some times as much. */
-const MAX_BYTES = 256 * 1024;
-const MAX_OBJECTS = 64;
+export type ParsedLimits = {
+  /** Of their JSON: parsed they take some times as much. An object with more than a quarter of this is not remembered. */
+  readonly bytes: number;
+  readonly objects: number;
+};
+
+const DEFAULT_LIMITS: ParsedLimits = { bytes: 256 * 1024, objects: 64 };
 
 type Parsed = { readonly cached: CachedObject; readonly object: KubeObject };
 
-/** Of all resources of one API surface. */
 export class ParsedObjects {
+  readonly #limits: ParsedLimits;
   /** By the key in the store, the oldest first. An object that was replaced is another CachedObject, and is parsed again. */
   readonly #known = new Map<string, Parsed>();
   #bytes = 0;
+
+  constructor(limits = DEFAULT_LIMITS) {
+    this.#limits = limits;
+  }
 
   /** The result of `cached.decode()`, shared by all callers: it must not be changed. */
   of(cached: CachedObject): KubeObject {
@@ -24,11 +32,12 @@ export class ParsedObjects {
   /** `object` is what `cached.decode()` would give. */
   keep(cached: CachedObject, object: KubeObject): KubeObject {
     this.#drop(cached.key);
-    if (cached.byteLength > MAX_BYTES / 4) return object;
+    const { bytes, objects } = this.#limits;
+    if (cached.byteLength > bytes / 4) return object;
     this.#known.set(cached.key, { cached, object });
     this.#bytes += cached.byteLength;
     for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MAX_OBJECTS && this.#bytes <= MAX_BYTES) break;
+      if (this.#known.size <= objects && this.#bytes <= bytes) break;
       this.#drop(oldest);
     }
     return object;

@@ -23,6 +23,7 @@ export type StoreContext = {
   readonly cache: WatchCache;
   readonly view: CacheView;
   readonly codec: ObjectCodec;
+  /** Of all resources of one API surface. */
   readonly parsed: ParsedObjects;
   readonly admission: Required<AdmissionPlugin>;
   readonly continueTokens: ContinueTokens;
