@@ -1,5 +1,5 @@
-// Memory, waits and the database of a server whose objects come and go all the time: keys and config maps are made, changed and deleted while
-// watches follow them, and then everything is quiet. One line every few seconds, and a summary of what should stay flat.
+// Memory, latencies and database size of a server whose objects are created and deleted all the time: keys and config maps are created, changed
+// and deleted while they are watched, followed by a quiet phase. Prints a line every few seconds, and a summary of what should stay constant.
 // Usage: npm run build && npx tsx benchmarks/churn.ts [--minutes 12] [--keys 170] [--config-maps 100] [--watches 200] [--connections 6]
 //        [--quiet-seconds 60] [--server bin/postern.js] [--node /other/bin/node] [--folder /tmp]
 
@@ -57,7 +57,7 @@ try {
     },
   ];
   const resident = (): number => residentMegabytes(postern) ?? Number.NaN;
-  /** All that is resident, and of it the heap of JavaScript and its buffers. */
+  /** All resident memory, and the part of the JavaScript heap and buffers. */
   const memoryText = async (): Promise<string> => {
     const metrics = await askText(postern.target, "GET", "/metrics");
     const read = (name: string): string =>
@@ -118,7 +118,7 @@ function megabytes(value: number): string {
   return `${Math.round(value)} MB`;
 }
 
-/** With its log. */
+/** Including its log. */
 function databaseMegabytes(dataDir: string): number {
   const files = readdirSync(dataDir).filter((name) => name.startsWith("postern.db"));
   return files.reduce((sum, name) => sum + statSync(join(dataDir, name)).size, 0) / 1e6;

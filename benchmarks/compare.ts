@@ -1,11 +1,11 @@
-// Measures builds against each other and against a bare server, in turns on the same machine, by the processor time that a request takes:
-// absolute times say more of the machine than of a build. Takes about three minutes. Also says how that is as a multiple of the bare server's
-// beside the last committed run (`ratios.json`), and how many times as fast as kube-apiserver, scaled by the pace of the bare server.
+// Compares builds with each other and with a bare server, alternating on one machine, by the processor time of a request: absolute
+// times depend more on the machine than on the build. Takes about three minutes. Also prints the ratio to the bare server beside that of
+// the last committed run (`ratios.json`), and the ratio to kube-apiserver, scaled by the speed of the bare server.
 // Usage: npm run benchmarks:compare -- [--builds now=packages/cli/bin/postern.js,before=/other/bin/postern.js] [--node /other/bin/node]
 //        [--objects 10000] [--seconds 0.7] [--rounds 3] [--only get,list] [--store sqlite|etcd]
-//        [--gate 1.5]: fails where the first build takes more than so many times its committed multiple; [--commit]: writes ratios.json
-//        [--table]: all that there are goals for, with how far each is met: on SQLite, on etcd, and starts; under ten minutes, on Node 24
-//        where `npm run nodes` has brought it
+//        [--gate 1.5]: fails if the first build takes more than this multiple of its committed ratio; [--commit]: writes ratios.json
+//        [--table]: all rows with goals, and how far each is met: on SQLite, on etcd, and starts; under ten minutes, on Node 24
+//        if `npm run nodes` has installed it
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -33,7 +33,7 @@ import { startProcess } from "./servers/start-process.ts";
 import { openVirtualCluster } from "./servers/virtual-cluster.ts";
 
 const FILL_IN_FLIGHT = 64;
-/** What each connection or stream asks at least, also where that takes longer than the round. */
+/** The minimum number of requests per connection or stream, even if that takes longer than the round. */
 const REQUESTS_PER_LANE = 16;
 const WARM_UP_PER_LANE = 48;
 const LATE_MS = 6 * 60_000;
@@ -75,7 +75,7 @@ type Contestant = {
 
 const node = options.node ?? (options.table ? nodeBinary("node-24") : process.execPath);
 const version = spawnSync(node, ["--version"]).stdout.toString().trim();
-/** Multiples are compared with those of the same runtime on the same kind of store. */
+/** Ratios are compared with those of the same runtime and kind of store. */
 const settingOf = (store: string): string => `${store}, Node ${version.slice(1, 3)}`;
 
 const folder = mkdtempSync(join(tmpdir(), "postern-compare-"));
@@ -86,11 +86,11 @@ try {
   if (options.table) {
     for (const store of ["sqlite", "etcd"]) {
       const works = worksWithGoals(store);
-      // What kube-apiserver does one at a time is scaled by the bare server's pace of this one.
+      // Sequential work of kube-apiserver is scaled by the bare server's speed at the same work.
       const asked = SCENARIOS.filter(({ name }) => works.includes(name) || name.startsWith("GET by name, HTTP/2, 32"));
       await compare(store, asked, join(folder, store));
     }
-    // On a machine with much else to do one start can take a minute.
+    // On a busy machine, one start can take a minute.
     const runs = performance.now() - begun > LATE_MS ? 1 : rounds;
     process.stdout.write(`\nStarts\n\n${renderTable(await measureStarts(folder, builds, { node, runs }))}\n`);
   } else {
@@ -127,7 +127,7 @@ async function compare(
   for (const scenario of asked) {
     let inFlight = 0;
     const measured = new Map<string, Round[]>(contestants.map(({ name }) => [name, []]));
-    // The first round warms up whatever is new to it.
+    // The first round warms up new code.
     for (let round = -1; round < rounds; round++) {
       for (const { name, kind, server, cluster } of contestants) {
         run++;
@@ -202,7 +202,7 @@ async function fill(generator: LoadGenerator, { target }: MeasuredServer): Promi
   if (failures !== "{}") throw new Error(`filling the server failed: ${failures}`);
 }
 
-/** Of the first build: its processor time as a multiple of the bare server's, of each the least, which other work disturbs least. */
+/** Of the first build: its processor time as a multiple of the bare server's. Uses the minimum of each, which other load affects least. */
 function ratioOf(summaries: ReadonlyMap<string, Summary | undefined>): number {
   const [own, bare] = [summaries.get(builds[0]?.name ?? ""), summaries.get("bare")];
   return (own?.leastCpuMicroseconds ?? Number.NaN) / (bare?.leastCpuMicroseconds ?? Number.NaN);
@@ -210,7 +210,7 @@ function ratioOf(summaries: ReadonlyMap<string, Summary | undefined>): number {
 
 type Work = { readonly inFlight: number; readonly summaries: ReadonlyMap<string, Summary | undefined> };
 
-/** Of each build: processor time above the bare server's, and requests a second. */
+/** Per build: processor time above the bare server's, and requests per second. */
 function rowOf(store: string, work: string, works: ReadonlyMap<string, Work>): Row {
   const bareOf = (name: string) => works.get(name)?.summaries.get("bare")?.cpuMicroseconds;
   const { inFlight = 0, summaries = new Map() } = works.get(work) ?? {};

@@ -1,7 +1,7 @@
-// What embedded virtual clusters cost: to make, to start again, in memory while they run and while they are stopped, and when nobody
-// uses them. With definitions: the same once each has so many CustomResourceDefinitions, alike in all of them, and the time to the first answer.
+// The cost of embedded virtual clusters: creation, restart, memory while running and stopped, and processor time while idle.
+// With definitions: the same with this many identical CustomResourceDefinitions in each, and the time to the first response.
 // Usage: tools/nodes/node_modules/node-24/bin/node --conditions=@postern/source --expose-gc benchmarks/embedded-clusters.ts [clusters] [definitions in each]
-// With tsx every closure has a name of its own, which takes more memory than what it names.
+// tsx names every closure, which takes more memory than the closure itself.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -25,11 +25,11 @@ const count = Number(process.argv[2] ?? 1000);
 const definitions = Number(process.argv[3] ?? 0);
 const uidOf = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`;
 
-/** Of what there is, without the history that a store keeps for a while. */
+/** Of the current state, without the history that a store keeps for a while. */
 async function residentMegabytes(): Promise<number> {
   await storage.compact(await storage.currentRevision());
   for (let round = 0; round < 4; round++) {
-    // What is over is let go of in later turns: with a store in memory, everything else here runs in one.
+    // Ended work is released in later turns: with a store in memory, everything else here runs in one.
     await sleep(50);
     globalThis.gc?.();
   }
@@ -41,7 +41,7 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const percentile = (sorted: readonly number[], part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 
-/** Milliseconds that each call takes, sorted. */
+/** The milliseconds of each call, sorted. */
 async function timesOf(run: (index: number) => Promise<unknown>): Promise<readonly number[]> {
   const times: number[] = [];
   for (let index = 0; index < count; index++) {
@@ -52,7 +52,7 @@ async function timesOf(run: (index: number) => Promise<unknown>): Promise<readon
   return times.sort((a, b) => a - b);
 }
 
-/** Share of one core that the process uses while nobody asks anything of it. */
+/** The share of one core that the idle process uses. */
 async function idleShare(seconds: number): Promise<number> {
   const before = process.cpuUsage();
   await sleep(seconds * 1000);
@@ -60,7 +60,7 @@ async function idleShare(seconds: number): Promise<number> {
   return (user + system) / 1e6 / seconds;
 }
 
-// Timers of the server keep no process alive.
+// Timers of the server do not keep the process running.
 const alive = setInterval(() => {}, 60_000);
 const folder = await mkdtemp(join(tmpdir(), "embedded-clusters-"));
 const storage = await openSqliteStorage({ path: join(folder, "store.db") });
@@ -94,7 +94,7 @@ const manifests = Array.from({ length: definitions }, (_, index) => {
 });
 const objectOf = (manifest: (typeof manifests)[number]): KubeObject => manifest as unknown as KubeObject;
 
-/** Served when this resolves. */
+/** Resolves when it is served. */
 async function define(index: number): Promise<void> {
   const cluster = await clusters.open(uidOf(index));
   const crds = cluster.resource("apiextensions.k8s.io", "CustomResourceDefinition");
@@ -106,7 +106,7 @@ async function define(index: number): Promise<void> {
   await cluster.idle();
 }
 
-/** Of a cluster that is stopped: until one of its custom resources is found. */
+/** Starts a stopped cluster, until one of its custom resources is found. */
 async function wake(index: number): Promise<void> {
   const cluster = await clusters.open(uidOf(index));
   const { group, names } = manifests[0]?.spec ?? { group: "", names: { kind: "ConfigMap" } };

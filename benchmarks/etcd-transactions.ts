@@ -1,5 +1,5 @@
-// What a durable write costs on etcd by itself, and as one of many in one transaction of nested transactions, each with its own comparison and
-// its own result (ADR 63): processor time of the client and of etcd for each write.
+// The cost of a durable write to etcd by itself, and as one of many nested transactions in one transaction, each with its own comparison and
+// result (ADR 63): processor time of client and etcd per write.
 // Usage: npx tsx --conditions=@postern/source benchmarks/etcd-transactions.ts [--writes 6400] [--rounds 3]
 
 import { readFileSync } from "node:fs";
@@ -49,7 +49,7 @@ function create(): object {
 }
 
 await using etcd = await startEtcd();
-/** The one that this process has started. */
+/** The etcd that this process started. */
 const etcdPid = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8")
   .trim()
   .split(" ")
@@ -74,7 +74,7 @@ async function measure(
   const lane = async (): Promise<void> => {
     while (left-- > 0) await write(inOne);
   };
-  // As many writes wait as there are clients: the more of them are in one call, the fewer calls.
+  // As many writes are pending as there are clients: with more writes per call there are fewer calls.
   await Promise.all(Array.from({ length: Math.max(1, IN_FLIGHT / inOne) }, lane));
   const used = process.cpuUsage(before.client);
   return {

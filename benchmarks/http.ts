@@ -1,5 +1,5 @@
-// Measures a whole server over TLS, every figure beside the raw ceiling in the same run, and prints a table. Rounds are interleaved, so
-// that what else goes on on the machine hits all alike; medians are shown, with the slowest and the fastest round.
+// Measures a whole server over TLS, with the raw ceiling of each figure in the same run, and prints a table. Rounds are interleaved, so
+// that other load affects all rows alike; shows medians, and the slowest and fastest round.
 // Usage: npm run benchmarks -- [--objects 10000] [--start-objects 100000] [--seconds 2] [--rounds 3] [--only get,list]
 //        [--results benchmarks/RESULTS.md] [--peer https://… --token … [--peer-ca file] [--peer-pid pid]]
 
@@ -26,7 +26,7 @@ import { preparePeer } from "./servers/prepare-peer.ts";
 import { MAIN, type Postern, startPostern } from "./servers/start-postern.ts";
 import { startProcess } from "./servers/start-process.ts";
 
-// Lists first: writes add to what they list.
+// Lists first, because writes add to what they list.
 const SCENARIOS: readonly Scenario[] = [...GETS, ...LISTS, WATCH, ...WRITES, ...KUBE_CONFIGS];
 const FILL_IN_FLIGHT = 64;
 const WARM_UP_SECONDS = 1;
@@ -117,7 +117,7 @@ async function compareAll(generator: LoadGenerator, postern: Postern, dataDir: s
         const order = scenario.order(setting);
         if (order === undefined) continue;
         const result = await measure(generator, server, order);
-        // The first round warms up whatever is new to it.
+        // The first round warms up new code.
         if (round >= 0) measured[kind].push(result);
       }
     }
@@ -169,7 +169,7 @@ async function fill(generator: LoadGenerator, { target }: MeasuredServer, first:
     requests: count,
     request: { method: "POST", path: COLLECTION, body: accessKeyBody("{n%100}"), firstNumber: first },
   });
-  // Those of an earlier run on the same peer are there already.
+  // Those of an earlier run on the same peer exist already.
   const failed = Object.keys(report.failures).filter((status) => status !== "409");
   if (failed.length > 0) throw new Error(`filling the server failed: ${JSON.stringify(report.failures)}`);
 }
@@ -182,7 +182,7 @@ function fact(what: string, value: number, unit: string): Row {
   return { "of the process": what, value: `${Math.round(value)} ${unit}` };
 }
 
-/** Sections that people have written below the tables of an earlier run are kept. */
+/** Keeps sections that were written by hand below the tables of an earlier run. */
 function writeResults(path: string, text: string): void {
   const before = existsSync(path) ? readFileSync(path, "utf8") : "";
   const at = before.indexOf("\n## ");

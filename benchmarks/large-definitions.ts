@@ -1,4 +1,4 @@
-// What definitions of the size of well-known projects' take in one embedded virtual cluster, over HTTPS: to install, list, explain, and delete.
+// The time that definitions of the size of well-known projects take in one embedded virtual cluster over HTTPS: install, list, explain, delete.
 // Usage: npx tsx --conditions=@postern/source benchmarks/large-definitions.ts [rounds]
 
 import { performance } from "node:perf_hooks";
@@ -49,7 +49,7 @@ async function measure(platform: RunningPlatform, definitions: readonly Definiti
     }
   });
   const list = await timeOf(() => expectStatus(platform, { path: CRDS }, 200));
-  // What kubectl explain asks for, once for each version of a group.
+  // The documents that kubectl explain requests, one per version of a group.
   const versions = new Set(definitions.map((each) => `${each.spec.group}/${newestVersion(each)}`));
   const explain = await timeOf(async () => {
     for (const version of versions) {
@@ -89,7 +89,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
   const all: Times[] = [];
   let bytes = 0;
   for (let round = 0; round < rounds; round++) {
-    // Another text each time: equal ones are compiled once.
+    // A different text each time: equal ones are compiled once.
     const definitions = largeDefinitions(family, round + 1);
     bytes = definitions.reduce((sum, each) => sum + JSON.stringify(each).length, 0);
     all.push(await measure(platform, definitions));

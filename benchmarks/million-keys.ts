@@ -1,7 +1,7 @@
-// What a million access keys cost, beside fewer of them: loaded straight into databases, then served by the real server.
+// The cost of a million access keys compared to fewer: loaded directly into databases, then served by the real server.
 // Usage: npx tsx --conditions=@postern/source benchmarks/million-keys.ts [--sizes 1000,100000,1000000] [--seconds 3]
 //   [--folder <directory> --part prepare|start|authentication|lists|reaping|turnover]
-// A folder keeps the databases, so that parts can be measured one by one while nothing else goes on.
+// A folder keeps the databases, so that parts can be measured one by one without other load.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "3" },
     folder: { type: "string" },
     part: { type: "string" },
-    /** Keys that end in one moment, and how long after they were written: when the server with a million has started. */
+    /** Keys that expire at one moment, and when after they were written: once the server with a million has started. */
     expiring: { type: "string", default: "100000" },
     life: { type: "string", default: "90" },
     "turnover-seconds": { type: "string", default: "60" },
@@ -40,7 +40,7 @@ const note = (figure: string, ...values: readonly string[]): void => {
   process.stdout.write(`${figure}: ${values.join(", ")}\n`);
 };
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-/** Of the most keys alone. */
+/** Of the largest number of keys alone. */
 const noteOfMost = (figure: string, value: string): void => note(figure, ...sizes.slice(1).map(() => ""), value);
 
 const PARTS = { start, authentication, lists, reaping, turnover };

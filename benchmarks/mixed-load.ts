@@ -1,9 +1,9 @@
-// How long single reads wait, and how long the event loop works in one go, while everything goes on at once: watches of one object each are held
-// open, a list of all objects goes out again and again, and objects are created at a steady rate. Each is added to the ones before, so that
-// what makes reads wait can be told. All of it takes about a minute on a machine with nothing else to do.
+// Latency of single reads and turns of the event loop under mixed load: watches of one object each are held open, a list of all objects is
+// sent again and again, and objects are created at a steady rate. Each kind is added to the ones before, to show which one delays
+// reads. Takes about a minute on an idle machine.
 // Usage: npm run nodes && npm run build && npx tsx --conditions=@postern/source benchmarks/mixed-load.ts [--watchers 10000] [--objects 8500]
 //        [--creates 1000] [--seconds 5] [--server packages/cli/bin/postern.js] [--node /other/bin/node, 24 or later]
-// Creates are fewer where the machine does not reach half as many again with nothing else to do: the rate is in the table.
+// The rate of creates is reduced if the idle machine does not reach half as many again: the table has the rate.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
@@ -32,11 +32,11 @@ const { values: options } = parseArgs({
 const [watchers, objects, wanted, seconds] = [options.watchers, options.objects, options.creates, options.seconds].map(
   Number,
 ) as [number, number, number, number];
-/** The server takes 250 streams on a connection. */
+/** The server accepts 250 streams per connection. */
 const WATCHES_PER_CONNECTION = 200;
 const READERS = 4;
 const CREATORS = 32;
-/** So much of what the machine does alone is left for everything else. */
+/** The share of the machine's own rate, which leaves the rest for everything else. */
 const SHARE_OF_CREATES = 2 / 3;
 
 /** Seconds. */
@@ -74,7 +74,7 @@ try {
   const rate = Math.max(1, Math.floor(Math.min(wanted, (fill.count / fill.seconds) * SHARE_OF_CREATES)));
   const get: RequestPattern = { method: "GET", path: `${COLLECTION}/key-{n}`, numbers: objects };
 
-  /** What the event loop has done since this was asked before. */
+  /** The work of the event loop since the last call. */
   const loopReport = async (): Promise<LoopReport> => {
     rmSync(meterFile, { force: true });
     if (pid !== undefined) process.kill(pid, "SIGUSR2");
@@ -82,7 +82,7 @@ try {
     return JSON.parse(readFileSync(meterFile, "utf8")) as LoopReport;
   };
   const rows: Row[] = [];
-  /** Reads beside what goes on, which is over a little later. */
+  /** Reads during the load, which ends a little later. */
   const measure = async (beside: string, others: readonly (() => Promise<LoadReport>)[]): Promise<void> => {
     const running = others.map((start) => start());
     await loopReport();

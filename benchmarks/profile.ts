@@ -1,5 +1,5 @@
-// Shows where the processor time of one kind of request goes: by thread, and by the files and functions that the main thread spends it in. Time in
-// Node's own code is put to the file that asked for it.
+// Shows where the processor time of one kind of request goes: by thread, and by the files and functions of the main thread. Time in
+// Node's own code counts for the file that called it.
 // Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/profile.ts -- --only "PATCH (merge)"
 //        [--server packages/cli/bin/postern.js] [--node /other/bin/node] [--store sqlite|etcd] [--objects 10000] [--warm-up 6000]
 //        [--requests 10000] [--interval 200 (µs)] [--rows 40] [--no-samples: the threads alone]
@@ -97,7 +97,7 @@ try {
 
 type Used = { readonly name: string; readonly microseconds: number };
 
-/** By the number of the thread. */
+/** By thread ID. */
 function threadsOf(pid: number): ReadonlyMap<string, Used> {
   const tasks = `/proc/${pid}/task`;
   return new Map(
@@ -121,7 +121,7 @@ function usedSince(before: ReadonlyMap<string, Used>, after: ReadonlyMap<string,
   return [...byName].sort(([, a], [, b]) => b - a).map(([thread, used]) => ({ thread, µs: used.toFixed(1) }));
 }
 
-// Of a profile as V8 writes it.
+// A profile in V8's format.
 type ProfileNode = {
   readonly id: number;
   readonly callFrame: { functionName: string; url: string; lineNumber: number; columnNumber: number };
@@ -134,7 +134,7 @@ type Profile = {
   timeDeltas: readonly number[];
 };
 
-/** `used`: µs of the main thread for each request. */
+/** `used`: µs of the main thread per request. */
 function printSamples({ from, to }: { readonly from: number; readonly to: number }, used: number): void {
   const main = readdirSync(profiles)
     .map((name) => ({ name, profile: JSON.parse(readFileSync(join(profiles, name), "utf8")) as Profile }))
@@ -188,7 +188,7 @@ function mapOf(url: string): SourceMap | undefined {
     try {
       map = new SourceMap(JSON.parse(readFileSync(`${path}.map`, "utf8")));
     } catch {
-      // What is no part of the bundle has none.
+      // Code outside the bundle has none.
     }
     maps.set(url, map);
   }

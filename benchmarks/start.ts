@@ -1,7 +1,7 @@
-// How long a server takes from its command line until it answers, and how much memory it has then, with few and with many objects: access
-// keys, each of which is also read into the index of keys, and config maps of about the same size.
+// The time from the command line to the first response, and the memory then, with few and with many objects: access
+// keys, which are also read into the index of keys, and config maps of about the same size.
 // Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/start.ts [--sizes 1000,100000] [--runs 5] [--folder <directory>]
-// A folder keeps the databases for the next time.
+// A folder keeps the databases for the next run.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ try {
     measured.push({ kind: "access keys", count, dataDir, starts: [] });
     measured.push({ kind: "config maps", count, dataDir: await prepareConfigMaps(count), starts: [] });
   }
-  // Taking turns, so that what else the machine does falls on all of them.
+  // Alternating, so that other load affects all of them.
   for (let run = 0; run < Number(options.runs); run++) {
     for (const { dataDir, starts } of measured) starts.push(await measureStart(dataDir));
   }

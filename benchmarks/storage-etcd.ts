@@ -1,4 +1,4 @@
-// What the etcd store takes from etcd: its reads and writes beside the same transaction sent bare, in the same run.
+// The overhead of the etcd store: its reads and writes compared to the same bare transactions in the same run.
 // Needs the program etcd. Usage: npx tsx benchmarks/storage-etcd.ts [seconds per measurement]
 
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
@@ -39,7 +39,7 @@ async function round(): Promise<Measurement[]> {
     await measure("create", 1, seconds, () => storage.create(nextKey(), VALUE)),
     await measure("create", IN_FLIGHT, seconds, () => storage.create(nextKey(), VALUE)),
   ];
-  // With somebody watching, writes wait until the watch has told them.
+  // With a watch, writes wait until the watch was notified.
   let events = 0;
   const watch = storage.watch("/", await storage.currentRevision(), {
     events: (told) => {

@@ -1,4 +1,4 @@
-// What the benchmarks of the stores have in common: counting, latencies, and the table with the machine's noise in it.
+// Shared by the benchmarks of the stores: counting, latencies, and the table with the machine's noise.
 
 import { performance } from "node:perf_hooks";
 import { median } from "./report/median.ts";
@@ -19,7 +19,7 @@ export function measured(work: string, startedAt: number, latencies: number[]): 
   return { work, perSecond: latencies.length / seconds, p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
 }
 
-/** `inFlight` at the same time, for so many seconds. */
+/** `inFlight` concurrent calls for this many seconds. */
 export async function measure(
   work: string,
   inFlight: number,
@@ -40,7 +40,7 @@ export async function measure(
   return measured(`${work}, ${inFlight} in flight`, startedAt, latencies);
 }
 
-/** Prints medians over the rounds; `× ceiling` is against the first line of each round. */
+/** Prints medians over the rounds; `× ceiling` is relative to the first line of each round. */
 export function printRounds(rounds: readonly (readonly Measurement[])[]): void {
   const ceiling = median(rounds.map(([first]) => first?.perSecond ?? 0));
   const rows = (rounds[0] ?? []).map(({ work }, index) => {

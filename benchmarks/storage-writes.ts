@@ -1,4 +1,4 @@
-// How many durable writes the SQLite store takes, beside what the disk itself can do in the same run.
+// The rate of durable writes of the SQLite store, compared to the disk's own in the same run.
 // Usage: npx tsx benchmarks/storage-writes.ts [folder] [seconds per measurement]
 
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
@@ -12,7 +12,7 @@ import { type Measurement, measure, measured, printRounds } from "./storage-meas
 const VALUE = Buffer.alloc(1_200, "x");
 const ROUNDS = 3;
 
-/** The ceiling: append a page, wait for the disk, again. */
+/** The ceiling: append a page, sync, repeat. */
 function measureFsync(folder: string, seconds: number): Measurement {
   const file = openSync(join(folder, "fsync"), "w");
   const page = Buffer.alloc(4_096);
@@ -44,7 +44,7 @@ async function measureStore(storage: Storage, round: number, seconds: number): P
     );
   };
   results.push(await measure("update", 64, seconds, update));
-  // Everything that is replaced is forgotten at once: removing it goes on all the time, and fills the log as much again.
+  // Everything that is replaced is compacted at once: deleting it happens all the time, and doubles the log.
   let over = false;
   const compacting = (async () => {
     while (!over) await storage.compact(await storage.currentRevision());

@@ -1,10 +1,10 @@
-// How long the requests of others take while a server is attacked, beside the same without the attack and beside GETs of a server that does
-// nothing: each attack of test/attacks/testing/denial in turn, against the command as it is built, from a process of its own. Says of each
-// whether the goal is met: 99 of 100 GETs within 100 ms, every revocation within a second, and nobody refused. Ends with 1 where one is not.
+// How long other clients' requests take while a server is attacked, compared to the same without the attack and to GETs of a server that does
+// nothing: each attack of test/attacks/testing/denial in turn, against the built command, from a separate process. Reports for each
+// whether the goal is met: 99 of 100 GETs within 100 ms, every revocation within a second, and no refusal. Exits with 1 if a goal is missed.
 // Usage: npx tsx --conditions=@postern/source benchmarks/under-attack.ts [--minutes 8] [--objects 2000] [--ahead 5] [word…]
-// All attacks share the minutes. With words, only the attacks that have one in their name. With --ahead, which takes root, server and bystander
-// run before all else on the machine, and the attacker behind it, as if it were another machine. --profile names a module for the server to
-// load, which gets SIGUSR2 before each attack.
+// All attacks share the minutes. With words, only the attacks with one in their name. With --ahead, which needs root, server and bystander
+// get priority over everything else on the machine, and the attacker runs after them, as if on another machine. --profile names a module for
+// the server to load, which gets SIGUSR2 before each attack.
 
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
@@ -55,13 +55,13 @@ async function residentMiB({ process }: Tenants): Promise<number> {
   return Math.round((Number((await readFile(`/proc/${process.pid}/statm`, "utf8")).split(" ")[1]) * 4096) / (1 << 20));
 }
 
-/** Milliseconds: the longest that the event loop was late since this was asked before. */
+/** The longest delay of the event loop since the last call, in milliseconds. */
 async function longestStall({ send, admin }: Tenants): Promise<number> {
   const { text } = await send("/metrics", { key: admin });
   return Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1] ?? Number.NaN) * 1_000;
 }
 
-/** Milliseconds that GETs of a server take which does nothing, one after the other on one connection, until `until` resolves. */
+/** Milliseconds of GETs to a server that does nothing, one after the other on one connection, until `until` resolves. */
 async function bareReads(url: string, until: Promise<unknown>): Promise<readonly number[]> {
   let isOver = false;
   void until.finally(() => {
@@ -101,13 +101,13 @@ await promisify(execFile)("openssl", [
 ]);
 const bareServer = fileURLToPath(new URL("./servers/bare-server.ts", import.meta.url));
 
-/** Milliseconds for the next attack, so that there is as much for each that is left. */
+/** Milliseconds for the next attack, so that the rest is shared equally. */
 function durationOf(attacksLeft: number): number {
   const share = (endsAt - performance.now()) / attacksLeft - ATTACK.alone - ATTACK.begins - ATTACK.rest;
   return Math.max(ATTACK.shortest, Math.min(ATTACK.longest, share));
 }
 
-/** What the goal is not met in. */
+/** How the goal is missed. */
 function faultsOf({ reads, revocations, acceptedAfterwards, ...rest }: Experience, tookPlace: boolean): string {
   const faults = [
     tookPlace ? "" : "DID NOT TAKE PLACE",
@@ -187,5 +187,5 @@ async function measure(): Promise<boolean> {
   return met === rows.length;
 }
 
-// Connections of attackers that never end would keep the process.
+// Attackers' connections that never end would keep the process running.
 process.exit((await measure()) ? 0 : 1);

@@ -1,5 +1,5 @@
-// Requests to an embedded virtual cluster as its users send them: over TLS, through the proxy, with the key of a kubeconfig, which opens
-// this one cluster. Rounds of all kinds are interleaved; medians are shown, with the slowest and the fastest round.
+// Requests to an embedded virtual cluster as its users send them: over TLS, through the proxy, with the key of a kubeconfig for
+// this one cluster. Rounds of all kinds are interleaved; shows medians, and the slowest and fastest round.
 // Usage: npm run build && npx tsx benchmarks/virtual-cluster-requests.ts [--objects 5000] [--seconds 2] [--rounds 3]
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -44,7 +44,7 @@ const work = (name: string, protocol: Protocol, inFlight: number, pattern: (run:
 
 const get = { method: "GET", path: `${CONFIG_MAPS}/map-{n}`, numbers: objects };
 const KINDS: readonly Work[] = [
-  // What the way through the proxy adds: the same key reads what it may of the management API.
+  // The overhead of the proxy: the same key reads what it may of the management API.
   work("GET in the management API, HTTP/2, 32 streams", "h2", 32, () => ({ method: "GET", path: INSTANCE })),
   work("GET by name, HTTP/1.1, 32 connections", "h1", 32, () => get),
   work("GET by name, HTTP/2, 32 streams", "h2", 32, () => get),
@@ -78,7 +78,7 @@ try {
         before = cpuSeconds(postern) ?? 0;
       });
       const used = (cpuSeconds(postern) ?? Number.NaN) - before;
-      // The first round warms up whatever is new to it.
+      // The first round warms up new code.
       if (round >= 0) measured.get(name)?.push({ report, cpuMicroseconds: (used / report.count) * 1e6 });
     }
   }

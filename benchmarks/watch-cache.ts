@@ -1,4 +1,4 @@
-// How long the watch cache takes to load a SQLite store, what it weighs, and what an event costs among many subscriptions.
+// The load time and memory of the watch cache over a SQLite store, and the cost of an event with many subscriptions.
 // Usage: npx tsx --expose-gc benchmarks/watch-cache.ts [objects] [subscriptions]
 
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Builds the release before this commit, for the tests that go back to it, and prints the path of its command. Before the first release that is the
+// Builds the release before this commit, for the tests that go back to it, and prints the path of its command. Before the first release this is the
 // commit that recorded the newest formats of stores. Usage: PREVIOUS_POSTERN=$(npx tsx tools/build-previous.ts <folder>) npx vitest run test/upgrade
 
 import { execFileSync } from "node:child_process";
@@ -24,7 +24,7 @@ run(REPOSITORY, "git", "clone", "--quiet", "--shared", REPOSITORY, target);
 run(target, "git", "checkout", "--quiet", previous);
 const lockfile = (of: string): string => readFileSync(join(of, "package-lock.json"), "utf8");
 const options = ["--silent", "--no-audit", "--no-fund"];
-/** Before the first release there are commits whose lockfile lacks packages. */
+/** Before the first release, there are commits whose lockfile lacks packages. */
 const install = (): void => {
   try {
     run(target, "npm", "ci", ...options);
@@ -33,7 +33,7 @@ const install = (): void => {
     run(target, "npm", "install", "--no-save", ...options);
   }
 };
-// Its own dependencies; a copy, whose links lead to its own packages, where they are those of this commit.
+// Its own dependencies: a copy, because its links have to lead to its own packages, not to those of this commit.
 if (lockfile(target) === lockfile(REPOSITORY))
   run(REPOSITORY, "cp", "-a", "node_modules", join(target, "node_modules"));
 else install();

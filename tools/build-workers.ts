@@ -1,4 +1,4 @@
-// Unit tests load sources, but the thread of the SQLite store runs from `dist`: it is made here, so that a clean clone needs no build.
+// Unit tests load sources, but the thread of the SQLite store runs from `dist`: builds it, so that a clean clone needs no build.
 
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";

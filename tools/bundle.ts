@@ -1,4 +1,4 @@
-// The last step of the build: the console, and the command as a bundle in packages/cli/bundle, where `npm start` and the tests of whole servers run it.
+// The last step of the build: the console, and the command as a bundle in packages/cli/bundle, which `npm start` and the system tests run.
 
 import { fileURLToPath } from "node:url";
 import { bundleModules, ENTRY } from "./release/bundle-command.ts";

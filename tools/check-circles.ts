@@ -1,9 +1,9 @@
-// Refuses files that import each other in a circle, types included: none of them could be read, tested or moved without the others.
+// Refuses files that import each other in a circle, types included: they could only be read, tested and moved together.
 
 import { importsOf, isTest, targetOf } from "./imports.ts";
 import { readSource, reportGate, typeScriptFiles } from "./source-files.ts";
 
-/** Circles that stay: one of their files, and why. */
+/** Accepted circles: one of their files, and the reason. */
 const KEPT: { readonly [file: string]: string } = {
   "packages/platform/src/access-keys/access-key-state.ts":
     "types only: a key's state names its grant, a grant's judgement names why a key is refused, and that is read from the state",
@@ -26,7 +26,7 @@ const faults = circles().flatMap((circle) =>
 );
 reportGate("circles", files.length, faults);
 
-/** Tarjan's strongly connected components of more than one file. */
+/** Tarjan's strongly connected components with more than one file. */
 function circles(): string[][] {
   const found: string[][] = [];
   const numbers = new Map<string, number>();

@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readSource, reportGate, repositoryFiles } from "./source-files.ts";
 
-// Below node_modules, so that packages are found, and git and other gates do not look at it.
+// Below node_modules, so that packages are resolved, and git and other gates ignore it.
 const FOLDER = fileURLToPath(new URL("../node_modules/.cache/docstrings/", import.meta.url));
 
 const examples = repositoryFiles()
@@ -18,7 +18,7 @@ const options = {
   extends: "../../../tsconfig.check.json",
   compilerOptions: {
     typeRoots: ["../../@types"],
-    // As the command's package is called where it is installed.
+    // The name of the command's package where it is installed.
     paths: { "postern/client": ["../../../packages/client/src/index.ts"] },
   },
   include: ["*.ts"],
@@ -34,7 +34,7 @@ function examplesOf(source: string, isMarkdown: boolean): readonly string[] {
   return [...text.matchAll(fence)].map(([, code]) => code ?? "");
 }
 
-/** Errors, each with the file that the example is in. */
+/** Errors with the file of the example. */
 function compile(): readonly string[] {
   try {
     execFileSync("npx", ["--no-install", "tsc", "-p", `${FOLDER}tsconfig.json`], {

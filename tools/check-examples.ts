@@ -1,4 +1,4 @@
-// Applies every manifest in examples/ and in the YAML blocks of the README and the docs to the server as it is built: strictly, and without a
+// Applies every manifest in examples/ and in YAML blocks of the README and the docs to the built server: strictly, and without a
 // warning. Run: npx tsx -C @postern/source tools/check-examples.ts
 
 import { readFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ type Call = { readonly method: string; readonly path: string; readonly type?: st
 type Answer = { readonly status: number; readonly text: string; readonly warnings: readonly string[] };
 type Send = (call: Call) => Promise<Answer>;
 
-/** Bodies of requests for a subresource, by their kind. */
+/** Bodies of requests for a subresource, by kind. */
 const SUBRESOURCES: Readonly<Record<string, string>> = {
   VirtualClusterInstanceKubeConfig: "namespaces/p-default/virtualclusterinstances/demo/kubeconfig",
   OwnedAccessKeyRotation: "ownedaccesskeys/ci/rotate",
@@ -28,14 +28,14 @@ const SUBRESOURCES: Readonly<Record<string, string>> = {
   CredentialLedger: "ownedaccesskeys/ci/credentials",
 };
 
-/** What others name comes first. Of the rest, what lies in a namespace that is not there yet is tried again. */
+/** Referenced kinds come first. Of the rest, objects in a namespace that does not exist yet are retried. */
 const ORDER = ["ClusterRole", "User", "Team", "Cluster", "Project", "VirtualClusterInstance", "SpaceInstance"];
 const LAST = ["OwnedAccessKey", ...Object.keys(SUBRESOURCES)];
 
-/** What is in examples/ci is for other systems. */
+/** The files in examples/ci are for other systems. */
 const EXAMPLES = /^examples\/(?!ci\/).*\.ya?ml$/;
 const PAGES = /^(README\.md|(docs|examples|deploy)\/.*\.md|packages\/[^/]+\/README\.md)$/;
-/** In YAML blocks, and in what shell blocks pipe into kubectl. */
+/** In YAML blocks, and in shell blocks that pipe manifests into kubectl. */
 const BLOCKS = /^([ \t]*)```ya?ml\n(.*?)^[ \t]*```$|<<\s*'?(\w+)'?\n(.*?)^[ \t]*\3$/gms;
 
 const files = repositoryFiles().filter((path) => EXAMPLES.test(path) || PAGES.test(path));
@@ -44,7 +44,7 @@ const found = files.flatMap((path) => {
   const text = readSource(path);
   if (EXAMPLES.test(path)) return manifestsIn(text, path, true);
   return [...text.matchAll(BLOCKS)].flatMap(({ index, 1: indent = "", 2: yaml, 4: piped }) => {
-    // The shell fills something in first.
+    // The shell expands variables first.
     if (piped?.includes("$") === true) return [];
     const line = text.slice(0, index).split("\n").length;
     const block = (yaml ?? piped ?? "").replaceAll(new RegExp(`^${indent}`, "gm"), "");
@@ -77,7 +77,7 @@ async function connect({ url, adminKubeconfig, caFile }: PosternProcess): Promis
         let text = "";
         response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
         response.on("error", reject);
-        // Node joins them: 299 - "one", 299 - "two".
+        // Node joins several: 299 - "one", 299 - "two".
         const warnings = [...(response.headers["warning"] ?? "").matchAll(/299 \S+ ("(?:[^"\\]|\\.)*")/g)];
         response.on("end", () =>
           resolve({
@@ -120,10 +120,10 @@ function callFor({ manifest }: Found, resource: Resource | undefined): Call {
   const create = { method: "POST", body: manifest };
   const subresource = SUBRESOURCES[kind];
   if (subresource !== undefined) return { ...create, path: `${MANAGEMENT}/${subresource}?fieldValidation=Strict` };
-  // An answer for what is not served says so.
+  // A response for an unknown kind.
   if (resource === undefined) return { ...create, path: `/apis/${apiVersion}/${kind}` };
   const path = resource.namespaced ? resource.path.replace(/\/(?=[^/]*$)/, `/namespaces/${namespace}/`) : resource.path;
-  // The value of a key is shown to who creates it, not to who applies it.
+  // Only a create returns the value of a key, not an apply.
   if (kind === "OwnedAccessKey") return { ...create, path: `${path}?${QUERY}` };
   return { method: "PATCH", path: `${path}/${name}?${QUERY}`, type: "application/apply-patch+yaml", body: manifest };
 }
@@ -133,10 +133,10 @@ const rankOf = ({ manifest: { kind } }: Found): number =>
     ? ORDER.length + 1 + LAST.indexOf(kind)
     : (ORDER.indexOf(kind) + ORDER.length + 1) % (ORDER.length + 1);
 
-/** What has one rank is sent at once; resolves with the number of manifests. */
+/** Manifests of one rank are sent concurrently; resolves with their number. */
 async function applyAll(send: Send): Promise<number> {
   const kinds = await servedKinds(send);
-  // Pages have manifests for clusters, too. A slip in the name of a group is none of those.
+  // Pages have manifests for clusters, too. A misspelt group must not count as one of those.
   const isOurs = ({ where, manifest: { apiVersion, kind } }: Found): boolean =>
     EXAMPLES.test(where) || apiVersion.includes("postern") || kinds.has(`${apiVersion} ${kind}`);
   const wanted = found.filter(isOurs);

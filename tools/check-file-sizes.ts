@@ -1,4 +1,4 @@
-// Refuses source files past 400 lines: what grows beyond that holds more than one idea. Tests may be longer, as their cases are many.
+// Refuses source files over 400 lines: they contain more than one idea. Tests may be longer, because they have many cases.
 
 import { isTest } from "./imports.ts";
 import { readSource, reportGate, typeScriptFiles } from "./source-files.ts";

@@ -1,9 +1,9 @@
-// Keeps the direction of imports: a lower layer that imports a higher one cannot be reused or understood alone.
+// Enforces the direction of imports: a lower layer that imports a higher one cannot be reused or understood alone.
 
 import { importsOf, isTest, targetOf } from "./imports.ts";
 import { readSource, reportGate, typeScriptFiles } from "./source-files.ts";
 
-/** What each package may import of ours: a package, or one part of it. */
+/** What each package may import: a package of ours, or a part of it. */
 const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   apimachinery: [],
   "structured-merge": ["apimachinery"],
@@ -17,8 +17,8 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
 };
 
 /**
- * The folders of a package in order: each imports only from those before it, types included, so that the top can change without the
- * bottom. Files that stand beside the folders are named with their ending. Tests and testing/ may import anything.
+ * The folders of a package in order: each imports only from earlier ones, types included, so that the top can change without the
+ * bottom. Files beside the folders are listed with their extension. Tests and testing/ may import anything.
  */
 const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   "structured-merge": ["fieldpath", "typed", "managedfields"],
@@ -86,7 +86,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   ],
 };
 
-/** The command loads the platform only where it serves, works on a store, reads an audit log or writes a certificate request. */
+/** The command loads the platform only to serve, work on a store, read an audit log or create a certificate request. */
 const PLATFORM_IN_CLI =
   /^packages\/cli\/src\/(serve\.ts|doctor\.ts|configuration-flags\.ts|audit\/|backup\/|key\/compromised\.ts|kubeconfig\/issue-kubeconfig\.ts)/;
 

@@ -1,4 +1,4 @@
-// Keeps the shape of a resource: one folder that a newcomer can read, registered once, with a manifest to try.
+// Enforces the structure of a resource: one folder that a newcomer can read, registered once, with an example manifest.
 
 import { existsSync, readdirSync } from "node:fs";
 import { readSource, reportGate, repositoryFiles } from "./source-files.ts";
@@ -6,10 +6,10 @@ import { readSource, reportGate, repositoryFiles } from "./source-files.ts";
 const ROOT = "packages/platform/src/resources";
 const REQUIRED = ["README.md", "index.ts"];
 
-/** Answered or viewed, not written: there is no manifest of them. */
+/** Reviews and views, which are never written: they have no manifest. */
 const WITHOUT_EXAMPLE = new Set(["selves", "access-keys"]);
 
-/** Of one view and its records the tests stand beside the records. */
+/** The tests of a view are beside its records. */
 const TESTED_ELSEWHERE = new Set(["access-keys", "teams"]);
 
 const index = readSource(`${ROOT}/index.ts`);

@@ -1,4 +1,4 @@
-// Keeps out what a reader of the repository must never meet: paths of one machine, package hosts in the lockfile, banned names.
+// Refuses text that does not belong into the repository: paths of one machine, package hosts in the lockfile, banned names.
 
 import { readSource, reportGate, repositoryFiles } from "./source-files.ts";
 
@@ -11,7 +11,7 @@ const RULES: readonly { readonly files: RegExp; readonly pattern: RegExp; readon
     why: "randomness comes from the Random port",
   },
   {
-    // In texts that users read: never what a field, a key or a client really is.
+    // Phrases in user-visible texts that hide what happens to a field, key or client.
     files: /^packages\/[^/]+\/src\/(?!.*(\.test\.ts$|\/testing\/)).*\.ts$/,
     pattern: /^(?! *(\/\/|\/?\*)).*["'`].*\b(has no end|opens? nothing|is told|kube configs?)\b/im,
     why: "no plain English: say 'never expires', 'is refused', 'learns', 'kubeconfig'",

@@ -1,11 +1,11 @@
-// Runs every gate that a change must pass before it is committed, and says how long each took. With `--no-tests`, all but the unit tests: for
-// those who run all tests next.
+// Runs every gate that a change must pass before it is committed, and prints the duration of each. `--no-tests` leaves out the unit tests,
+// for a run of all tests afterwards.
 
 import { spawnSync } from "node:child_process";
 import { performance } from "node:perf_hooks";
 
 const GATES: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
-  // First: others look at what is built.
+  // First, because others check the build.
   ["build", "tsc", "-b"],
   ["bundle", "tsx", "tools/bundle.ts"],
   ["format and lint", "biome", "check", "."],

@@ -1,4 +1,4 @@
-// Runs the cases of all behaviours, in whatever suite they stand, and writes docs/reference/kubernetes-conformance.md.
+// Runs the cases of all behaviours, in any suite, and writes docs/reference/kubernetes-conformance.md.
 // Run: npm run generate -- conformance
 
 import { spawnSync } from "node:child_process";

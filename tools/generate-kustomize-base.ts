@@ -1,4 +1,4 @@
-// Writes deploy/kustomize/base/postern.yaml: what the Helm chart makes with its defaults, without Helm's own labels. Run: npm run generate -- kustomize
+// Writes deploy/kustomize/base/postern.yaml: the Helm chart with its defaults, without Helm's own labels. Run: npm run generate -- kustomize
 
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
-// Writes docs/reference/security-book.md: every entry with what its tests try, and where. Run: npm run generate -- security
+// Writes docs/reference/security-book.md: every entry with its tests and where they are. Run: npm run generate -- security
 //
-// An entry is held only where a test attacks a server over a socket. A test that calls the code beneath checks it, and no more.
+// An entry is held only if a test attacks a server over a socket. A test that calls the code beneath only checks it.
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { readSource, typeScriptFiles } from "./source-files.ts";
 
 /** `security book 13, 15` in the name of a test. */
 const MENTION = /security book (\d+(?:, \d+)*)/g;
-/** What starts a server that is asked over a socket. */
+/** Code that starts a server on a socket. */
 const SERVES = /startPlatform|startServer\b|serveHandler|serveProxy|serveHostile|running-platform|serve-handler/;
 const ATTACKS = "test/attacks/";
 
@@ -44,7 +44,7 @@ function gradeOf({ noSurface, brokenUntil }: BookEntry, evidence: readonly Evide
   return evidence.length > 0 ? "checked" : "open";
 }
 
-/** Attacks of their own file, not those of the book, which were written when the flaw was known. */
+/** Attacks in their own file: the tests of the book were written when the flaw was known. */
 const shows = (path: string, name: string): boolean =>
   path.startsWith(ATTACKS) && !path.startsWith(`${ATTACKS}security-book/`) && path.startsWith(ATTACKS + name);
 

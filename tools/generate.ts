@@ -1,5 +1,5 @@
-// `npm run generate`: writes again all that is made from something else in the repository: the references in docs/ and the kustomize base.
-// `npm run generate -- metrics` runs those alone that have the word in their name.
+// `npm run generate`: regenerates everything that is derived from other files: the references in docs/ and the kustomize base.
+// `npm run generate -- metrics` runs only the generators with that word in their name.
 
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";

@@ -1,14 +1,14 @@
-// Reads what a source file imports.
+// Reads the imports of a source file.
 
 const IMPORT = /(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(\s*"([^"]+)"\s*\)|import\s+"([^"]+)"/g;
 
-/** Those in docstrings are examples. */
+/** Imports in docstrings are examples. */
 export const importsOf = (source: string): readonly string[] =>
   [...source.replaceAll(/^ *\*.*$/gm, "").matchAll(IMPORT)].map(
     ([, from, dynamic, bare]) => from ?? dynamic ?? bare ?? "",
   );
 
-/** Tests and what they share may import anything. */
+/** Tests and their shared code may import anything. */
 export const isTest = (path: string): boolean => /\.test\.ts$|\/testing\//.test(path);
 
 /** The file that a relative import of `path` names. */

@@ -1,18 +1,18 @@
-// The runs of `npm run nightly`: what `npm test` has no time for.
+// The runs of `npm run nightly`, which `npm test` has no time for.
 
 export type Run = {
   readonly name: string;
-  /** Files that belong to `system` may be in `long-parallel` instead: a run of `system` has them, too. */
+  /** Files of `system` may be in `long-parallel` instead: a run of `system` includes them. */
   readonly project: "system" | "long-parallel" | "long-measuring" | "long" | "unit";
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
-  /** Added to the seed of the night: parts of one run draw different cases. 0 when absent. */
+  /** Added to the seed of the night, so that parts of one run use different cases. Default: 0. */
   readonly seedOffset?: number;
-  /** The version of Node of the tests and of all servers that they start; that of the run when absent. */
+  /** The Node version of the tests and of all servers that they start. Default: the version of the run. */
   readonly node?: 24 | 26;
 };
 
-/** The whole of a suite with its servers on one store. */
+/** A whole suite with its servers on one store. */
 const onStore = (name: string, store: "memory" | "sqlite" | "etcd", path: string): Run => ({
   name,
   project: "system",
@@ -28,7 +28,7 @@ const onNode = (node: 24 | 26, project: "unit" | "system"): Run => ({
   node,
 });
 
-/** Each part takes some minutes. Of some edges there are ten inputs for each case, with the seeds that follow. */
+/** Each part takes some minutes. Some edges have ten inputs per case, with the following seeds. */
 const FUZZ = { parts: 10, cases: 2_000, seedsOfCase: 10 } as const;
 
 export const NIGHTLY_RUNS: readonly Run[] = [

@@ -1,5 +1,5 @@
-// Runs what `npm test` has no time for, one after the other: faults and crashes by the hundred, simulations of a thousand hours,
-// properties by the hundred thousand, and whole suites on every store. Hours, all in all; says how long each took, and with which seed it is repeated.
+// Runs what `npm test` has no time for, one after the other: hundreds of failures and crashes, simulations of a thousand hours,
+// hundreds of thousands of property cases, and whole suites on every store. Takes hours; prints the duration and the seed of each run.
 // Usage: tsx tools/nightly.ts [word…]: with words, only the runs that have one in their name. TEST_SEED repeats a night.
 
 import { spawnSync } from "node:child_process";
@@ -11,16 +11,16 @@ import { nodeBinary } from "./release/node-binary.ts";
 type Command = {
   readonly name: string;
   readonly command: readonly string[];
-  /** Each as `NAME=value`. */
+  /** Each in the form `NAME=value`. */
   readonly variables?: readonly string[];
 };
 
 const seed = Number(process.env["TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Milliseconds for a test, longer than any of them takes: vitest.config.ts reads it. */
+/** Timeout of a test in milliseconds, longer than any test takes: vitest.config.ts reads it. */
 const TIMEOUT = `TEST_TIMEOUT=${12 * 3_600_000}`;
 
-/** On what this build has left, and then this build on what that one has. */
+/** The previous build on what this build leaves behind, and then this build on what that one leaves. */
 const GOING_BACK: Command = {
   name: "going back to the release before",
   command: [
@@ -32,7 +32,7 @@ const GOING_BACK: Command = {
   variables: [TIMEOUT],
 };
 
-/** Multiples of the bare server's processor time, beside the committed ones: times themselves depend on the machine. */
+/** Ratios of the bare server's processor time, compared with the committed ones: times depend on the machine. */
 const GATE: Command = {
   name: "processor time beside the bare server",
   command: ["npx", "--no-install", "tsx", "--conditions=@postern/source", "benchmarks/compare.ts", "--gate", "1.5"],

@@ -1,6 +1,6 @@
-// `npm run package`: writes what a release consists of to dist/: the npm package, single executables, the Helm chart, the systemd unit, bills of
-// materials, checksums. Their names differ without a folder, since those who publish files have none.
-// `npm run package -- npm` writes the npm package alone, and `-- single-file` the executable for this machine.
+// `npm run package`: writes the parts of a release to dist/: npm package, single executables, Helm chart, systemd unit, bills of
+// materials, checksums. Their names are unique without a folder, because publishing flattens folders.
+// `npm run package -- npm` writes only the npm package, and `-- single-file` only the executable for this machine.
 
 import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { basename, join, relative } from "node:path";
@@ -24,7 +24,7 @@ const files: string[] = [];
 if (wanted !== "single-file") files.push(packNpmPackage(await writeNpmPackage()));
 if (forThese.length > 0) files.push(...(await writeSingleFiles(forThese, DIST)));
 if (wanted === "all") {
-  // Its helm is that of the tests, which the build of a container has not.
+  // It uses the helm of the tests, which the container build does not have.
   const { writeHelmChart } = await import("./release/helm-chart.ts");
   files.push(await writeHelmChart(DIST), copyUnit());
 }
@@ -37,7 +37,7 @@ function packNpmPackage(folder: string): string {
   return archive;
 }
 
-/** Who installs the one file has no checkout to take the unit from. */
+/** Users who install the one file have no checkout with the unit. */
 function copyUnit(): string {
   const unit = join(DIST, "postern.service");
   copyFileSync(join(REPOSITORY, "deploy/systemd/postern.service"), unit);

@@ -1,4 +1,4 @@
-// Records the stores of this build as test data of test/upgrade, once for each release that changes a format:
+// Records the stores of this build as test data of test/upgrade, once per release that changes a format:
 // npm run build && npx tsx -C @postern/source tools/record-store.ts 0.1.0
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Makes a release: `npm run release -- 1.2.3` checks that one may be made of this commit, moves the changelog's `Unreleased` below the version, writes
+// Makes a release: `npm run release -- 1.2.3` checks that this commit can be released, moves the changelog's `Unreleased` below the version, writes
 // the version into all manifests, commits, and tags. `npm run release -- --artefacts` builds what is published from a tagged commit. Nothing
 // is pushed. docs/operations/upgrading.md says what versions mean, CONTRIBUTING.md has the steps.
 
@@ -23,7 +23,7 @@ try {
       throw new ReleaseError("the working tree has changes: commit or remove them");
     const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"));
     if (tag !== `v${version}`) throw new ReleaseError(`the tag is ${tag}, and package.json says ${version}`);
-    // In a process of its own: the build is that of the tagged commit.
+    // In a separate process: the build is that of the tagged commit.
     execFileSync("npm", ["run", "--silent", "package"], { cwd: REPOSITORY, stdio: "inherit" });
   } else {
     const today = new Date().toISOString().slice(0, 10);

@@ -1,4 +1,4 @@
-// Puts the files of a build in the place of those of the build before, under the feet of whoever runs it.
+// Replaces the files of the previous build while processes may be running from it.
 
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -6,17 +6,17 @@ import { join } from "node:path";
 
 export type BuiltFile = { readonly name: string; readonly contents: Uint8Array; readonly mode: number };
 
-/** Which files the last build is made of, one on each line. */
+/** The files of the last build, one per line. */
 const LIST = "files.txt";
 
 /**
- * `entry` begins to be the new one once all that it loads is there, and at no moment is it missing. The files of the build before stay until
- * the next one: a command that has begun with them may still load some. All but the entry have names that tell their content.
+ * `entry` is replaced once everything that it loads exists, and is never missing. The files of the previous build stay until
+ * the next one: running commands may still load some. All names but the entry's contain a hash of the content.
  */
 export async function replaceBuild(folder: string, files: readonly BuiltFile[], entry: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const before = await readFile(join(folder, LIST), "utf8").catch(() => "");
-  // Whole or not at all, also where a build is interrupted, or runs twice at the same time.
+  // As a whole or not at all, also if a build is interrupted or runs twice at the same time.
   const write = async ({ name, contents, mode }: BuiltFile): Promise<void> => {
     const partial = join(folder, `${name}.${randomUUID()}.partial`);
     await writeFile(partial, contents, { mode });

@@ -1,13 +1,13 @@
-// The entries of the security book: failures that systems with this job have had, and what each asks of us, in a line.
+// The entries of the security book: failures of similar systems, and the requirement that follows, in a line.
 
 export type BookEntry = {
   readonly number: number;
   readonly asks: string;
   /** What its tests try. */
   readonly tried: string;
-  /** It was broken once although tests carried its number: only this file of `test/attacks` counts, or any for "". */
+  /** It failed once although tests had its number: only this file of `test/attacks` counts, or any for "". */
   readonly brokenUntil?: string;
-  /** What has no test because there is nothing yet that could fail in this way. */
+  /** The reason why an entry has no test: nothing can fail in this way yet. */
   readonly noSurface?: string;
 };
 

@@ -1,9 +1,9 @@
-// Lists the files of the repository that a gate looks at.
+// Lists the files of the repository that a gate checks.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
-/** Paths below the repository root of all files that git tracks or would track, and that exist. */
+/** Paths below the repository root of all existing files that git tracks or would track. */
 export function repositoryFiles(): readonly string[] {
   const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], {
     encoding: "utf8",
@@ -17,7 +17,7 @@ export const typeScriptFiles = (): readonly string[] =>
 
 export const readSource = (path: string): string => readFileSync(path, "utf8");
 
-/** Prints what a gate found, and fails it when it found faults or had nothing to look at. */
+/** Prints the result of a gate, which fails if it found errors or had nothing to check. */
 export function reportGate(gate: string, filesSeen: number, faults: readonly string[]): void {
   for (const fault of faults) console.error(fault);
   console.log(`${gate}: ${filesSeen} files, ${faults.length} faults`);

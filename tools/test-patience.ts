@@ -1,9 +1,9 @@
-// Runs in every worker of the tests before them (vitest's setupFiles): `vi.waitFor` waits as long as `expect.poll` does. Its own limit is a second,
-// which a busy machine needs for nothing at all.
+// Runs in every test worker before the tests (vitest's setupFiles): `vi.waitFor` waits as long as `expect.poll`. Its own limit is a second,
+// which a busy machine exceeds easily.
 
 import { vi } from "vitest";
 
-/** Milliseconds. Only a test that hangs reaches it. */
+/** In milliseconds. Only a test that hangs reaches it. */
 const PATIENCE_MS = 60_000;
 
 // One worker may run many files of tests.

@@ -1,5 +1,5 @@
-// Runs in every worker of the tests before them (vitest's setupFiles): the seed of everything that is drawn. The gate draws the same on every
-// run, so that a commit passes or fails by itself; `npm run nightly` draws anew.
+// Runs in every test worker before the tests (vitest's setupFiles): sets the seed of random cases. The gate uses the same seed on every
+// run, so that the result depends only on the commit; `npm run nightly` uses a new one.
 
 import fc from "fast-check";
 

@@ -1,5 +1,5 @@
-// `npm test`: all tests, and then, by themselves, the few files that failed while they shared the machine with others. Those that drive foreign
-// programs are tried once more; attacks, crashes, conformance and units are not, for there a failure that happens once is a fault (ADR 105).
+// `npm test`: all tests, and then, by themselves, the few files that failed while they shared the machine with others. Files that drive third-party
+// programs are retried once; attacks, crashes, conformance and units are not, because there even a single failure is an error (ADR 105).
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const vitest = (args: readonly string[], failedFiles: string): number =>
     env: { ...process.env, FAILED_FILES: failedFiles, NODE_OF_SERVERS: process.execPath },
   }).status ?? 1;
 
-/** Undefined: the run did not come to its end, so that nothing is known of its tests. */
+/** Undefined: the run did not finish, so that the results of its tests are unknown. */
 function readFailedFiles(file: string): readonly FailedFile[] | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as readonly FailedFile[];

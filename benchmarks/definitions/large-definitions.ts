@@ -1,5 +1,5 @@
-// CustomResourceDefinitions of the size and shape of those that big projects ship. No text of theirs is in here: sizes, numbers of versions, depths,
-// and how often lists are keyed, fields described and rules written, are from their releases of 2026; the rest is drawn from a seed.
+// CustomResourceDefinitions of the size and shape of those of big projects. None of their text is copied: sizes, numbers of versions, depths,
+// and the frequency of list maps, descriptions and rules are from releases of 2026; the rest is generated from a seed.
 
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 
@@ -17,15 +17,15 @@ type Shape = {
   readonly plural: string;
   readonly kind: string;
   readonly scope?: "Cluster";
-  /** Served, the storage version last. */
+  /** Served; the storage version is the last. */
   readonly versions: readonly string[];
-  /** Of the whole definition as JSON. */
+  /** Size of the whole definition as JSON. */
   readonly kilobytes: number;
 };
 
 type Family = {
   readonly group: string;
-  /** How deep objects nest. */
+  /** The nesting depth of objects. */
   readonly depth: number;
   /** Whether fields have CEL rules. */
   readonly hasRules: boolean;
@@ -112,7 +112,7 @@ function definitionOf(family: Family, shape: Shape, seed: number): Definition {
           { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
           { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
         ],
-        // The same in all versions, so that objects are good in each.
+        // The same in all versions, so that objects are valid in each.
         schema: { openAPIV3Schema: rootSchema(family, bytes, randomNumbers(seed)) },
       })),
     },
@@ -156,7 +156,7 @@ const sentence = (draw: (below: number) => number, words: number): string =>
 
 type Fields = { [name: string]: object };
 
-/** Fields that take so many bytes as JSON, in the mixture that API types of Go have. */
+/** Fields of this size as JSON, in the mixture of Go's API types. */
 function createFields({
   depth,
   hasRules,

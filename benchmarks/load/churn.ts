@@ -1,28 +1,28 @@
-// Objects that are made, changed and deleted all the time, while others watch them.
+// Creates, changes and deletes objects all the time while they are watched.
 
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { performance } from "node:perf_hooks";
 import { openHttp2Session, sendOn } from "./http2-lanes.ts";
 import type { Target } from "./order.ts";
 
-/** What lives: in all of its texts `{n}` is its number. */
+/** The lifecycle of one object: `{n}` in its texts is its number. */
 export type ChurnKind = {
-  /** Whose token is sent. */
+  /** The owner of the token in requests. */
   readonly target: Target;
   readonly collection: string;
   readonly name: string;
   readonly body: string;
   readonly change: string;
-  /** Lives that begin in a second. */
+  /** Lifecycles started per second. */
   readonly perSecond: number;
 };
 
 export type Churn = AsyncDisposable & {
-  /** Lives that are over, requests that failed by their status, and events that the watches were told. */
+  /** Ended lifecycles, failed requests by status, and events that the watches received. */
   readonly counts: { lives: number; events: number; readonly failures: { [status: string]: number } };
-  /** The longest that a request took since this was asked last, in milliseconds. */
+  /** The longest request since the last call, in milliseconds. */
   longestWait(): number;
-  /** No further life begins; resolves when all have ended. */
+  /** Starts no further lifecycle; resolves when all have ended. */
   end(): Promise<void>;
 };
 
@@ -37,13 +37,13 @@ export type ChurnOptions = {
 const NEWLINE = 0x0a;
 const TICK_MS = 20;
 const TOO_MANY = 429;
-/** RFC 9113, section 8.7: nothing of it was worked on. */
+/** RFC 9113, section 8.7: the server did not process it. */
 const NOT_TAKEN = /NGHTTP2_REFUSED_STREAM/;
 const RETRY_MS = 1_000;
-/** A server that is slower than the lives begin gets no more than so many at once. */
+/** The maximum number of concurrent lifecycles, in case the server is slower than they start. */
 const MAX_LIVES = 1_000;
 
-/** Watches go over connections of their own, lives over two. */
+/** Watches use connections of their own, lifecycles share two. */
 export async function startChurn({ kinds, watches, connections, pauseMs }: ChurnOptions): Promise<Churn> {
   const [first] = kinds;
   if (first === undefined) throw new RangeError("nothing lives");
@@ -69,7 +69,7 @@ export async function startChurn({ kinds, watches, connections, pauseMs }: Churn
     );
     longest = Math.max(longest, performance.now() - before);
     if (status === TOO_MANY) {
-      // As clients do; the server says so where it has more to do than it can.
+      // As clients do; a busy server asks for it.
       await pause(RETRY_MS);
       return await send(kind, number, method, path, body);
     }

@@ -1,4 +1,4 @@
-// What both protocols offer the load generator: one request at a time on each lane.
+// The interface of both protocols for the load generator: one request at a time on each lane.
 
 import { openHttp1Lane } from "./http1-lane.ts";
 import { openHttp2Lanes } from "./http2-lanes.ts";

@@ -1,4 +1,4 @@
-// One keep-alive HTTP/1.1 connection that does nothing but count: node:https costs more than the servers that are measured.
+// A minimal keep-alive HTTP/1.1 connection that only counts: node:https costs more than the measured servers.
 
 import { connect, type TLSSocket } from "node:tls";
 import type { ClientRequest, ClientResponse, Lane } from "./client.ts";
@@ -40,12 +40,12 @@ export async function openHttp1Lane(target: Target): Promise<Lane & Disposable> 
   };
 }
 
-/** Finds where a response ends: by its Content-Length, or at the last chunk. */
+/** Finds the end of a response, by its Content-Length or at the last chunk. */
 class ResponseReader {
   #awaited: Awaited | undefined;
   #head: Buffer = Buffer.alloc(0);
   #status = 0;
-  /** Bytes of the body still to come; undefined while the head is read or where the body comes in chunks. */
+  /** Remaining bytes of the body; undefined while reading the head, or for a chunked body. */
   #missing: number | undefined;
   #inChunks = false;
   #tail: Buffer = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-// Sums up how long things took.
+// Summarises latencies.
 
 import type { Latencies } from "./order.ts";
 

@@ -1,4 +1,4 @@
-// The process that makes the load: apart from the servers, so that neither takes time from the other unseen.
+// The process that generates load, separate from the servers so that their processor times do not mix.
 
 import type { Answer, LoadReport, Order } from "./order.ts";
 import { runFanOut, runHold } from "./run-fan-out.ts";
@@ -12,7 +12,7 @@ async function run(order: Order): Promise<LoadReport> {
   return order.kind === "hold" ? await runHold(order, onStarted) : await runFanOut(order, onStarted);
 }
 
-// Orders come from the one process that started this one.
+// Only the process that started this one sends orders.
 process.on("message", (order: Order) => {
   run(order).then(
     (report) => tell({ type: "report", report }),

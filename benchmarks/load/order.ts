@@ -1,4 +1,4 @@
-// What the load generator is told to do, and what it answers: plain data, since it travels between processes.
+// The orders to the load generator and its answers: plain data, sent between processes.
 
 export type Target = {
   /** Such as `https://127.0.0.1:8443`. */
@@ -11,7 +11,7 @@ export type Target = {
 export type Protocol = "h1" | "h2";
 
 /**
- * In `path` and `body`, `{n}` is a number that goes up with every request, from `firstNumber`, and starts again after `numbers`; `{n%100}`
+ * `{n}` in `path` and `body` is a number that increases with every request, from `firstNumber`, and wraps around after `numbers`; `{n%100}`
  * is its last two digits.
  */
 export type RequestPattern = {
@@ -23,23 +23,23 @@ export type RequestPattern = {
   readonly numbers?: number;
 };
 
-/** A closed loop: `inFlight` requests are always under way, on as many connections (h1) or streams of one connection (h2). */
+/** A closed loop: `inFlight` requests are always pending, on as many connections (h1) or streams of one connection (h2). */
 export type LoadOrder = {
   readonly kind: "load";
   readonly target: Target;
   readonly protocol: Protocol;
   readonly inFlight: number;
-  /** Ends after so many seconds, or so many requests, whichever comes first. */
+  /** Ends after this many seconds or requests, whichever comes first, */
   readonly seconds: number;
   readonly requests?: number;
-  /** But not before so many requests: a machine with much else to do measures as much work as another one. */
+  /** but not before this many requests, so that a busy machine measures as much work as another one. */
   readonly atLeast?: number;
-  /** No more than so many are begun in a second, those that are late included. */
+  /** The maximum number of requests started per second, including late ones. */
   readonly perSecond?: number;
   readonly request: RequestPattern;
 };
 
-/** Watches opened over HTTP/2; then one writer at a time changes objects, and the lines that arrive are counted. */
+/** Watches over HTTP/2; one writer at a time changes objects, and the received lines are counted. */
 export type FanOutOrder = {
   readonly kind: "fan-out";
   readonly target: Target;
@@ -52,7 +52,7 @@ export type FanOutOrder = {
   readonly write: RequestPattern;
 };
 
-/** Watches opened over HTTP/2, of which `{n}` in the path is the number, and held for as long as the process lives. */
+/** Watches over HTTP/2, held until the process ends. `{n}` in the path is their number. */
 export type HoldOrder = {
   readonly kind: "hold";
   readonly target: Target;
@@ -72,7 +72,7 @@ export type LoadReport = {
   readonly seconds: number;
   readonly bytes: number;
   readonly latencies: Latencies;
-  /** How often each status other than 2xx came. */
+  /** The number of responses by status other than 2xx. */
   readonly failures: { readonly [status: string]: number };
 };
 

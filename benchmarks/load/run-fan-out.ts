@@ -1,4 +1,4 @@
-// Opens many watches, changes objects, and counts what arrives.
+// Opens many watches, changes objects, and counts received events.
 
 import type { ClientHttp2Session } from "node:http2";
 import { performance } from "node:perf_hooks";
@@ -9,11 +9,11 @@ import type { FanOutOrder, HoldOrder, LoadReport } from "./order.ts";
 import { requestsOf } from "./run-load.ts";
 
 const NEWLINE = 0x0a;
-/** Stands before the time at which an event's write was sent. */
+/** Precedes the time at which an event's write was sent. */
 const SENT_AT = "sent-at-";
-/** A server that tells nothing for so long tells nothing more. */
+/** After this long without an event, no more are expected. */
 const SILENCE_MS = 10_000;
-/** Reading the time out of every line would cost more than delivering it. */
+/** Parsing the time out of every line would cost more than delivering it. */
 const TIMED_ONE_IN = 50;
 const OPENED_AT_ONCE = 200;
 
@@ -68,7 +68,7 @@ export async function runFanOut(order: FanOutOrder, onStarted: () => void): Prom
   }
 }
 
-/** Opens watches that nobody writes for, and holds them. */
+/** Opens watches without a writer, and holds them. */
 export async function runHold(order: HoldOrder, onStarted: () => void): Promise<never> {
   const { target, watchers, connections, path } = order;
   const sessions = await Promise.all(Array.from({ length: connections }, () => openHttp2Session(target)));
@@ -86,7 +86,7 @@ export async function runHold(order: HoldOrder, onStarted: () => void): Promise<
   return await new Promise(() => undefined);
 }
 
-/** Resolves when the watch has begun. */
+/** Resolves when the watch has started. */
 function openWatch(
   session: ClientHttp2Session,
   path: string,

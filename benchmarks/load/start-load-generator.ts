@@ -1,4 +1,4 @@
-// Starts the load generator, and gives it one order after the other.
+// Starts the load generator, and sends it one order after the other.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

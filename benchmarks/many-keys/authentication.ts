@@ -1,4 +1,4 @@
-// What it costs to find out who asks, among few keys and among many.
+// The cost of authentication among few keys and among many.
 
 import type { LoadReport } from "../load/order.ts";
 import { runLoad } from "../load/run-load.ts";
@@ -19,7 +19,7 @@ type Used = { readonly server: MeasuredServer; readonly tokens: readonly string[
 const ROUNDS = 3;
 const IN_FLIGHT_EACH = 2;
 
-/** The median of some rounds for each server. Rounds are interleaved, so that what else goes on hits all alike. */
+/** The median over rounds for each server. Rounds are interleaved, so that other load affects all alike. */
 export async function compareAuthentication(all: readonly Used[], seconds: number): Promise<readonly Authenticated[]> {
   const rounds: Authenticated[][] = all.map(() => []);
   // The first round warms up.
@@ -50,7 +50,7 @@ async function authenticate({ server, tokens }: Used, seconds: number): Promise<
   };
 }
 
-/** Asks for something that is nearly free, so that finding out who asks is what is measured. */
+/** Requests something nearly free, so that authentication is what is measured. */
 export async function askWith(server: MeasuredServer, token: string, seconds: number): Promise<LoadReport> {
   const report = await runLoad(
     {

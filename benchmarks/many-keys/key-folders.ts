@@ -1,4 +1,4 @@
-// The data directories with access keys that the measurements start servers on: made once, and kept for as long as somebody measures.
+// The data directories with access keys for the measurements: created once, and kept while they are needed.
 
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,16 +11,16 @@ import { MAIN, type Postern, startPostern } from "../servers/start-postern.ts";
 export type KeyFolder = {
   readonly keys: number;
   readonly dataDir: string;
-  /** Values of keys that were made over the wire, and that are used. */
+  /** Values of keys that were created with requests, for use in measurements. */
   readonly tokens: readonly string[];
 };
 
-/** What a million keys need at most. */
+/** The space that a million keys need at most. */
 const HEAP = ["--max-old-space-size=12288"];
 const USED = 16;
 const TEMPLATE = "used-0";
 
-/** A first start, a few keys as anybody makes them, and all others as copies of one of those. What is there already is taken. */
+/** A first start, some keys created with requests, and copies of one of those for the rest. Reuses what exists. */
 export async function prepareFolder(folder: string, keys: number, note: (text: string) => void): Promise<KeyFolder> {
   const dataDir = join(folder, String(keys));
   const tokensFile = join(folder, `${keys}.json`);
@@ -42,7 +42,7 @@ export async function prepareFolder(folder: string, keys: number, note: (text: s
   return { keys, dataDir, tokens };
 }
 
-/** Straight into the database of a server that does not run. */
+/** Directly into the database of a stopped server. */
 export const addKeys = (
   { dataDir }: Pick<KeyFolder, "dataDir">,
   options: Omit<LoadOptions, "template">,

@@ -1,4 +1,4 @@
-// All keys, page by page, as client-go's pager does it: where the snapshot of the list is gone it goes on with what is there now.
+// Lists all keys page by page like client-go's pager: if the snapshot of the list has expired, it continues with the current state.
 // Source: k8s.io/client-go/tools/pager/pager.go
 
 import { performance } from "node:perf_hooks";
@@ -9,10 +9,10 @@ import type { Postern } from "../servers/start-postern.ts";
 const PAGE = 500;
 
 export type Pages = {
-  /** Milliseconds of each page. */
+  /** Milliseconds per page. */
   readonly times: readonly number[];
   readonly items: number;
-  /** How often the snapshot was gone. */
+  /** How often the snapshot had expired. */
   readonly renewed: number;
 };
 

@@ -1,4 +1,4 @@
-// How fast keys whose life is over are removed: many that end in one moment, and those that are made as fast as the server makes them.
+// How fast expired keys are deleted: many that expire at one moment, and those created as fast as the server can.
 
 import { performance } from "node:perf_hooks";
 import { runLoad } from "../load/run-load.ts";
@@ -9,22 +9,22 @@ import type { Postern } from "../servers/start-postern.ts";
 import { askWith } from "./authentication.ts";
 
 export type ReapedAtOnce = {
-  /** From the end of the keys until the last of them is gone. */
+  /** From their expiration until the last of them is deleted. */
   readonly seconds: number;
-  /** Milliseconds of requests that came meanwhile. */
+  /** Milliseconds of requests during that time. */
   readonly p50: number;
   readonly p99: number;
   readonly slowest: number;
 };
 
-/** `endsAt`: milliseconds since the epoch; the server is that of keys whose names begin with `ending-`. */
+/** `endsAt`: milliseconds since the epoch. The server has keys whose names begin with `ending-`. */
 export async function reapAtOnce(server: Postern, token: string, endsAt: number): Promise<ReapedAtOnce> {
   await waitMilliseconds(endsAt - Date.now());
   const started = performance.now();
   const latencies: { p50: number; p99: number; max: number }[] = [];
   for (;;) {
     latencies.push((await askWith(server, token, 1)).latencies);
-    // Their names stand before nearly all others.
+    // Their names sort before nearly all others.
     const { items } = JSON.parse(await askText(server.target, "GET", `${COLLECTION}?limit=10`));
     if (!items.some(({ metadata }: Named) => metadata.name.startsWith("ending-"))) break;
   }
@@ -39,21 +39,21 @@ export async function reapAtOnce(server: Postern, token: string, endsAt: number)
 export type Turnover = {
   readonly created: number;
   readonly createdPerSecond: number;
-  /** While keys were made; the first of them had to end before. */
+  /** While keys were created; the first of them had to expire before. */
   readonly removedPerSecond: number;
-  /** How long after its end a key was still there, at most and in the median of the samples. */
+  /** How long keys existed after their expiration: maximum and median of the samples. */
   readonly longestSeconds: number;
   readonly medianSeconds: number;
-  /** From the end of the last key's life until none is left. */
+  /** From the expiration of the last key until none is left. */
   readonly secondsUntilGone: number;
 };
 
 const TTL_SECONDS = 5;
 const IN_FLIGHT = 64;
-/** So that names stand in the order of their creation. */
+/** So that names sort in the order of creation. */
 const FIRST_NUMBER = 1_000_000_000;
 
-/** Keys that live for five seconds, made as fast as they can be: no slower than that may they go. */
+/** Keys with a TTL of five seconds, created as fast as possible: they have to be deleted at least as fast. */
 export async function turnOver(server: Postern, seconds: number, sample: (text: string) => void): Promise<Turnover> {
   const body = JSON.stringify({ metadata: { name: "brief-{n}" }, spec: { ttl: TTL_SECONDS } });
   const before = (await lookAt(server)).keys;
@@ -95,7 +95,7 @@ export async function turnOver(server: Postern, seconds: number, sample: (text: 
   };
 }
 
-/** How many keys there are, and the age of the oldest one that was made for this. */
+/** The number of keys, and the age of the oldest one that was created for this. */
 async function lookAt({ target }: Postern): Promise<{ readonly keys: number; readonly oldestMs: number | undefined }> {
   const { items, metadata } = JSON.parse(await askText(target, "GET", `${COLLECTION}?limit=5`));
   const brief = items.find((item: Named) => item.metadata.name.startsWith("brief-"))?.metadata.creationTimestamp;

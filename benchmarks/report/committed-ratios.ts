@@ -1,5 +1,5 @@
-// What the last committed run of `npm run benchmarks:compare` has found: processor time as a multiple of the bare server's in the same run, which
-// says the same on fast and slow machines. It is the yardstick of the nightly gate.
+// The results of the last committed run of `npm run benchmarks:compare`: processor time as a multiple of the bare server's in the same run,
+// which is the same on fast and slow machines. The nightly gate compares with it.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,10 +11,10 @@ const PATH = fileURLToPath(new URL("../ratios.json", import.meta.url));
 
 const read = (): Ratios => (existsSync(PATH) ? (JSON.parse(readFileSync(PATH, "utf8")) as Ratios) : {});
 
-/** Undefined where this was never committed. */
+/** Undefined if this was never committed. */
 export const committedRatio = (setting: string, work: string): number | undefined => read()[setting]?.[work];
 
-/** The names of all work that something is committed of. */
+/** The names of all committed work. */
 export const committedWorks = (): readonly string[] => Object.values(read()).flatMap((works) => Object.keys(works));
 
 /** Work that was not measured keeps its ratio. */

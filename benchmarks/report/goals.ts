@@ -1,11 +1,11 @@
-// What each row of the comparison is to reach on Node 24: what was agreed on, not what is.
+// The agreed goals of the comparison's rows on Node 24.
 
 import type { Summary } from "./measurement.ts";
 
 type Goal = {
   /** Microseconds above the bare server. */
   readonly above?: number;
-  /** Times as fast as kube-apiserver. */
+  /** Multiple of kube-apiserver's rate. */
   readonly peer?: number;
   /** As a multiple of the bare server's processor time. */
   readonly bare?: number;
@@ -31,7 +31,7 @@ const GOALS: { readonly [store: string]: { readonly [work: string]: Goal } } = {
   },
 };
 
-/** Held by the nightly gate against what was committed, and by no goal of its own. */
+/** Only compared with the committed ratio by the nightly gate, without a goal. */
 export const WITHOUT_GOAL: readonly string[] = [
   "GET by name, HTTP/2, 1 stream",
   "GET by name, HTTP/2, 4 streams",
@@ -51,7 +51,7 @@ type Measured = {
   readonly timesPeer: number | undefined;
 };
 
-/** What is to be reached, and by how much each part of it is missed: `≤ 40 µs above (missed: 84)`. Empty where nothing is. */
+/** The goal, and by how much each part is missed: `≤ 40 µs above (missed: 84)`. Empty without a goal. */
 export function textOfGoal(store: string, work: string, { own, bare, timesPeer }: Measured): string {
   const goal = GOALS[store]?.[work] ?? {};
   const cpu = own?.cpuMicroseconds ?? Number.NaN;

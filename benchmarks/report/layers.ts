@@ -1,6 +1,6 @@
-// Which layer of a request a source file belongs to: the first row that matches.
+// The layer of a source file in the path of a request: the first row that matches.
 
-/** In the order in which a request comes to them. */
+/** In the order in which a request passes them. */
 const LAYERS: readonly (readonly [layer: string, files: RegExp])[] = [
   [
     "JSON, YAML, protobuf: parse and write",

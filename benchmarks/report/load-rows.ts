@@ -1,4 +1,4 @@
-// The rows of the main table: one scenario, beside its ceiling and a peer's figures.
+// The rows of the main table: one scenario, with its ceiling and a peer's figures.
 
 import type { Summary } from "./measurement.ts";
 import type { Row } from "./render-table.ts";

@@ -1,11 +1,11 @@
-// Sums up the rounds of one scenario on one server.
+// Summarises the rounds of one scenario on one server.
 
 import type { LoadReport } from "../load/order.ts";
 import { median } from "./median.ts";
 
 export type Round = {
   readonly report: LoadReport;
-  /** Processor time of the server for each request or event. */
+  /** Processor time of the server per request or event. */
   readonly cpuMicroseconds: number | undefined;
 };
 
@@ -37,7 +37,7 @@ export function summarize(rounds: readonly Round[]): Summary | undefined {
   };
 }
 
-/** Such as `429: 12`; "" when all went well. */
+/** Such as `429: 12`; "" without failures. */
 function failuresOf(rounds: readonly Round[]): string {
   const sums = new Map<string, number>();
   for (const { report } of rounds) {

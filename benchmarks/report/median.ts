@@ -1,4 +1,4 @@
-// The middle of some measurements.
+// The median of measurements.
 
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;

@@ -1,10 +1,10 @@
-// What kube-apiserver 1.32 with etcd 3.5 did on 2026-11-22 on a quiet machine of two cores, and what the bare server took there: requests per
-// second by work, and processor time by work in µs. A run on another machine is set against it by the pace of its own bare server.
+// Figures of kube-apiserver 1.32 with etcd 3.5 on 2026-11-22 on a quiet machine with two cores, and of the bare server there: requests per
+// second by work, and processor time by work in µs. Runs on other machines are scaled by the speed of their own bare server.
 
 type PeerFigure = {
   readonly perSecond: number;
   readonly bareMicroseconds: number;
-  /** The work that the bare server's time is of. Default: the same. */
+  /** The work that the bare server's time belongs to. Default: the same. */
   readonly paceOf?: string;
 };
 
@@ -17,7 +17,7 @@ const SQLITE: { readonly [work: string]: PeerFigure } = {
   "LIST all": { perSecond: 4.1, bareMicroseconds: 8_500 },
   "LIST by label, 1 in 100": { perSecond: 320, bareMicroseconds: 145 },
   "CREATE, durable, 64 at once": { perSecond: 1_240, bareMicroseconds: 37 },
-  // What a write waits for the disk is part of both rates, and scales with no processor.
+  // The wait for the disk is part of both write rates, and does not scale with the processor.
   "CREATE, durable, one at a time": { perSecond: 469, bareMicroseconds: 40, paceOf: GET },
   "PATCH (merge), 32 at once": { perSecond: 1_000, bareMicroseconds: 42 },
 };
@@ -31,7 +31,7 @@ const ETCD: { readonly [work: string]: PeerFigure } = {
 };
 
 /**
- * How many times as fast as the peer, were it on this machine; undefined where that is not known. `bareMicroseconds` of the bare server in
+ * The rate as a multiple of the peer's, as if it ran on this machine; undefined if unknown. `bareMicroseconds`: of the bare server in
  * this run, by work.
  */
 export function timesPeer(

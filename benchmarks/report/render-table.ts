@@ -1,4 +1,4 @@
-// Writes rows as a Markdown table whose columns line up, so that it reads the same in a terminal.
+// Renders rows as a Markdown table with aligned columns, which is readable in a terminal.
 
 export type Row = { readonly [column: string]: string };
 

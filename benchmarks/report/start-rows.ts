@@ -1,4 +1,4 @@
-// How long builds take to start with 100,000 access keys, and what one of them takes of memory, in turns on copies of one store.
+// How long builds take to start with 100,000 access keys, and the memory per key, alternating on copies of one store.
 
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -24,13 +24,13 @@ export async function measureStarts(
     const made = join(folder, "made");
     mkdirSync(made, { recursive: true, mode: 0o700 });
     const { dataDir } = await prepareFolder(made, keys, () => {});
-    // A build brings a store into the form that it wants.
+    // A build migrates a store to its own format.
     for (const { name } of builds) cpSync(dataDir, join(folder, name, String(keys)), { recursive: true });
     for (let run = -1; run < runs; run++) {
       for (const { name, main } of builds) {
         const start = await measure(join(folder, name, String(keys)), main, node);
         const place = `${name} ${keys}`;
-        // The first one finds nothing of the build or the store in the memory of the machine.
+        // The first start finds neither build nor store in the page cache.
         if (run >= 0) starts.set(place, [...(starts.get(place) ?? []), start]);
       }
     }

@@ -1,4 +1,4 @@
-// All work that builds are compared by, in its order.
+// All work for the comparison of builds, in order.
 
 import { CLUSTERS } from "./clusters.ts";
 import { GETS, QUIET_GETS } from "./get.ts";
@@ -8,7 +8,7 @@ import type { Scenario } from "./scenario.ts";
 import { TOKEN_REVIEW } from "./token-reviews.ts";
 import { WRITES } from "./writes.ts";
 
-/** Lists first: writes add to what they list. */
+/** Lists first, because writes add to what they list. */
 export const SCENARIOS: readonly Scenario[] = [
   ...GETS,
   ...QUIET_GETS,

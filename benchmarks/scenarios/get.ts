@@ -25,7 +25,7 @@ export const GETS: readonly Scenario[] = [
   get("GET by name, HTTP/2, 32 streams", "h2"),
 ];
 
-/** What a client waits for where few ask at once. */
+/** The latency of a client among few concurrent requests. */
 export const QUIET_GETS: readonly Scenario[] = [
   get("GET by name, HTTP/2, 1 stream", "h2", 1),
   get("GET by name, HTTP/2, 4 streams", "h2", 4),

@@ -1,4 +1,4 @@
-// Reads of many objects. Few at once, since each moves megabytes.
+// Reads of many objects, with few concurrent requests, since each transfers megabytes.
 
 import { COLLECTION, OBJECT_BYTES, TEAMS } from "../servers/access-key-object.ts";
 import type { Scenario } from "./scenario.ts";

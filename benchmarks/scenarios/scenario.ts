@@ -1,31 +1,31 @@
-// What a benchmark is: the same work asked of Postern, of a peer, and of a server that does nothing.
+// A benchmark scenario: the same work for Postern, a peer, and a server that does nothing.
 
 import type { Order, Target } from "../load/order.ts";
 
-/** `bare`: `servers/bare-server.ts`, the ceiling of everything that is not bound by the disk. */
+/** `bare`: `servers/bare-server.ts`, the ceiling of everything that is not limited by the disk. */
 export type ServerKind = "postern" | "peer" | "bare";
 
 type Setting = {
   readonly kind: ServerKind;
   readonly target: Target;
-  /** The virtual cluster that a new server has, as the holder of its kubeconfig sees it; absent if there is none. */
+  /** The virtual cluster of a new server, accessed with its kubeconfig; absent if there is none. */
   readonly cluster?: Target;
-  /** Objects that are there, `key-0` and so on. */
+  /** Existing objects, `key-0` and so on. */
   readonly objects: number;
   readonly seconds: number;
-  /** Goes up with every run, so that no two write the same. */
+  /** Increases with every run, so that no two runs write the same. */
   readonly run: number;
 };
 
 export type Scenario = {
   readonly name: string;
-  /** Undefined: not asked of this server. */
+  /** Undefined: not measured on this server. */
   order(setting: Setting): Order | undefined;
-  /** Where so much code runs that it takes so many requests until all of it is compiled: what came last was measured half warm. */
+  /** The number of requests until all code of the work is compiled; with fewer, the last rows would be measured half warm. */
   readonly warmUpRequests?: number;
-  /** Where the disk is the limit: writes a second, one after the other, are the ceiling. */
+  /** If the disk is the limit: sequential writes per second are the ceiling. */
   readonly boundByDisk?: boolean;
 };
 
-/** Names written in one run are never those of another. */
+/** Names written in one run are never used in another. */
 export const NUMBERS_PER_RUN = 1_000_000;

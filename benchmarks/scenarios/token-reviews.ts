@@ -1,4 +1,4 @@
-// Asks whose a key is, as an API server does that lets Postern authenticate.
+// TokenReviews, as sent by an API server that authenticates with Postern.
 
 import type { Scenario } from "./scenario.ts";
 

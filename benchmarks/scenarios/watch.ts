@@ -1,13 +1,13 @@
-// Changes told to many watchers.
+// Changes delivered to many watchers.
 
 import { COLLECTION } from "../servers/access-key-object.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** Servers take 250 streams on a connection. */
+/** Servers accept 250 streams per connection. */
 const WATCHERS = 2_000;
 const CONNECTIONS = 10;
 const WRITES = 50;
-/** From now on, without what is there. */
+/** Without the initial state. */
 const QUERY = "?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
 
 export const WATCH: Scenario = {
@@ -24,7 +24,7 @@ export const WATCH: Scenario = {
       method: "PATCH",
       path: `${COLLECTION}/key-{n}`,
       contentType: "application/merge-patch+json",
-      // The bare server tells what it is sent, which is then as long as an event.
+      // The bare server sends what it receives, which is then as long as an event.
       body: JSON.stringify({
         spec: { description: `{t} ${run} {n} ${"z".repeat(340)}` },
         ...(kind === "bare" ? { padding: "z".repeat(800) } : {}),

@@ -4,10 +4,10 @@ export const GROUP = "management.postern";
 export const COLLECTION = `/apis/${GROUP}/v1/ownedaccesskeys`;
 export const OBJECT_BYTES = 1_200;
 
-/** How many objects carry the same value of the label `team`. */
+/** The number of objects with the same value of the label `team`. */
 export const TEAMS = 100;
 
-/** The body of a request that creates an access key; `{n}` stands for its number. */
+/** The body of a request that creates an access key; `{n}` is its number. */
 export const accessKeyBody = (team = "{n}"): string =>
   JSON.stringify({
     apiVersion: `${GROUP}/v1`,

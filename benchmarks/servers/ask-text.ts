@@ -1,9 +1,9 @@
-// One request to a server, and what it answers.
+// One request to a server, and the text of its response.
 
 import { request } from "node:https";
 import type { Target } from "../load/order.ts";
 
-/** An answer that is no success. */
+/** A response that is not successful. */
 export class RefusedError extends Error {
   readonly status: number;
   readonly body: string;
@@ -15,7 +15,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** Rejects with a `RefusedError` where the answer is no success. */
+/** Rejects with a `RefusedError` if the response is not successful. */
 export function askText({ url, ca, token }: Target, method: string, path: string, body?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = {

@@ -1,5 +1,5 @@
-// The ceiling: what Node's TLS, HTTP/1.1 and HTTP/2 cost when a server does nothing at all. `/bytes/<n>` answers so many bytes whatever
-// the method; `?watch` holds the response open, and every other write is told to all of those.
+// The ceiling: the cost of Node's TLS, HTTP/1.1 and HTTP/2 in a server that does nothing. `/bytes/<n>` answers n bytes for any
+// method; `?watch` holds the response open, and receives every other write.
 // Usage: node --import tsx benchmarks/servers/bare-server.ts <certificate> <key>
 
 import { readFileSync } from "node:fs";
@@ -12,10 +12,10 @@ const server = createSecureServer({
   cert: readFileSync(certificate),
   key: readFileSync(key),
   allowHTTP1: true,
-  // In MB: whole lists wait here, where a real server writes them bit by bit.
+  // In MB: whole lists are buffered here, where a real server writes them in parts.
   maxSessionMemory: 1_000,
 });
-// Node puts its slower compatibility layer on HTTP/2 streams once somebody listens for "request".
+// Node uses its slower compatibility layer for HTTP/2 streams once there is a listener for "request".
 server.removeAllListeners("newListener");
 
 const bodies = new Map<string, Buffer>();

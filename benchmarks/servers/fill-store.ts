@@ -2,10 +2,10 @@
 
 import type { Storage } from "@postern/apiserver/storage/storage";
 
-/** Writes under way at once: the store commits many together. */
+/** Concurrent writes: the store commits many together. */
 const IN_FLIGHT = 4_000;
 
-/** Creates the entries of the numbers from 0 on. */
+/** Creates the entries with the numbers from 0 on. */
 export async function fillStore(
   storage: Storage,
   count: number,

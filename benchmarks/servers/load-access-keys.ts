@@ -1,4 +1,4 @@
-// Fills the database of a stopped server with access keys, far faster than requests could make them: copies of one that is there.
+// Fills the database of a stopped server with access keys, far faster than requests could: copies of an existing one.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -9,22 +9,22 @@ import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { fillStore } from "./fill-store.ts";
 
 export type LoadOptions = {
-  /** Name of the key that all are copies of. */
+  /** Name of the key to copy. */
   readonly template: string;
   readonly count: number;
-  /** So many of them end `lifeSeconds` after now; their names begin with `ending-`, the others' with `many-`. */
+  /** This many of them expire `lifeSeconds` from now; their names begin with `ending-`, the others' with `many-`. */
   readonly ending?: number;
   readonly lifeSeconds?: number;
 };
 
 const PREFIX = "/registry/management/management.postern/ownedaccesskeys/";
 const DIGEST_BYTES = 32;
-/** The owners, who are nobody in the directory: a directory of many users is another benchmark. */
+/** Owners that are not in the directory: a directory with many users is another benchmark. */
 const OWNERS = 1_000;
 
 const random = { bytes: (count: number) => randomBytes(count) };
 
-/** The values of the copies are known to nobody. */
+/** The values of the copies are unknown. */
 export async function loadAccessKeys(
   path: string,
   { template, count, ending = 0, lifeSeconds = 0 }: LoadOptions,

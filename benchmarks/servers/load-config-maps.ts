@@ -1,4 +1,4 @@
-// Fills the database of a stopped server with config maps, far faster than requests could make them.
+// Fills the database of a stopped server with config maps, far faster than requests could.
 
 import { randomUUID } from "node:crypto";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -8,7 +8,7 @@ import { fillStore } from "./fill-store.ts";
 
 const PREFIX = "/registry/management/core/configmaps/default/";
 
-/** Of about as many bytes as an access key. */
+/** About as large as an access key. */
 export async function loadConfigMaps(path: string, count: number): Promise<void> {
   await using storage = await openSqliteStorage({ path });
   const creationTimestamp = formatTimestamp(Date.now());

@@ -1,6 +1,6 @@
-// Measures, inside of a server that is started with `--import` of this file, how long its event loop works in one go: the processor time of its
-// main thread between two looks, which a machine that is busy with others does not make longer. Node 24 runs it as it is.
-// SIGUSR2 writes what was found since the last one to $LOOP_METER_FILE, as a LoopReport.
+// Measures, inside a server that is started with `--import` of this file, the turns of its event loop: the processor time of the
+// main thread between two checks, which other load on the machine does not affect. Node 24 runs it directly.
+// SIGUSR2 writes the result since the last one to $LOOP_METER_FILE, as a LoopReport.
 
 import { renameSync, writeFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
@@ -9,9 +9,9 @@ import { isMainThread } from "node:worker_threads";
 export type LoopReport = {
   readonly turns: number;
   readonly p99: number;
-  /** The longest, the longest first. */
+  /** The longest turns, longest first. */
   readonly longest: readonly number[];
-  /** How many took longer than STALL_MS. */
+  /** The number of turns longer than STALL_MS. */
   readonly stalls: number;
 };
 
@@ -19,7 +19,7 @@ export const STALL_MS = 20;
 const LOOK_MS = 1;
 const KEPT = 10;
 
-// Node 22 and later: the types of Node 20 do not have it.
+// Node 22 and later; missing in the types of Node 20.
 type ThreadTimes = { threadCpuUsage?(): { readonly user: number; readonly system: number } };
 
 const usedMs = (): number => {
@@ -44,7 +44,7 @@ function measure(file: string): void {
       stalls: sorted.filter((each) => each > STALL_MS).length,
     };
     turns = [];
-    // There as a whole, or not at all.
+    // The file appears as a whole.
     writeFileSync(`${file}.part`, JSON.stringify(report));
     renameSync(`${file}.part`, file);
     before = usedMs();

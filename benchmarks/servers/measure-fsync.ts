@@ -1,4 +1,4 @@
-// What the disk can do: append a page, wait for it, again.
+// The speed of the disk: append a page, sync, repeat.
 
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { performance } from "node:perf_hooks";

@@ -1,17 +1,17 @@
-// A server as the scenarios see it, and what the operating system knows about its process.
+// A server for the scenarios, and what the operating system knows about its process.
 
 import { readdirSync, readFileSync } from "node:fs";
 import type { Target } from "../load/order.ts";
 
 export type MeasuredServer = {
   readonly target: Target;
-  /** Absent where the server runs on another machine. */
+  /** Absent if the server runs on another machine. */
   readonly pid?: number;
 };
 
 /**
- * Processor time of all threads so far, in seconds, by the scheduler's own counters, which count nanoseconds; undefined where it cannot be
- * known. Threads that ended are not in it: servers keep theirs.
+ * Processor time of all threads so far in seconds, from the scheduler's nanosecond counters; undefined if
+ * unknown. Ended threads are not included, but servers keep theirs.
  */
 export function cpuSeconds({ pid }: MeasuredServer): number | undefined {
   if (pid === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Makes a kube-apiserver serve objects of the same shape, by a custom resource definition.
+// Makes a kube-apiserver serve objects of the same shape, with a CustomResourceDefinition.
 
 import { connect } from "node:http2";
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
@@ -26,7 +26,7 @@ const DEFINITION = definitionManifest(
   }),
 );
 
-/** Resolves when the resource is served. Rejects when the peer refuses the definition. */
+/** Resolves when the resource is served. Rejects if the peer refuses the definition. */
 export async function preparePeer(target: Target): Promise<void> {
   const created = await ask(target, "POST", CRD_PATH, JSON.stringify(DEFINITION));
   if (created !== 201 && created !== 409) throw new Error(`the peer refused the definition: ${created}`);

@@ -1,4 +1,4 @@
-// Starts Postern as its users do, on a data directory of its own.
+// Starts Postern as users do, on a data directory of its own.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,12 @@ import { fileURLToPath } from "node:url";
 import type { MeasuredServer } from "./measured-server.ts";
 import { startProcess } from "./start-process.ts";
 
-/** The command, as it is built. */
+/** The built command. */
 export const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", import.meta.url));
 
 export type Postern = MeasuredServer & AsyncDisposable & { readonly startMilliseconds: number };
 
-/** `main` is the built command; `nodeOptions` such as `--cpu-prof`; `node` another binary than the one that runs this; `flags` of the server. */
+/** `main`: the built command; `nodeOptions`: such as `--cpu-prof`; `node`: another binary than the running one; `flags` of the server. */
 export async function startPostern(
   dataDir: string,
   main: string,

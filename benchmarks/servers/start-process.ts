@@ -1,4 +1,4 @@
-// Starts a server as a process of its own, and waits until it says where it listens.
+// Starts a server as a process of its own, and waits until it prints its address.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,12 +7,12 @@ export type ServerProcess = AsyncDisposable & { readonly pid: number; readonly u
 
 const URL_IN_OUTPUT = /https:\/\/[\w.:[\]-]+/;
 
-/** Rejects with what it wrote when it ends before it listens. */
+/** Rejects with its output if it ends before it listens. */
 export async function startProcess(args: readonly string[], node: string = process.execPath): Promise<ServerProcess> {
   const child = spawn(node, args, { stdio: ["ignore", "pipe", "pipe"] });
   const url = await firstUrl(child);
   return {
-    // A process that has written something has an id.
+    // A process that has written something has an ID.
     pid: child.pid as number,
     url,
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,4 @@
-// The virtual cluster that every new server has, and a key that opens it.
+// The virtual cluster that every new server has, and a key for it.
 
 import type { Target } from "../load/order.ts";
 import { GROUP } from "./access-key-object.ts";
@@ -8,7 +8,7 @@ const DEMO = "/kubernetes/project/default/virtualcluster/demo";
 export const INSTANCE = `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstances/demo`;
 export const CONFIG_MAPS = `${DEMO}/api/v1/namespaces/default/configmaps`;
 
-/** The server as the holder of a kubeconfig of the virtual cluster sees it. */
+/** The server for the holder of a kubeconfig of the virtual cluster. */
 export async function openVirtualCluster(target: Target): Promise<Target> {
   const answer = JSON.parse(await askText(target, "POST", `${INSTANCE}/kubeconfig`, "{}"));
   const token = /token: (\S+)/.exec(answer.status.kubeConfig)?.[1];

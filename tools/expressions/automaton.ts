@@ -1,4 +1,4 @@
-// Builds the position automaton of a regular expression: one state for each character that the expression names.
+// Builds the position automaton of a regular expression: one state per character in the expression.
 // Source: V. M. Glushkov, The abstract theory of automata (1961)
 
 import type { AST } from "@eslint-community/regexpp";
@@ -9,26 +9,26 @@ export const START = -1;
 export const END = -2;
 
 type State = {
-  /** Where a match of this state can go on, by the number of ways that lead there. */
+  /** Where a match of this state can continue, with the number of ways to get there. */
   readonly next: Map<number, number>;
   readonly accepts: (symbol: number) => boolean;
 };
 
 export type Automaton = {
   readonly states: readonly State[];
-  /** What stands for each set of characters that the expression treats alike. */
+  /** A sample of each set of characters that the expression does not distinguish. */
   readonly symbols: readonly number[];
-  /** Waits for the start of the text. */
+  /** Requires the start of the text. */
   readonly initial: number;
-  /** Where a match is complete. */
+  /** A match is complete. */
   readonly final: ReadonlySet<number>;
   /** The empty text matches anywhere. */
   readonly matchesNothing: boolean;
 };
 
-/** Repeats beyond this are taken as any number: so many attempts at every place are no small constant. */
+/** Larger repeats count as unlimited: that many attempts at every position are not a small constant. */
 const LARGE_REPEAT = 256;
-/** A counted repeat is unrolled so often: more copies add states and no new kind of ambiguity. */
+/** How often a counted repeat is unrolled: more copies add states but no new kind of ambiguity. */
 const COPIES = 2;
 
 type Piece = {
@@ -42,14 +42,14 @@ const SAMPLES = [
   ...Array.from({ length: 128 }, (_, code) => code),
   ...[0xa0, 0xb5, 0xdf, 0xe9, 0x130, 0x17f, 0x2028, 0x212a, 0x3b1, 0x4e2d, 0xfeff, 0xfffd],
 ];
-/** Two characters for an expression that does not read code points. */
+/** Two characters for an expression without code points. */
 const BEYOND_16_BITS = 0x1f600;
 
 export type Expression = { readonly source: string; readonly flags: string };
 
 /**
- * All automata of an expression: its own, and one for what each lookaround looks for. Assertions are left out of an automaton, so that it
- * reads more than the expression does. Throws for a backreference, which is no regular expression.
+ * All automata of an expression: its own, and one for each lookaround. Assertions are left out, so that an automaton
+ * accepts more than the expression. Throws for a backreference, which is not regular.
  */
 export function automataOf(expression: Expression): readonly Automaton[] {
   const { source, flags } = expression;
@@ -126,7 +126,7 @@ function build(
       return sequence([...required, optional(repeated(piece(element)))]);
     }
     const more = Array.from({ length: Math.min(max - min, COPIES) }, () => piece(element));
-    // Each of the optional copies only behind the one before: `a?` inside `a?`.
+    // Each optional copy only follows the one before: `a?` inside `a?`.
     return sequence([...required, more.reduceRight((rest, one) => optional(sequence([one, rest])), EMPTY)]);
   };
 
@@ -152,7 +152,7 @@ function build(
     }
   };
   const alternative = ({ elements }: AST.Alternative): Piece => sequence(elements.map(piece));
-  /** At the two ends of an expression an assertion is as good as a part of it. */
+  /** At the ends of an expression, an assertion is equivalent to a part of it. */
   const outermost = (element: AST.Element, index: number, elements: readonly AST.Element[]): Piece => {
     if (
       element.type === "Assertion" &&
@@ -190,13 +190,13 @@ function unwantedBefore(element: AST.Element): string | undefined {
   return isCharacter && more === undefined ? only.raw : undefined;
 }
 
-/** One sample of all that no state tells apart. */
+/** One sample of characters that no state distinguishes. */
 function alike(states: readonly State[], readsCodePoints: boolean): readonly number[] {
   const samples = new Map<string, number>();
   for (const sample of readsCodePoints ? [...SAMPLES, BEYOND_16_BITS] : SAMPLES) {
     const key = states.map(({ accepts }) => (accepts(sample) ? "1" : "0")).join("");
     const known = samples.get(key);
-    // Visible characters make an attack that can be read.
+    // Visible characters make readable attacks.
     if (known === undefined || (known < 0x21 && sample >= 0x21)) samples.set(key, sample);
   }
   return [...samples.values()];

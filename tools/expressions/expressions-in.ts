@@ -1,17 +1,17 @@
-// Finds the regular expressions of a source text, also those that are put together of constants of the same file.
+// Finds the regular expressions of a source text, including those composed of constants of the same file.
 
 import type { Expression } from "./automaton.ts";
 
 export type FoundExpression = {
   readonly line: number;
-  /** Absent where it is known only when the program runs. */
+  /** Absent if it is known only at run time. */
   readonly expression: Expression | undefined;
 };
 
-/** Of a syntax tree as oxc-parser makes it, what is looked at here. */
+/** The part of oxc-parser's syntax tree that is used here. */
 type Node = { readonly type: string; readonly start: number; readonly [member: string]: unknown };
 
-/** Put before an expression that is made while the program runs, with the reason why it is linear. */
+/** Marks an expression that is built at run time, with the reason why it is linear. */
 const REASON = /\/\/ linear: \S/;
 
 /** `program` is the syntax tree of `source`. */
@@ -64,7 +64,7 @@ function literalOf({ type, regex }: Node): Expression | undefined {
   return { source: String(regex.pattern), flags: String(regex.flags) };
 }
 
-/** A regular expression that is copied keeps its flags. */
+/** A copied regular expression keeps its flags. */
 function patternOf(node: Node, constants: ReadonlyMap<string, Node>): Expression | undefined {
   const name = nameOf(node);
   const constant = name === undefined ? undefined : constants.get(name);
@@ -86,7 +86,7 @@ function expressionsOf(node: Node, constants: ReadonlyMap<string, Node>): readon
   return source === undefined || flagText === undefined ? [] : [{ source, flags: flagText }];
 }
 
-/** The text of a string, of a template, or of a constant that is one. */
+/** The text of a string, of a template, or of a constant with one. */
 function textOf(node: Node, constants: ReadonlyMap<string, Node>): string | undefined {
   if (node.type === "Literal") return typeof node["value"] === "string" ? node["value"] : undefined;
   const name = nameOf(node);

@@ -11,8 +11,8 @@ export type Attack = {
 };
 
 /**
- * A text `prefix pump…pump suffix` that takes more than linear time, undefined where there is none. The engine tries every start, so that
- * `/0+$/` is polynomial although it is not ambiguous. Throws RangeError for an expression with a backreference.
+ * A text `prefix pump…pump suffix` that takes more than linear time; undefined if there is none. The engine tries every start, so that
+ * `/0+$/` is polynomial although it is not ambiguous. Throws RangeError for a backreference.
  */
 export function findSuperlinear(expression: Expression): Attack | undefined {
   for (const automaton of automataOf(expression)) {
@@ -50,7 +50,7 @@ type Word = readonly number[];
 const stepsFrom = ({ states }: Automaton, state: number, symbol: number): readonly number[] =>
   [...(states[state]?.next.keys() ?? [])].filter((next) => states[next]?.accepts(symbol) === true);
 
-/** Walks breadth first from `start`; the word that leads to the first node that `isGoal`. At least one step is taken. */
+/** Breadth-first search from `start`: the word to the first node for which `isGoal` is true. Takes at least one step. */
 function search<Node>(
   start: Node,
   key: (node: Node) => number | string,
@@ -76,7 +76,7 @@ function search<Node>(
   return undefined;
 }
 
-/** A shortest word to every state that can be reached. */
+/** A shortest word to every reachable state. */
 function wordsTo(automaton: Automaton): ReadonlyMap<number, Word> {
   const words = new Map<number, Word>([[automaton.initial, []]]);
   let level = [automaton.initial];
@@ -97,7 +97,7 @@ function wordsTo(automaton: Automaton): ReadonlyMap<number, Word> {
   return words;
 }
 
-/** The strongly connected component of each state, by number (Tarjan, by two walks). */
+/** The number of the strongly connected component of each state (Tarjan, with two walks). */
 function componentsOf({ states }: Automaton): readonly number[] {
   const order: number[] = [];
   const seen = new Set<number>();
@@ -126,7 +126,7 @@ const isCyclic = ({ states }: Automaton, components: readonly number[], state: n
 
 const texts = ({ symbols }: Automaton): readonly number[] => symbols.filter((symbol) => symbol >= 0);
 
-/** A word by which one gets from a state back to it in two ways. */
+/** A word that leads from a state back to itself in two ways. */
 function twoWaysAround(automaton: Automaton, components: readonly number[], state: number): Word | undefined {
   const { states } = automaton;
   const within = components[state];
@@ -151,7 +151,7 @@ function twoWaysAround(automaton: Automaton, components: readonly number[], stat
   );
 }
 
-/** A word by which one stays at `from`, stays at `to`, and gets from one to the other. */
+/** A word that leads from `from` to `from`, from `to` to `to`, and from one to the other. */
 function pumpBetween(automaton: Automaton, components: readonly number[], from: number, to: number): Word | undefined {
   const width = automaton.states.length;
   type Node = readonly [stays: number, moves: number, waits: number];
@@ -172,10 +172,10 @@ function pumpBetween(automaton: Automaton, components: readonly number[], from: 
 }
 
 const PUMPS = 4;
-/** More sets of states than that are not looked through: then the expression counts as one that can fail. */
+/** Above this number of state sets, the search stops: the expression counts as one that can fail. */
 const MAX_SETS = 2_000;
 
-/** The attack, if the expression does not match before or whatever follows. */
+/** The attack, unless the expression matches before or whatever follows. */
 function failing(
   automaton: Automaton,
   prefix: Word,
@@ -195,7 +195,7 @@ const stepSet = (automaton: Automaton, set: ReadonlySet<number>, symbol: number)
 
 const isMatch = ({ final }: Automaton, set: ReadonlySet<number>): boolean => [...set].some((state) => final.has(state));
 
-/** What may follow so that nothing matches. */
+/** A continuation with which nothing matches. */
 function unmatched(automaton: Automaton, set: ReadonlySet<number>): Word | undefined {
   const fails = (states: ReadonlySet<number>): boolean => !isMatch(automaton, stepSet(automaton, states, END));
   if (fails(set)) return [];

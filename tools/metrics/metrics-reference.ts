@@ -1,8 +1,8 @@
-// The reference of metrics, made from what a server answers at `/metrics`.
+// The reference of metrics, made from the response of a server at `/metrics`.
 
 type Metric = { readonly name: string; readonly type: string; readonly help: string; readonly labels: string };
 
-/** In the order of their names. Labels are those of the series that there are. */
+/** Sorted by name. Labels are those of existing series. */
 function readMetrics(scrape: string): readonly Metric[] {
   const types = new Map([...scrape.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
   const helps = [...scrape.matchAll(/^# HELP (\S+) (.*)$/gm)];

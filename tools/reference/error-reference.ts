@@ -1,10 +1,10 @@
 // Compares the reference of errors with the reasons in the source.
 
-/** The reasons that a page explains: in the first column of its tables. */
+/** The reasons that a page explains, in the first column of its tables. */
 const explainedReasons = (page: string): ReadonlySet<string> =>
   new Set([...page.matchAll(/^\| `([A-Za-z][A-Za-z_-]*)` \|/gm)].map(([, reason = ""]) => reason));
 
-/** Reasons that the source has and the page does not explain, and the other way round. */
+/** Reasons that only the source has, and reasons that only the page has. */
 export function comparedReasons(
   page: string,
   found: ReadonlyMap<string, readonly string[]>,

@@ -1,10 +1,10 @@
-// The machine-readable reasons that the server can give, as its source has them: members `reason` of object literals, types and constants that
+// The machine-readable reasons of the server, found in its source: members `reason` of object literals, types and constants that
 // list reasons, and the error codes of OAuth.
 
 import { parseSync } from "oxc-parser";
 import { readSource, typeScriptFiles } from "../source-files.ts";
 
-/** Of a syntax tree as oxc-parser makes it, what is looked at here. */
+/** The part of oxc-parser's syntax tree that is used here. */
 type Node = { readonly type: string; readonly [member: string]: unknown };
 
 const SERVED = /^packages\/(apimachinery|structured-merge|cel|apiserver|platform)\/src\//;
@@ -14,7 +14,7 @@ const OAUTH_FAILURES = ["ExchangeRefusal", "oauthFailure"];
 const MAY_HAVE_REASONS = /reason|REASONS|DecisionCode|RightCode|FieldErrorType|ExchangeRefusal|oauthFailure/i;
 const WORD = /^[A-Za-z][A-Za-z_-]+$/;
 
-/** Each reason with the files that it is in. */
+/** Each reason with its files. */
 export function findReasons(): ReadonlyMap<string, readonly string[]> {
   const files = typeScriptFiles().filter((path) => SERVED.test(path) && !/\.test\.ts$|\/testing\//.test(path));
   const sources = files.map((path) => [path, readSource(path)] as const);
@@ -28,7 +28,7 @@ export function reasonsIn(sources: ReadonlyMap<string, string>): ReadonlyMap<str
   const all = new Map([...own.values()].flatMap((constants) => [...constants]));
   const found = new Map<string, Set<string>>();
   for (const [path, list] of nodes) {
-    // Files may use the same name for constants of their own.
+    // Files may use the same name for different constants.
     const constants = new Map([...all, ...(own.get(path) ?? [])]);
     for (const word of list.flatMap((node) => reasonsOf(node, constants))) {
       if (!WORD.test(word)) continue;
@@ -61,7 +61,7 @@ function reasonsOf(node: Node, constants: ReadonlyMap<string, Node>): readonly s
   return [];
 }
 
-/** The texts that an expression can have as its value, where the source says so. */
+/** The possible string values of an expression, as far as the source shows them. */
 function valuesOf(node: Node, constants: ReadonlyMap<string, Node>): readonly string[] {
   const of = (...members: readonly unknown[]): readonly string[] =>
     members.flatMap((member) => (isNode(member) ? valuesOf(member, constants) : []));

@@ -1,4 +1,4 @@
-// The reference of kinds and fields, made from what a server publishes: discovery and OpenAPI v3.
+// The reference of kinds and fields, generated from discovery and OpenAPI v3 of a server.
 
 export type Schema = {
   readonly type?: string;
@@ -30,7 +30,7 @@ type ServedResource = {
   readonly shortNames?: readonly string[];
 };
 
-/** One group as a server publishes it. */
+/** One published group. */
 export type PublishedGroup = {
   /** Such as `management.postern/v1`. */
   readonly groupVersion: string;
@@ -42,7 +42,7 @@ export type PublishedGroup = {
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
-/** Every text of the platform's own kinds has this limit (`resources/text-limits.ts`): it is said once. */
+/** All texts of the platform's kinds have this limit (`resources/text-limits.ts`): it is mentioned once. */
 const COMMON_MAX_LENGTH = 256 * 1024;
 
 /** Pages by file name, README.md first. Kinds with one resource each get a page; subresources are on the page of their resource. */
@@ -150,7 +150,7 @@ function fieldTable(schema: Schema): string {
     : ["| field | type | description |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** A row for each member of an object, each followed by those of its own members. */
+/** A row for each member of an object, followed by rows of its own members. */
 function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): readonly string[] {
   return Object.entries(ownMembers(properties)).flatMap(([name, member]) => {
     const { path, inner } = unwrap(member, `${prefix}${name}`);
@@ -164,13 +164,13 @@ function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): 
   });
 }
 
-/** Without what all objects of Kubernetes have. */
+/** Without the fields that all Kubernetes objects have. */
 function ownMembers(properties: NonNullable<Schema["properties"]>): NonNullable<Schema["properties"]> {
   const { apiVersion, kind, metadata, ...own } = properties;
   return apiVersion === undefined || metadata === undefined ? properties : own;
 }
 
-/** The schema within lists and maps, and the path that shows them. */
+/** The schema within lists and maps, and the path to it. */
 function unwrap(schema: Schema, path: string): { readonly path: string; readonly inner: Schema } {
   if (schema.items !== undefined) return unwrap(schema.items, `${path}[]`);
   if (typeof schema.additionalProperties === "object") return unwrap(schema.additionalProperties, `${path}.*`);
@@ -186,7 +186,7 @@ function typeOf(schema: Schema): string {
   return type ?? "any";
 }
 
-/** Values that are allowed, bounds and the default, as one sentence each. */
+/** Allowed values, bounds and the default, one sentence each. */
 function limitsOf(outer: Schema, inner: Schema): string {
   const { minimum, maximum, minLength, maxLength = COMMON_MAX_LENGTH, pattern } = inner;
   const listKeys = outer["x-kubernetes-list-map-keys"];
@@ -212,9 +212,9 @@ function bounds(least: number | undefined, most: number | undefined, unit: strin
   return least === undefined ? `At most ${most}${unit}.` : `${least} to ${most}${unit}.`;
 }
 
-/** Wildcards are no Markdown. */
+/** Escapes wildcards for Markdown. */
 const withoutEmphasis = (text: string): string => text.replaceAll("*", "\\*");
 
-/** A text in a cell of a table. */
+/** Text for a table cell. */
 const cell = (text: string): string =>
   text.replaceAll("|", "\\|").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\n", " ");

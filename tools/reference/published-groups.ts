@@ -1,10 +1,10 @@
-// What a server publishes about the platform's own groups.
+// The discovery and schemas of the platform's own groups.
 
 import type { PublishedGroup } from "./kind-reference.ts";
 
 const GROUP_VERSIONS = ["management.postern/v1", "storage.postern/v1"];
 
-/** `send` reads a path of the server as its administrator, and gives the JSON of the answer. */
+/** `send` reads a path of the server as its administrator, and returns the JSON of the response. */
 export async function publishedGroups(
   // biome-ignore lint/suspicious/noExplicitAny: the answers are documents of a server that this repository builds
   send: (path: string) => Promise<any>,

@@ -1,14 +1,14 @@
-// Which build this is: the version from the tag of the commit, the commit, and its date.
+// Identifies the build: the version from the commit's tag, the commit, and its date.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { BuildInfo } from "@postern/apimachinery/build-info";
 
 /**
- * The tag `v1.2.3` of the commit makes the version 1.2.3; a commit without a tag is a prerelease of the version in package.json, or of the patch that
- * follows where that is tagged already. The date is
- * the commit's, so that the same sources give the same bytes; `SOURCE_DATE_EPOCH` outweighs it (reproducible-builds.org), as
- * `POSTERN_VERSION` and `POSTERN_COMMIT` do where the sources come without their history, such as in a container build. With neither,
+ * The tag `v1.2.3` of the commit makes the version 1.2.3; a commit without a tag is a prerelease of the version in package.json, or of the next patch
+ * if that version is already tagged. The date is
+ * the commit's, so that builds are reproducible; `SOURCE_DATE_EPOCH` takes precedence (reproducible-builds.org), and so do
+ * `POSTERN_VERSION` and `POSTERN_COMMIT` for sources without their history, such as in a container build. With neither,
  * `commit` is empty and `date` the epoch.
  */
 export function readBuildInfo(): BuildInfo {
@@ -30,7 +30,7 @@ function nextVersion(version: string): string {
   return version.replace(/\d+$/, (patch) => String(Number(patch) + 1));
 }
 
-/** Empty where git or the checkout is missing. */
+/** Empty without git or without a checkout. */
 function git(...args: readonly string[]): string {
   try {
     const cwd = new URL("../../", import.meta.url);

@@ -1,4 +1,4 @@
-// Puts the `postern` command and all third-party code that it runs into few files. Node takes longer to find and load the eight hundred
+// Bundles the `postern` command and all third-party code that it runs into few files. Node takes longer to find and load the eight hundred
 // modules than to run them.
 
 import { readFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ export const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
 const fromRepository = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 const COMMAND = fromRepository("packages/cli/src/main.ts");
-/** A thread, and how the source that starts it names its file, which `tsc` built. */
+/** A thread, and the name of its file, built by `tsc`, in the source that starts it. */
 const THREADS = [
   {
     name: "sqlite-thread",
@@ -38,7 +38,7 @@ const THREADS = [
   },
 ] as const;
 
-/** The threads are part of the bundle: a server that needs one later than it starts must not load that of another build. */
+/** The threads are part of the bundle: a server that starts one later must not load that of another build. */
 const withThread = ({ startedIn, address }: (typeof THREADS)[number], bundled: string): Plugin => ({
   name: "with-thread",
   setup({ onLoad, onEnd }) {
@@ -55,15 +55,15 @@ const withThread = ({ startedIn, address }: (typeof THREADS)[number], bundled: s
 });
 
 /**
- * `import` of `node:http` reads all that it exports, WebSocket among them, for which Node 22 and newer load undici: as long as all else that a
- * short command does. `require` reads nothing.
+ * `import` of `node:http` reads all its exports, such as WebSocket, for which Node 22 and newer load undici: as long as all the rest of a
+ * short command takes. `require` reads none.
  */
 const HTTP_BY_REQUIRE: Plugin = {
   name: "http-by-require",
   setup({ onResolve, onLoad }) {
     const namespace = "by-require";
     onResolve({ filter: /^(node:)?http$/ }, ({ importer, kind }) =>
-      // `import()` of a CommonJS module would give no names, only a default.
+      // `import()` of a CommonJS module would provide only a default export.
       kind !== "import-statement" || importer === "node:http"
         ? { path: "node:http", external: true }
         : { path: "node:http", namespace },
@@ -76,7 +76,7 @@ const shared = () =>
   ({
     outdir: fromRepository("packages/cli/bundle"),
     absWorkingDir: REPOSITORY,
-    // The callers write: a bundle appears whole or not at all.
+    // The callers write: a bundle appears as a whole or not at all.
     write: false,
     bundle: true,
     platform: "node",
@@ -87,11 +87,11 @@ const shared = () =>
     define: { POSTERN_BUILD: JSON.stringify(readBuildInfo()) },
   }) as const satisfies BuildOptions;
 
-/** For dependencies that are not ECMAScript modules; under a name that no source uses. */
+/** For dependencies that are CommonJS modules; under a name that no source uses. */
 const REQUIRE =
   'import { createRequire as bundledRequire } from "node:module"; const require = bundledRequire(import.meta.url);';
 
-/** ECMAScript modules. What the command loads on demand stays in files of its own; all names but the entry's carry a hash of the content. */
+/** ECMAScript modules. Code that the command loads on demand is in separate files; all names but the entry's contain a hash of the content. */
 export async function bundleModules(options: { readonly sourcemap: boolean }): Promise<Bundle> {
   const consoleInputs = await buildConsole();
   const modules = { ...shared(), ...options, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
@@ -126,10 +126,10 @@ export async function bundleModules(options: { readonly sourcemap: boolean }): P
   };
 }
 
-/** One CommonJS script without anything beside it, as Node's single executable applications take it. The threads are `data:` URLs in it. */
+/** One self-contained CommonJS script for Node's single executable applications. The threads are `data:` URLs in it. */
 export async function bundleScript(): Promise<Bundle> {
   const consoleInputs = await buildConsole();
-  // Nothing lies beside the program: modules that ask for their own address get one that `createRequire` accepts.
+  // There are no files beside the program: modules that ask for their own address get one that `createRequire` accepts.
   const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
   const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };
   const threads = await Promise.all(

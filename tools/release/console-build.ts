@@ -1,5 +1,5 @@
-// Builds the console into one module, packages/console/dist/files.js: the page, and its files compressed, with hashes in their names. The
-// server loads it when a browser asks first. Nothing is built where no source has changed.
+// Builds the console into one module, packages/console/dist/files.js: the page, and its compressed files with hashes in their names. The
+// server loads it at a browser's first request. Builds only if a source has changed.
 
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -15,10 +15,10 @@ const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
 const CONSOLE = join(REPOSITORY, "packages/console");
 const DIST = join(CONSOLE, "dist");
 const MODULE = join(DIST, "files.js");
-/** What the module was made of. */
+/** The inputs of the last build. */
 const RECORD = join(DIST, "build.json");
 
-/** Everything that a build follows from. */
+/** All inputs of a build. */
 const SOURCES = ["packages/console", "packages/client/src", "packages/apimachinery/src"];
 const LEFT_OUT = /(^|\/)(dist|node_modules|testing)\/|\.test\.tsx?$|\.md$/;
 
@@ -65,9 +65,9 @@ async function hashOfSources(): Promise<string> {
 }
 
 async function runVite(): Promise<{ readonly outputs: readonly Output[]; readonly inputs: readonly string[] }> {
-  // Loaded where there is something to build.
+  // Loaded only to build.
   const { build } = await import("vite");
-  // Vite follows it: where tests build what has changed, it is `test`, which would bundle React's slower development code.
+  // Vite uses it: in tests it is `test`, which would bundle React's slower development code.
   process.env["NODE_ENV"] = "production";
   const built = await build({ root: CONSOLE, configFile: join(CONSOLE, "vite.config.ts"), logLevel: "warn" });
   if (!("output" in built)) throw new Error("vite built more than one output, or watches");
@@ -102,7 +102,7 @@ async function compressed({ name, content }: Output) {
 const inlineHashes = (page: string, elements: RegExp): readonly string[] =>
   [...page.matchAll(elements)].map(([, text = ""]) => createHash("sha256").update(text).digest("base64"));
 
-/** Whole or not at all, also where two builds run at the same time. */
+/** As a whole or not at all, also with two concurrent builds. */
 async function replace(path: string, text: string): Promise<void> {
   const partial = `${path}.${randomUUID()}.partial`;
   await writeFile(partial, text);

@@ -1,5 +1,5 @@
-// Packs the Helm chart with the version of the build. The npm package of a release has the same name and version, and helm calls its archives
-// as npm does: this one says what it is.
+// Packs the Helm chart with the version of the build. The npm package of a release has the same name and version, and helm names its archives
+// like npm: this name contains `chart`.
 
 import { execFileSync } from "node:child_process";
 import { renameSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Turns what `helm template` prints into manifests for people without Helm.
+// Converts the output of `helm template` into manifests for users without Helm.
 
 import { parseAllDocuments, stringify } from "yaml";
 
@@ -9,7 +9,7 @@ type Manifest = {
   readonly metadata: { namespace?: string; readonly labels?: Record<string, string> };
 };
 
-/** The namespace is left to the kustomization. */
+/** The kustomization sets the namespace. */
 export function kustomizeBase(rendered: string): string {
   const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest | null);
   const texts = manifests.flatMap((manifest) => {

@@ -1,10 +1,10 @@
-// Node's own binaries of versions other than the one that runs, from npm.
+// Node binaries of other versions than the running one, from npm.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { REPOSITORY } from "./bundle-command.ts";
 
-/** The version is written in tools/nodes/package.json. Linux x64 alone. */
+/** The version is in tools/nodes/package.json. Linux x64 only. */
 export function nodeBinary(name: "node-24" | "node-26"): string {
   const binary = join(REPOSITORY, "tools/nodes/node_modules", name, "bin/node");
   if (!existsSync(binary)) throw new Error(`${name} is not installed: npm run nodes`);

@@ -1,5 +1,5 @@
 // Writes the npm package `postern` to dist/npm: the command as a bundle, the client with its types, README and licences. It needs no
-// compiler, and no package but the SQLite driver of a Node that has none.
+// compiler, and no package except the SQLite driver on Node without SQLite.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { bundleModules, REPOSITORY } from "./bundle-command.ts";
 import { billOfMaterials } from "./sbom.ts";
 import { thirdPartyLicences } from "./third-party.ts";
 
-/** The entry of the command. Old versions of Node read it too: only syntax that Node 10 knows. */
+/** The entry of the command. Old versions of Node parse it, too: it uses only syntax of Node 10. */
 const COMMAND = `#!/usr/bin/env node
 "use strict";
 var version = process.versions.node.split(".").map(Number);
@@ -51,14 +51,14 @@ export async function writeNpmPackage(folder = join(REPOSITORY, "dist", "npm")):
     engines: manifest("package.json")["engines"],
     bin: { postern: "bin/postern.cjs" },
     exports: { "./client": { types: "./client/types/client/index.d.ts", default: "./client/index.js" } },
-    // Loaded only where Node has no SQLite of its own, up to 22.12.
+    // Loaded only by Node without SQLite, up to 22.12.
     optionalDependencies: { "@photostructure/sqlite": driver },
   };
   write("package.json", `${JSON.stringify(published, null, 2)}\n`);
   return folder;
 }
 
-/** The client library as one module, and the declarations that it needs. Returns the sources in it. */
+/** The client library as one module, and its declarations. Returns its sources. */
 async function writeClient(folder: string): Promise<readonly string[]> {
   const { metafile } = await build({
     entryPoints: { index: join(REPOSITORY, "packages/client/src/index.ts") },
@@ -78,7 +78,7 @@ async function writeClient(folder: string): Promise<readonly string[]> {
 
 const IMPORTED = /(from |import\()"(?:@postern\/([a-z-]+)\/|(\.{1,2}\/))([^"]+?)(?:\.[jt]s)?"/g;
 
-/** Copies a declaration file with all that it imports, and makes the imports between packages relative. */
+/** Copies a declaration file with all its imports, and makes imports between packages relative. */
 function copyDeclarations(packageName: string, module: string, folder: string, copied = new Set<string>()): void {
   const target = `${packageName}/${module}`;
   if (copied.has(target)) return;

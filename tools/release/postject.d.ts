@@ -1,4 +1,4 @@
-// What we call of postject, which brings no types.
+// The part of postject that is used here; it has no types.
 declare module "postject" {
   export function inject(
     file: string,

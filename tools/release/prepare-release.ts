@@ -1,4 +1,4 @@
-// Turns a commit into a release: version in all manifests, a section of the changelog, a commit, a tag.
+// Turns a commit into a release: versions in all manifests, a section of the changelog, a commit, a tag.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,20 +10,20 @@ export type ReleaseOptions = {
   readonly folder: string;
   /** As `2026-11-23`. */
   readonly today: string;
-  /** Returns what git prints; throws where it fails. */
+  /** Returns git's output; throws if git fails. */
   readonly git: (...args: readonly string[]) => string;
 };
 
-/** https://semver.org, without build metadata: that of a build comes from its commit. */
+/** https://semver.org, without build metadata, which comes from the commit. */
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-(rc\.[1-9]\d*))?$/;
 const UNRELEASED = "## Unreleased\n";
 const CHART = "deploy/charts/postern/Chart.yaml";
 const BASE = "deploy/kustomize/base/postern.yaml";
-/** The version of a server that runs from its sources, without a build. */
+/** The version of a server that runs from source, without a build. */
 const SOURCES = "packages/apimachinery/src/build-info.ts";
 const FORMATS = "docs/operations/upgrading.md";
 
-/** Throws a `ReleaseError`, and changes nothing then, where no release may be made of this commit. */
+/** Throws a `ReleaseError` without a change if this commit cannot be released. */
 export function prepareRelease({ version, folder, today, git }: ReleaseOptions): void {
   const read = (path: string): string => readFileSync(join(folder, path), "utf8");
   const write = (path: string, text: string): void => writeFileSync(join(folder, path), text);
@@ -60,7 +60,7 @@ function checkVersion(version: string, tags: readonly string[]): void {
   if (newer !== undefined) throw new ReleaseError(`${newer} is released already, and newer than ${version}`);
 }
 
-/** As section 11 of Semantic Versioning orders them: a release comes after its candidates. */
+/** The order of Semantic Versioning, section 11: a release comes after its candidates. */
 export function compareVersions(one: string, other: string): number {
   const parts = (version: string): readonly number[] => {
     const [, major, minor, patch, candidate] = VERSION.exec(version) ?? [];
@@ -84,7 +84,7 @@ function unreleasedOf(changelog: string): string {
   return section.trim();
 }
 
-/** A release that raises the number of a format says so, and has a recorded store for those that follow. */
+/** A release that raises the number of a format says so, and has a recorded store for later releases. */
 function checkFormats({
   version,
   folder,
@@ -117,7 +117,7 @@ function manifestsOf(folder: string, read: (path: string) => string): readonly s
   return ["package.json", ...packages.filter((path) => existsSync(join(folder, path))), "package-lock.json"];
 }
 
-/** Packages of the workspace depend on each other by the same version. Leaves the rest of the text as it is. */
+/** Packages of the workspace depend on each other in the same version. Keeps the rest of the text. */
 function withVersion(text: string, version: string, path: string): string {
   const ours = /^( *"@postern\/[a-z-]+": )"\d[^"]*"/gm;
   if (path !== "package-lock.json")

@@ -1,4 +1,4 @@
-// The software bill of materials of a bundle: every package whose code is inside, with licence and hash (CycloneDX 1.6).
+// The software bill of materials of a bundle: every package with code inside, with licence and hash (CycloneDX 1.6).
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { readBuildInfo } from "./build-info.ts";
 import { REPOSITORY } from "./bundle-command.ts";
 import { thirdPartyPackages } from "./third-party.ts";
 
-/** Returns JSON. `node` is the version of the Node inside, where there is one. */
+/** Returns JSON. `node`: the version of the included Node, if any. */
 export function billOfMaterials(inputs: readonly string[], node?: string): string {
   const { version, date } = readBuildInfo();
   const bom = new Models.Bom();

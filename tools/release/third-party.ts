@@ -1,4 +1,4 @@
-// Which packages of others a bundle contains, and the licences that they ask us to pass on.
+// The third-party packages in a bundle, and the licences that have to be passed on.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export type ThirdPartyPackage = {
 const PACKAGE_FOLDER = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/;
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\.(md|txt))?$/i;
 
-/** The packages that the sources belong to, by name. `inputs` are paths relative to the repository. */
+/** The packages of the sources, by name. `inputs`: paths relative to the repository. */
 export function thirdPartyPackages(inputs: readonly string[]): readonly ThirdPartyPackage[] {
   const folders = new Set(inputs.flatMap((path) => PACKAGE_FOLDER.exec(path)?.[0] ?? []));
   return [...folders]
@@ -27,7 +27,7 @@ export function thirdPartyPackages(inputs: readonly string[]): readonly ThirdPar
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Throws where a package brings no licence: it cannot be passed on then. */
+/** Throws if a package has no licence: it cannot be distributed. */
 export function thirdPartyLicences(inputs: readonly string[]): string {
   const parts = thirdPartyPackages(inputs).map(({ name, version, license, folder }) => {
     const files = readdirSync(join(REPOSITORY, folder)).filter((file) => LICENCE_FILE.test(file));

@@ -1,4 +1,4 @@
-// Finds the secrets in what passed by: keys, tokens and private keys by their form, and values that clients chose by where they stand.
+// Finds the secrets of a run: keys, tokens and private keys by their form, and values that clients chose by their field.
 
 import { createPrivateKey } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -12,7 +12,7 @@ const PEM = /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[\w+/=\s\\]+?-----END \1PRIVATE
 const PEM_IN_BASE64 = /\bLS0tLS1CRUdJTi[\w+/]{100,}={0,2}/g;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** Everything in a text that is a secret by its form. `from` says for reports where it was found. */
+/** All secrets in a text by their form. `from`: where it was found, for reports. */
 export function secretsInText(text: string, from: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
   for (const [value, id, secret, checksum] of text.matchAll(KEY)) {
@@ -30,7 +30,7 @@ export function secretsInText(text: string, from: string): readonly FoundSecret[
   return found;
 }
 
-/** The part of a private key that nobody else knows, as bytes; and the lines of its file, which other encodings are made of. */
+/** The secret part of a private key as bytes; and the lines of its file, which other encodings consist of. */
 function secretsOfPem(pem: string, from: string): readonly FoundSecret[] {
   let secret: string | undefined;
   try {
@@ -41,7 +41,7 @@ function secretsOfPem(pem: string, from: string): readonly FoundSecret[] {
   if (secret === undefined) return [];
   const bytes = Buffer.from(secret, "base64url");
   const what = `private key (${from})`;
-  // What begins a file is the same in all of them, and what ends it is the public key.
+  // The beginning of a file is the same in all of them, and its end is the public key.
   const der = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ""), "base64");
   const at = der.indexOf(bytes);
   const first = Math.ceil((at * 4) / 3);
@@ -51,7 +51,7 @@ function secretsOfPem(pem: string, from: string): readonly FoundSecret[] {
   return [whole, ...lines.map((line) => secretOf("private key", what, Buffer.from(line), whole.id))];
 }
 
-/** The pieces of lines that characters `first` to `last` of the content of a PEM file lie on. */
+/** The parts of lines with the characters `first` to `last` of the content of a PEM file. */
 function linesWithin(pem: string, first: number, last: number): readonly string[] {
   const lines = pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
   let at = 0;
@@ -65,7 +65,7 @@ function linesWithin(pem: string, first: number, last: number): readonly string[
 
 const MAX_PLACE_LENGTH = 300;
 
-/** Command lines may carry a key of their own. */
+/** Command lines may contain a key. */
 export const safePlace = (place: string): string =>
   place
     .replaceAll(KEY, "<access key $1>")
@@ -74,11 +74,11 @@ export const safePlace = (place: string): string =>
     .slice(0, MAX_PLACE_LENGTH);
 
 const SECRET_FIELDS = /^(key|idToken|accessToken|refreshToken|connectorData|accessKey|token)$/;
-/** Shorter values, and values of fewer different characters, are refused as keys, and they occur anywhere. */
+/** Shorter values, or values with fewer different characters, are refused as keys, and occur anywhere. */
 const MIN_CHOSEN_LENGTH = 16;
 const MIN_CHOSEN_CHARACTERS = 8;
 
-/** The values of secret fields that a client sent: as members of an object, or in a JSON patch. */
+/** The values of secret fields in a request: as members of an object, or in a JSON patch. */
 export function secretsInRequest(body: string, from: string): readonly FoundSecret[] {
   const found = [...secretsInText(body, from)];
   const add = (field: string, value: unknown): void => {
@@ -117,7 +117,7 @@ export function secretOf(kind: Secret["kind"], what: string, bytes: Uint8Array, 
   return { kind, what: safePlace(what), credential: credential ?? id, bytes, random: kind !== "chosen value", id };
 }
 
-/** As the product makes it; written again so that a fault there is no fault here. */
+/** Like the product; implemented again, so that an error there is not repeated here. */
 function checksumOf(text: string): string {
   let rest = crc32(text);
   let digits = "";

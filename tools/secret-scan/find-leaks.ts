@@ -1,4 +1,4 @@
-// Goes through the record of a test run twice: first for the secrets that came up in it, then for where they stand.
+// Reads the record of a test run twice: first to collect its secrets, then to find where they are.
 
 import { hkdfSync } from "node:crypto";
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
@@ -23,13 +23,13 @@ export type ScanReport = {
   readonly frames: number;
   readonly files: number;
   readonly bytes: number;
-  /** Each says which secret stands where. */
+  /** One line per leaked secret and place. */
   readonly leaks: readonly string[];
 };
 
-/** What a server derives from the secret in its key file: as `deriveServerKeys` of the platform names it. */
+/** The keys that a server derives from the secret in its key file, named as in `deriveServerKeys` of the platform. */
 const PURPOSES = ["access keys", "internal records", "continue tokens", "backups"];
-/** Different ones that a secret made by chance has at least. */
+/** The minimum number of different digits in a random secret. */
 const MIN_DIGITS = 8;
 const MAX_TEXT_FILE_BYTES = 1 << 20;
 
@@ -54,10 +54,10 @@ export function findLeaks(folder: string): ScanReport {
   return { secrets: secrets.length, frames, files: files.length, bytes, leaks: [...leaks] };
 }
 
-/** Where a file of ELF says what it is, and the two kinds that are executed: a memory image of a process is another (elf(5), `e_type`). */
+/** The type field of ELF files, and the two executable types: a core dump has another (elf(5), `e_type`). */
 const ELF = { magic: Buffer.from("\x7fELF"), typeAt: 16, programs: [2, 3] };
 
-/** Tests of the installation make copies of Node, which are most of what a run leaves, and no server writes one. */
+/** Tests of the installation copy Node, which is most of what a run leaves; no server writes executables. */
 function isProgram(path: string): boolean {
   const head = Buffer.alloc(ELF.typeAt + 2);
   const file = openSync(path, "r");
@@ -72,13 +72,13 @@ function isProgram(path: string): boolean {
 const isPutIn = ({ kind }: Frame): boolean => kind === "request" || kind === "input";
 
 type PutIn = {
-  /** Of each of `RETURNS`. */
+  /** For each of `RETURNS`. */
   readonly returned: readonly ReadonlySet<Secret>[];
   /** By the place of the input. */
   readonly byPlace: ReadonlyMap<string, ReadonlySet<Secret>>;
 };
 
-/** What tests themselves have put where it comes out again. */
+/** What tests put where it is returned again. */
 function putInBy(folder: string, scanner: SecretScanner): PutIn {
   const returned = RETURNS.map(() => new Set<Secret>());
   const byPlace = new Map<string, ReadonlySet<Secret>>();
@@ -94,9 +94,9 @@ function putInBy(folder: string, scanner: SecretScanner): PutIn {
   return { returned, byPlace };
 }
 
-/** The secrets that stand in a frame and may not. */
+/** The secrets in a frame that are not allowed there. */
 function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) => Iterable<Secret> {
-  /** Where each credential was handed out that is handed out once. */
+  /** Where each credential that is issued once was issued. */
   const handedOut = new Map<string, Frame>();
 
   const leaksInHandout = (frame: Frame, field: readonly string[] | undefined, again: boolean): Iterable<Secret> => {
@@ -106,7 +106,7 @@ function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) 
     const shown = scanner.scan(Buffer.from(parted.shown));
     const [credential, ...others] = new Set([...shown].map((secret) => secret.credential));
     if (others.length > 0) return shown;
-    // What clients choose they may choose again.
+    // Clients may choose a value again.
     const isMade = [...shown].some(({ random }) => random);
     if (credential !== undefined && isMade && !again) {
       if (handedOut.has(credential)) return shown;
@@ -165,7 +165,7 @@ function collectSecrets(folder: string, files: readonly KeptFile[]): readonly Fo
 }
 
 function serverSecrets(text: string, from: string): readonly FoundSecret[] {
-  // One that a test made of the same byte over and over stands everywhere.
+  // A secret of one repeated byte occurs everywhere.
   if (!/^[0-9a-f]{64}$/.test(text) || new Set(text).size < MIN_DIGITS) return [];
   const secret = Buffer.from(text, "hex");
   const derived = PURPOSES.map((purpose) =>

@@ -1,4 +1,4 @@
-// Keeps what tests remove until the run is over: their temporary directories are moved aside, wherever they were made.
+// Keeps what tests delete until the run is over: their temporary directories are moved aside.
 
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { removedFolder } from "./run-record.ts";
 
-/** Directories of tests outside the temporary one, such as those in memory. */
+/** Directories of tests outside the temporary folder, such as in memory. */
 const OF_TESTS = /^postern-/;
-/** Those of the tests of what looks for leaks. */
+/** Those of the tests of the secret scan itself. */
 export const PLANTED = "planted-leaks-";
 const BLOCK_BYTES = 4096;
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
-/** From then on no directory of a test is removed by `rm` of Node, which tests and what they start in their own process use. */
+/** From then on, `rm` of Node keeps directories of tests, in tests and in what they start in their own process. */
 export function keepRemovedFiles(folder: string): void {
   const { rmSync } = fs;
   const { rm } = fs.promises;
@@ -29,7 +29,7 @@ export function keepRemovedFiles(folder: string): void {
 let kept = 0;
 
 /**
- * Moves the directory into the record of the run where that is on the same disk, and copies it where it is not. True when nothing is left to
+ * Moves the directory into the record of the run if it is on the same disk, and copies it otherwise. True if nothing is left to
  * remove.
  */
 export function keepDirectory(folder: string, directory: string): boolean {
@@ -57,7 +57,7 @@ function copyFiles(directory: string, place: string): void {
   }
 }
 
-/** Leaves out what is empty: the log of etcd is a file of 64 MB from its first record on. */
+/** Leaves out empty blocks: the log of etcd is a file of 64 MB from its first record on. */
 function copyContent(from: string, to: string): void {
   const content = fs.readFileSync(from);
   const blocks: Buffer[] = [];

@@ -1,22 +1,22 @@
-// Where a secret may stand: in the field of the answer that hands it out, where a test itself has put it, and in files that are there to
-// hold it.
+// Where a secret is allowed: in the field of the response that issues it, where a test itself put it, and in files for
+// secrets.
 
 import { parse } from "yaml";
 import type { Frame } from "./run-record.ts";
 
 type Handout = {
   readonly place: RegExp;
-  /** Where in the object the credential stands; nowhere else in the answer may one. */
+  /** The field with the credential; no other part of the response may contain one. */
   readonly field: readonly string[];
-  /** Shows one that is there already, if it has been asked for before; all others make a new one each time. */
+  /** Returns an existing credential on request; all others issue a new one each time. */
   readonly again?: true;
 };
 
-/** Answers that hand out a credential, each in its one field. */
+/** Responses that issue a credential, each in its one field. */
 const HANDOUTS: readonly Handout[] = [
   { place: /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/, field: ["spec", "key"] },
   { place: /^POST \/oauth\/token 200$/, field: ["access_token"] },
-  // That of an identity provider, which has tokens of its own.
+  // Responses of an identity provider, which has its own tokens.
   { place: /^POST \/token 200$/, field: ["id_token"] },
   { place: /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/, field: ["status", "key"] },
   { place: /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/, field: ["status", "kubeConfig"] },
@@ -28,23 +28,23 @@ const HANDOUTS: readonly Handout[] = [
   { place: /^POST \S*\/serviceaccounts\/[^/\s]+\/token(\?\S*)? 20[01]$/, field: ["status", "token"] },
 ];
 
-/** What nothing comes of shows nothing. */
+/** A dry run must not return a credential. */
 const DRY_RUN = /[?&]dryRun=/;
 
-/** The one that an answer is, if it is one that hands out a credential. */
+/** The rule for a response that issues a credential. */
 export const handoutOf = ({ kind, place }: Frame): Handout | undefined =>
   kind === "answer" && !DRY_RUN.test(place) ? HANDOUTS.find((handout) => handout.place.test(place)) : undefined;
 
-/** Any version of it, wherever it lies, with variables set for it or not. */
+/** Any version in any folder, with or without variables. */
 const KUBECTL = "^(env (\\w+=\\S* )+)?(\\S*/)?kubectl[\\w.-]* ";
 
-/** Commands whose output is such an answer. */
+/** Commands whose output is such a response. */
 const HANDOUT_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create (--raw |(-o json )?-f )`),
   /^curl .*\/(kubeconfig|rotate|accesskey)$/s,
 ];
 
-/** By the kind of the object that they print. */
+/** By the kind of the printed object. */
 const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } = {
   OwnedAccessKey: ["spec", "key"],
   OwnedAccessKeyRotation: ["status", "key"],
@@ -63,7 +63,7 @@ const ISSUING_COMMANDS: readonly RegExp[] = [
   /^(env (\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credential) /,
 ];
 
-/** What a command prints that is no error. */
+/** What a command prints to standard output. */
 const isPrinted = ({ kind, place }: Frame): boolean => kind === "output" && !place.endsWith(" (errors)");
 
 export const isHandoutCommand = (frame: Frame): boolean =>
@@ -74,7 +74,7 @@ export const isIssuingCommand = (frame: Frame): boolean =>
 
 export type Parted = { readonly shown: string; readonly rest: string };
 
-/** What an answer shows in the field where it may, and all the rest of it; undefined where there is nothing in that field. */
+/** The field of a response that may contain a credential, and the rest; undefined if the field is empty. */
 export function partedAt(content: Buffer, field: readonly string[] | undefined): Parted | undefined {
   const object = objectOf(content);
   const path = field ?? FIELD_OF_KIND[String(object?.["kind"])];
@@ -90,7 +90,7 @@ export function partedAt(content: Buffer, field: readonly string[] | undefined):
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 
-/** That curl prints behind the answer when it is told to. */
+/** curl can print it after the response. */
 const STATUS_CODE = /(?<=[}\n])\d{3}\s*$/;
 
 function objectOf(content: Buffer): Record<string, unknown> | undefined {
@@ -103,7 +103,7 @@ function objectOf(content: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-/** Where whatever somebody has put in comes out again. */
+/** Responses that return what a client has sent. */
 type Return = {
   readonly shows: (frame: Frame) => boolean;
   readonly isPutIn: (frame: Frame) => boolean;
@@ -114,13 +114,13 @@ const IS_SECRET = /\bkind"?: *"?Secret\b/;
 const TOKEN_REVIEWS = /^POST \S*\/tokenreviews(\?\S*)?( 20[01])?$/;
 
 export const RETURNS: readonly Return[] = [
-  // Whoever may read a Secret is shown what is in it.
+  // A caller who may read a Secret gets its content.
   {
     shows: ({ kind, place }) => kind === "answer" && SECRETS.test(place) && / 20[01]$/.test(place),
     isPutIn: ({ kind, place, content }) =>
       kind === "input" ? IS_SECRET.test(content.toString("latin1")) : kind === "request" && SECRETS.test(place),
   },
-  // A review comes back with the token that was sent.
+  // A review returns the token that was sent.
   {
     shows: ({ kind, place }) => kind === "answer" && TOKEN_REVIEWS.test(place),
     isPutIn: ({ kind, place }) => kind === "request" && TOKEN_REVIEWS.test(place),
@@ -136,7 +136,7 @@ const SIGN_INS: readonly { readonly place: RegExp; readonly shown: RegExp }[] = 
   { place: /^POST \/login\/confirm 303 \(headers\)$/, shown: /http:\/\/localhost:25843\/login\?key=[^"]+/ },
 ];
 
-/** What an answer shows besides the data of Secrets that the server made for access keys: they are there to hold the value. */
+/** A response without the data of Secrets that the server wrote for access keys, whose purpose is to contain the value. */
 export function withoutDelivered({ kind, place, content }: Frame): Buffer {
   const signIn = kind === "answer" ? SIGN_INS.find((each) => each.place.test(place)) : undefined;
   if (signIn !== undefined) return Buffer.from(content.toString("latin1").replace(signIn.shown, ""), "latin1");
@@ -152,7 +152,7 @@ export function withoutDelivered({ kind, place, content }: Frame): Buffer {
   return Buffer.from(JSON.stringify(object));
 }
 
-/** kubectl prints what stands in the kubeconfigs that it is given when it is asked to. */
+/** kubectl prints the content of its kubeconfigs on request. */
 const SHOWING_COMMAND = new RegExp(`${KUBECTL}.*config view .*--raw`);
 
 export const showsItsInput = (frame: Frame): boolean => isPrinted(frame) && SHOWING_COMMAND.test(frame.place);

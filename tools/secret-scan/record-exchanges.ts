@@ -1,5 +1,5 @@
-// Runs in every worker of the tests before them (vitest's setupFiles): records what goes through the clients of Node, whoever uses
-// them, and keeps the temporary directories of tests.
+// Runs in every test worker before the tests (vitest's setupFiles): records the traffic of Node's HTTP clients, and
+// keeps the temporary directories of tests.
 
 import { tmpdir } from "node:os";
 import { inject } from "vitest";
@@ -11,7 +11,7 @@ import { runRecorder, setRunRecorder } from "./recorder-of-run.ts";
 import { createRunRecorder, temporaryFolder } from "./run-record.ts";
 
 declare module "vitest" {
-  // Vitest's own place for what a global setup hands to the workers.
+  // Vitest's own place for data from a global setup.
   interface ProvidedContext {
     readonly runFolder: string;
   }
@@ -20,7 +20,7 @@ declare module "vitest" {
 /** One worker may run many files of tests. */
 if (runRecorder() === undefined) {
   const folder = inject("runFolder");
-  // What outlives the run, such as unpacked tools, goes there.
+  // For files that outlive the run, such as unpacked tools.
   process.env["MACHINE_TMPDIR"] ??= tmpdir();
   process.env["TMPDIR"] = temporaryFolder(folder);
   keepRemovedFiles(folder);

@@ -1,4 +1,4 @@
-// Records what goes through the HTTP/1.1 client of Node.
+// Records the traffic of Node's HTTP/1.1 client.
 
 import { subscribe } from "node:diagnostics_channel";
 import { ClientRequest, type IncomingMessage } from "node:http";
@@ -11,7 +11,7 @@ export function recordHttp1(recorder: RunRecorder): void {
     return mayBringSecret(request.path) ? `${request.method} ${request.path}` : undefined;
   });
   subscribe("http.client.response.finish", (message) => {
-    // As Node documents the channel.
+    // Documented by Node.
     const { request, response } = message as { request: ClientRequest; response: IncomingMessage };
     const place = `${request.method} ${request.path} ${response.statusCode}`;
     recorder.write("answer", `${place} (headers)`, Buffer.from(JSON.stringify(response.rawHeaders)));

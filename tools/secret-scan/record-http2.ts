@@ -1,4 +1,4 @@
-// Records what goes through the HTTP/2 client of Node.
+// Records the traffic of Node's HTTP/2 client.
 
 import {
   type ClientHttp2Stream,
@@ -11,7 +11,7 @@ import { Duplex } from "node:stream";
 import { mayBringSecret, recordBody, recordStream } from "./record-stream.ts";
 import type { RunRecorder } from "./run-record.ts";
 
-/** What the store in etcd reads and writes: looked through in its files. */
+/** The traffic of the etcd store: its files are scanned instead. */
 const STORE_REQUESTS = /^\/etcdserverpb\./;
 
 type Session = { request(headers?: OutgoingHttpHeaders, options?: object): ClientHttp2Stream };
@@ -50,7 +50,7 @@ function recordAnswer(recorder: RunRecorder, stream: ClientHttp2Stream, asked: s
   recordStream(recorder, stream, { place: () => place, isGzip: () => isGzip });
 }
 
-/** Node hands out sessions alone, and not their class. */
+/** Node exports sessions, but not their class. */
 function sessionPrototype(): Session {
   const nowhere = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
   const session = connect("http://nowhere", { createConnection: () => nowhere });

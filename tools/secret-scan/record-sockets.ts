@@ -1,4 +1,4 @@
-// Records what comes over connections that no HTTP client of Node reads: those that were upgraded, and those that tests speak on byte by
+// Records connections that no HTTP client of Node reads: upgraded ones, and those that tests write to byte by
 // byte.
 
 import { ClientRequest, type IncomingMessage } from "node:http";
@@ -23,12 +23,12 @@ export function recordSockets(recorder: RunRecorder): void {
   });
 }
 
-/** What comes together with the answer that upgrades. */
+/** The bytes that arrive together with the response to the upgrade. */
 function recordUpgrades(recorder: RunRecorder): void {
   const { emit } = ClientRequest.prototype;
   ClientRequest.prototype.emit = function (this: ClientRequest, name: string | symbol, ...args: unknown[]) {
     if (name === "upgrade" || name === "connect") {
-      // As Node documents both events.
+      // Both events are documented by Node.
       const [response, , head] = args as [IncomingMessage, unknown, Buffer];
       const place = `${this.method} ${this.path} ${response.statusCode} (${name})`;
       recorder.write("answer", place, Buffer.concat([Buffer.from(JSON.stringify(response.rawHeaders)), head]));
@@ -37,7 +37,7 @@ function recordUpgrades(recorder: RunRecorder): void {
   };
 }
 
-/** Node's own fields; a server's side of a connection in the same process carries requests. */
+/** Node's own fields; the server side of a connection in the same process carries requests. */
 const isOfClient = (socket: TLSSocket): boolean =>
   (Reflect.get(socket, "_tlsOptions") as { isServer?: boolean } | undefined)?.isServer !== true;
 const isReadByHttp = (socket: TLSSocket): boolean => (Reflect.get(socket, "parser") ?? null) !== null;

@@ -1,14 +1,14 @@
-// Looks on while a stream is read, and writes down what comes, in pieces: a watch goes on and on.
+// Records a stream in pieces while it is read, because a watch does not end.
 
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import type { RunRecorder } from "./run-record.ts";
 
-/** Pieces are at least so long; each begins with the end of the one before it. */
+/** The minimum length of pieces; each begins with the end of the one before it. */
 const PIECE_BYTES = 1 << 20;
 const OVERLAP_BYTES = 4096;
-/** Documents such as that of OpenAPI come a thousand times; smaller answers are cheap to look through again. */
+/** Documents such as OpenAPI are sent a thousand times; smaller responses are cheap to scan again. */
 const REPEATED_BYTES = 4096;
 
 /** Longer than any secret. */
@@ -19,7 +19,7 @@ export type StreamPlace = {
   isGzip(): boolean;
 };
 
-/** Reads nothing itself. */
+/** Does not read the stream itself. */
 export function recordStream(recorder: RunRecorder, stream: Readable, { place, isGzip }: StreamPlace): void {
   let chunks: Buffer[] = [];
   let size = 0;
@@ -44,7 +44,7 @@ export function recordStream(recorder: RunRecorder, stream: Readable, { place, i
   stream.once("close", () => flush(true));
 }
 
-/** Many times the same byte, as tests send by the hundred megabytes: nothing to look through. */
+/** Long runs of one byte, as tests send by the hundred megabytes, contain no secret. */
 const isFiller = (chunk: Uint8Array): boolean =>
   chunk.length > FILLER_BYTES && Buffer.compare(chunk.subarray(1), chunk.subarray(0, -1)) === 0;
 
@@ -64,12 +64,12 @@ function unpacked(content: Buffer): Buffer {
   try {
     return gunzipSync(content);
   } catch {
-    // The client has gone away in the middle of it.
+    // The client has disconnected in the middle.
     return content;
   }
 }
 
-/** Of the bodies of requests only those that may bring a secret along are written down. */
+/** Records only bodies of requests that may contain a secret. */
 export const mayBringSecret = (path: string): boolean => /accesskeys|selves|tokenreviews|\/secrets/.test(path);
 
 /** Collects what is written to a stream until it ends. */

@@ -1,8 +1,8 @@
-// What test harnesses write into the record of the run beside what is recorded by itself.
+// What test harnesses record explicitly, in addition to what is recorded automatically.
 
 import type { RunRecorder } from "./run-record.ts";
 
-/** Shared between the copies of this module that the workers load. */
+/** Shared between the copies of this module in a worker. */
 const RECORDER = Symbol.for("postern run recorder");
 
 type WithRecorder = { [RECORDER]?: RunRecorder };
@@ -13,13 +13,13 @@ export function setRunRecorder(recorder: RunRecorder): void {
   (globalThis as WithRecorder)[RECORDER] = recorder;
 }
 
-/** `place` says what printed it; what it printed as an error shows nothing that it may print otherwise. */
+/** `place`: what printed it. Errors may contain no credential that the output may contain. */
 export function recordOutput(place: string, printed: string, errors = ""): void {
   if (printed !== "") runRecorder()?.write("output", place, Buffer.from(printed));
   if (errors !== "") runRecorder()?.write("output", `${place} (errors)`, Buffer.from(errors));
 }
 
-/** What a test gives a tool to read. */
+/** The input that a test gives a tool. */
 export function recordInput(place: string, text: string): void {
   if (text !== "") runRecorder()?.write("input", place, Buffer.from(text));
 }

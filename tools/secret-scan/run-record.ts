@@ -1,10 +1,10 @@
-// What a test run leaves behind to be looked through at its end: everything that was answered and printed, and the files of its servers.
-// Frames are a line of JSON that says what follows, and then as many bytes as it says.
+// The record of a test run for the scan at its end: all responses and outputs, and the files of its servers.
+// A frame is a line of JSON that describes the following bytes and their number.
 
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** Requests and inputs are what tests put in; answers and outputs are looked through. */
+/** Requests and inputs come from tests; responses and outputs are scanned. */
 type FrameKind = "request" | "input" | "answer" | "output";
 export type Frame = { readonly kind: FrameKind; readonly place: string; readonly content: Buffer };
 
@@ -12,13 +12,13 @@ export type RunRecorder = {
   write(kind: FrameKind, place: string, content: Uint8Array): void;
 };
 
-/** One file is read whole, so that it must not grow without bound. */
+/** A file is read as a whole, and must not grow without limit. */
 const MAX_FILE_BYTES = 32 << 20;
 const LINE_BREAK = 0x0a;
 
-/** Where tests make their temporary directories. */
+/** Where tests create their temporary directories. */
 export const temporaryFolder = (folder: string): string => join(folder, "files", "there");
-/** Where those directories lie, each in a numbered one, that tests have removed. */
+/** The directories that tests have removed, each in a numbered folder. */
 export const removedFolder = (folder: string): string => join(folder, "files", "removed");
 const filesFolder = (folder: string): string => join(folder, "files");
 const framesFolder = (folder: string): string => join(folder, "frames");
@@ -61,11 +61,11 @@ export function* readFrames(folder: string): Generator<Frame> {
 
 export type KeptFile = {
   readonly path: string;
-  /** Below the folder for temporary directories, as the test knew it. */
+  /** Below the folder for temporary directories, as the test named it. */
   readonly name: string;
 };
 
-/** All regular files of the run, whether tests have removed them or not. */
+/** All regular files of the run, including those that tests have removed. */
 export const keptFiles = (folder: string): readonly KeptFile[] =>
   readdirSync(filesFolder(folder), { recursive: true, encoding: "utf8" }).flatMap((found) => {
     const path = join(filesFolder(folder), found);

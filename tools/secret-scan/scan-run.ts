@@ -1,5 +1,5 @@
-// Looks for every secret of a test run in everything that the run left behind, once it is over (vitest's globalSetup): the run
-// fails where one stands that may not.
+// Scans everything that a test run left behind for every secret of the run (vitest's globalSetup): the run
+// fails if one is in a place that is not allowed.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,9 +23,9 @@ export function setup(project: TestProject): () => void {
       console.log(`${project.name}: ${describeScan(report)}, in ${seconds} s`);
       if (report.leaks.length > 0) {
         console.error(leakText(report));
-        // Vitest takes no notice of an error that is thrown here.
+        // Vitest ignores an error that is thrown here.
         process.exitCode = 1;
-        // Nor may `npm test` take the run for one whose failed files are all of it.
+        // `npm test` must not take the run for one that failed only because of its failed files.
         rmSync(process.env["FAILED_FILES"] ?? "", { force: true });
       }
     } finally {

@@ -1,23 +1,23 @@
-// Files that are there to hold a secret: which one, and where in them.
+// Files that are meant to contain a secret: which kind, and where.
 
 import type { Secret } from "./secret-shapes.ts";
 
 type SecretFile = {
   readonly name: RegExp;
-  /** What of the text may hold it; absent: all. */
+  /** The part of the text that may contain it; absent: all. */
   readonly part?: RegExp;
   readonly kinds: readonly Secret["kind"][];
 };
 
-/** One credential in each field of a user of a kubeconfig, whatever the tests call the file. */
+/** One credential in each field of a kubeconfig user, whatever the file's name. */
 const KUBE_CONFIG_FIELD = /("?(?:token|client-key-data)"?: *"?)([^\s"]+)/g;
 
 const SECRET_FILES: readonly SecretFile[] = [
-  // Also what a server of a test proves itself with.
+  // And the private keys of test servers.
   { name: /(^|\/)server\.key$/, kinds: ["secret of a server", "private key"] },
-  // Of bootstrap manifests that ask for one.
+  // Written for bootstrap manifests.
   { name: /\/bootstrap\/[\w.-]+\.key(\.pending)?$/, kinds: ["access key"] },
-  // What pages of the documentation have their reader keep.
+  // Written by commands of documentation pages.
   { name: /\/reader\/(?:[\w-]+\.key|key\.txt)$/, kinds: ["access key", "private key"] },
   { name: /\/reader\/(?:data\/)?server\.key\.old$/, kinds: ["secret of a server"] },
   { name: /\/reader\/admin\.conf$/, part: KUBE_CONFIG_FIELD, kinds: ["access key", "token", "private key"] },

@@ -1,15 +1,15 @@
-// Looks for many thousands of byte sequences at once, in one pass over the bytes (Rabin and Karp's rolling hash).
+// Searches for many thousands of byte sequences in one pass (rolling hash of Rabin and Karp).
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { PART_LENGTH, patternsOf, type Secret } from "./secret-shapes.ts";
 
-/** An imported name is read anew for each byte where modules are transformed for Vitest or tsx: a third of the time would be that. */
+/** Modules that Vitest or tsx transforms read an imported name on each use, which would take a third of the time. */
 const WINDOW = PART_LENGTH;
 
 export type SecretScanner = {
-  /** The secrets that stand in the bytes. */
+  /** The secrets in the bytes. */
   scan(bytes: Uint8Array): ReadonlySet<Secret>;
-  /** As `scan`, of a file of any size, in memory of a fixed size. */
+  /** Like `scan`, for a file of any size, with constant memory. */
   scanFile(path: string): ReadonlySet<Secret>;
   readonly patterns: number;
 };
@@ -17,10 +17,10 @@ export type SecretScanner = {
 type Pattern = { readonly bytes: Buffer; readonly secret: Secret };
 
 const BASE = 0x01000193;
-/** That of the byte which leaves the window. */
+/** The factor of the byte that leaves the window. */
 const LEAVING = power(BASE, WINDOW);
 const CHUNK_BYTES = 8 << 20;
-/** So many bits of the filter for each pattern, of which it sets two, that hardly any byte of other content is looked at twice. */
+/** Bits of the filter per pattern, each of which sets two, so that hardly any other content is compared. */
 const BITS_PER_PATTERN = 32;
 
 /** Every pattern is found by the hash of its last `WINDOW` bytes. */
@@ -55,7 +55,7 @@ export function createSecretScanner(secrets: readonly Secret[]): SecretScanner {
       const found = new Set<Secret>();
       const file = openSync(path, "r");
       try {
-        // Most files are small, and there are thousands: a buffer of full size for each costs more than to look through it.
+        // Most files are small, and there are thousands: a buffer of full size for each costs more than the scan.
         const chunkBytes = Math.min(CHUNK_BYTES, fstatSync(file).size + 1);
         const buffer = Buffer.allocUnsafe(chunkBytes + overlap);
         let kept = 0;
@@ -74,7 +74,7 @@ export function createSecretScanner(secrets: readonly Secret[]): SecretScanner {
   };
 }
 
-/** The end of the first window from `from` on that the filter lets through; 0 where there is none. By itself, so that it is compiled well. */
+/** The end of the first window from `from` on that passes the filter; 0 if there is none. A separate function, so that it is optimised well. */
 function nextCandidate(bytes: Uint8Array, from: number, filter: Int32Array): number {
   const { length } = bytes;
   const mask = filter.length - 1;
@@ -90,14 +90,14 @@ function nextCandidate(bytes: Uint8Array, from: number, filter: Int32Array): num
   return 0;
 }
 
-/** Every byte counts one more than it is, so that zeros at the front change the hash, too. */
+/** Every byte counts as one more, so that leading zeros change the hash, too. */
 function hashOf(bytes: Uint8Array): number {
   let hash = 0;
   for (const byte of bytes) hash = (Math.imul(hash, BASE) + byte + 1) | 0;
   return hash;
 }
 
-/** Where in the filter a hash stands, and by which two bits: each follows from other bits of it. */
+/** The position and the two bits of a hash in the filter, from different bits of the hash. */
 const wordOf = (hash: number, mask: number): number => (hash ^ (hash >>> 15)) & mask;
 const bitsOf = (hash: number): number => (1 << (hash >>> 27)) | (1 << ((hash >>> 22) & 31));
 

@@ -1,20 +1,20 @@
-// The byte sequences by which a secret is known again, however it was written down.
+// The byte sequences that identify a secret in all its encodings.
 
 export type Secret = {
   readonly kind: "access key" | "token" | "private key" | "secret of a server" | "chosen value";
-  /** What it is and where it came up, for reports; the secret itself is never printed. */
+  /** What it is and where it came from, for reports; the secret itself is never printed. */
   readonly what: string;
-  /** The same for all that is known of one credential, such as the lines of one private key. */
+  /** The same for all parts of one credential, such as the lines of one private key. */
   readonly credential: string;
   readonly bytes: Uint8Array;
-  /** Made by chance alone, so that any part of it gives it away; otherwise only the whole does. */
+  /** Random, so that any part identifies it; otherwise only the whole does. */
   readonly random: boolean;
 };
 
-/** Parts of this length are looked for: 71 bits of a base62 text, which never come up by themselves. */
+/** The length of the parts that are searched for: 71 bits of a base62 text, which do not occur by chance. */
 export const PART_LENGTH = 12;
 
-/** What to look for: each of `PART_LENGTH` bytes or more. Nothing for secrets that are too short to be distinguished from other text. */
+/** The byte sequences, each of `PART_LENGTH` bytes or more. None for secrets that are too short to be distinguished from other text. */
 export function patternsOf({ bytes, random }: Secret): readonly Buffer[] {
   const distinct = new Map<string, Buffer>();
   for (const shape of shapesOf(bytes)) {
@@ -39,7 +39,7 @@ function shapesOf(bytes: Uint8Array): readonly Buffer[] {
   ];
 }
 
-/** As it stands in JSON, in JSON as Go writes it, in a URL, and where every byte of a URL is coded. */
+/** Encoded in JSON, in JSON as Go writes it, in a URL, and in a URL with every byte escaped. */
 const textShapes = (text: string): readonly string[] => {
   const json = JSON.stringify(text).slice(1, -1);
   return [
@@ -50,13 +50,13 @@ const textShapes = (text: string): readonly string[] => {
   ];
 };
 
-/** The characters that depend on the secret alone when it begins `offset` bytes after a group of three. */
+/** The base64 characters that depend only on the secret if it starts `offset` bytes after a group of three. */
 function base64At(bytes: Buffer, offset: number): string {
   const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");
   return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
 }
 
-/** Side by side, and the last one from the end: whoever holds two of them in a row holds one of them whole. */
+/** Adjacent, with the last one aligned to the end: any text with two consecutive parts contains one of them completely. */
 function partsOf(shape: Buffer): readonly Buffer[] {
   const parts: Buffer[] = [];
   for (let at = 0; at + PART_LENGTH <= shape.length; at += PART_LENGTH)

@@ -1,4 +1,4 @@
-// A reporter of vitest that writes down which files of a run failed, and which of those `npm test` tries once more.
+// A reporter of vitest that lists the failed files of a run, and those that `npm test` retries once.
 
 import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -6,18 +6,18 @@ import type { Reporter, TestModule } from "vitest/node";
 
 export type FailedFile = {
   readonly project: string;
-  /** From the root of the repository. */
+  /** Relative to the repository root. */
   readonly path: string;
-  /** Full names of the tests that failed. Empty where the file did not get as far as its tests. */
+  /** Full names of the failed tests. Empty if the file failed before its tests. */
   readonly tests: readonly string[];
 };
 
-/** Suites that drive programs which others wrote, with limits of time of their own. */
+/** Suites that drive third-party programs with their own timeouts. */
 const DRIVES_FOREIGN_PROGRAMS = /^test\/(e2e|install|docs|upgrade)\//;
-/** More than these at once are no chance. */
+/** More failures than these are not a coincidence. */
 const MOST_RETRIED = 3;
 
-/** Undefined: the run has failed for good. An error outside of all tests, such as a leaked secret, leaves no failed file. */
+/** Undefined: the run has failed for good. An error outside of all tests, such as a leaked secret, has no failed file. */
 export function filesToRetry(failed: readonly FailedFile[] | undefined): readonly FailedFile[] | undefined {
   if (failed === undefined || failed.length === 0 || failed.length > MOST_RETRIED) return undefined;
   return failed.every(({ path }) => DRIVES_FOREIGN_PROGRAMS.test(path)) ? failed : undefined;

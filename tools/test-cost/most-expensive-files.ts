@@ -1,4 +1,4 @@
-// A reporter of vitest: the files of a run that took most of the processor, so that growth is seen. It fails nothing.
+// A reporter of vitest that lists the files of a run with the most processor time, so that growth is noticed. It fails nothing.
 
 import { relative } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";

@@ -1,23 +1,23 @@
-// Runs in every worker beside each file of tests (vitest's setupFiles): what the file took of the processor, and what the programs took that it
-// started and waited for. Times on the clock say more of what else the machine was doing.
+// Runs in every worker beside each test file (vitest's setupFiles): the processor time of the file, and of the programs that it
+// started and waited for. Wall-clock times depend on what else the machine is doing.
 
 import { readFileSync } from "node:fs";
 import { afterAll } from "vitest";
 
 declare module "vitest" {
-  // Vitest's own place for what a worker says of a file.
+  // Vitest's own place for data of a worker about a file.
   interface TaskMeta {
-    /** Seconds of all processors: of the worker itself, and of what it started. */
+    /** Processor seconds of the worker itself, and of the programs that it started. */
     processorSeconds?: number;
   }
 }
 
-/** What the kernel counts in; it has been the same on all machines for decades (sysconf(_SC_CLK_TCK)). */
+/** The unit of the kernel's counters, the same on all machines for decades (sysconf(_SC_CLK_TCK)). */
 const TICKS_PER_SECOND = 100;
-/** Of what follows the name of the program in /proc/self/stat: utime, stime, cutime, cstime. */
+/** Fields after the program name in /proc/self/stat: utime, stime, cutime, cstime. */
 const TIMES = { from: 11, to: 15 };
 
-/** The seconds of this process and of its ended children; without the children where there is no /proc. */
+/** The seconds of this process and of its ended children; without the children if there is no /proc. */
 function processorSeconds(): number {
   try {
     const stat = readFileSync("/proc/self/stat", "utf8");
@@ -32,7 +32,7 @@ function processorSeconds(): number {
   }
 }
 
-/** Before the file is loaded: its modules are part of what it takes. */
+/** Before the file is loaded, because loading counts. */
 const before = processorSeconds();
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures a hook needs, and takes nothing else there.
 afterAll(({}, file) => {

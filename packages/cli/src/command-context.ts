@@ -1,4 +1,4 @@
-// What commands may use of the process: injected, so that tests can replace it.
+// The parts of the process that commands use: injected, so that tests can replace them.
 
 export type Output = {
   write(text: string): unknown;
@@ -9,9 +9,9 @@ export type Output = {
 export type CommandContext = {
   /** Results. */
   readonly stdout: Output;
-  /** Everything that is said to a person beside the result. */
+  /** Messages for people, beside the result. */
   readonly stderr: Output;
-  /** A secret, from what is piped in, or typed without being shown. Undefined: nothing is piped in, and nobody is there to ask. */
+  /** A secret from a pipe, or typed without echo. Undefined without a pipe and without a terminal. */
   readonly readSecret: (prompt: string) => Promise<string | undefined>;
   readonly environment: { readonly [name: string]: string | undefined };
   readonly workingDirectory: string;

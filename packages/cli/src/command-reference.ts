@@ -5,7 +5,7 @@ import { visibleCommands } from "./completion/command-tree.ts";
 
 const PLATFORM_FLAGS = ["--kubeconfig", "--context", "--server"];
 
-/** Options of the server are in a page of their own; those that choose a platform stand once at the top. */
+/** Options of the server have a page of their own; those that select a platform are listed once, at the top. */
 export function renderCommandReference(program: Command): string {
   return [
     "# Commands",

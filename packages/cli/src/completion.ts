@@ -23,7 +23,7 @@ Load it in the running shell, or from its start file:
   zsh:   source <(postern completion zsh)
   fish:  postern completion fish | source`;
 
-/** `program` is the finished tree at the time the command runs. */
+/** `program`: the complete command tree when the command runs. */
 export function createCompletionCommand({ stdout }: CommandContext, program: Command): Command {
   return new Command("completion")
     .description("print a completion script for a shell")
@@ -80,7 +80,7 @@ function renderFishCompletion(program: CommandDescription): string {
   return `# fish completion for postern\ncomplete -c postern -f\n${lines.join("\n")}\n`;
 }
 
-/** True on the command itself: its words are there, those of its subcommands are not. */
+/** True on the command itself: its words are set, those of its subcommands are not. */
 function condition({ path, subcommands }: CommandDescription): string {
   const seen = path.slice(1).map((word) => `__fish_seen_subcommand_from ${word}`);
   const below = subcommands.map((subcommand) => subcommand.path.at(-1)).join(" ");

@@ -8,11 +8,11 @@ import type { CommandContext } from "./command-context.ts";
 export type GivenFlags = ReadonlyMap<string, string | readonly string[]>;
 
 export type ConfigurationFlags = {
-  /** What the command line says, by flag. */
+  /** The values on the command line, by flag. */
   given(): GivenFlags;
-  /** Whether it names a file with options, too. */
+  /** Whether it also names a file with options. */
   namesFile(): boolean;
-  /** Of flags, environment and file. Throws ConfigurationError. */
+  /** From flags, environment and file. Throws ConfigurationError. */
   load(flags: GivenFlags): Promise<Configuration>;
 };
 
@@ -44,7 +44,7 @@ export async function withConfigurationFlags(
   };
 }
 
-/** A flag as the help shows it. Values are read by the catalogue, so that a wrong one is refused in one wording. */
+/** A flag as the help shows it. The catalogue parses values, so that all errors have the same wording. */
 function toFlag({ option, environmentName }: CatalogueEntry): Option {
   const value = option.type === "switch" ? " [true|false]" : ` ${option.placeholder}`;
   const help = `${option.description} (default: ${option.defaultText}) [env: ${environmentName}]`;

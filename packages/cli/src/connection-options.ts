@@ -25,7 +25,7 @@ type ClientOptions = {
   readonly printsWarning?: (text: string) => boolean;
 };
 
-/** A client for as long as `use` runs, and the platform's management group, as the server names it. */
+/** A client for the duration of `use`, and the platform's management group as the server names it. */
 export async function withClient<T>(
   flags: ConnectionFlags,
   context: CommandContext,
@@ -35,7 +35,7 @@ export async function withClient<T>(
   return await withConnection(await findConnection(flags, context.environment), context, use, options);
 }
 
-/** The same for a connection that is known already. */
+/** The same for a known connection. */
 export async function withConnection<T>(
   connection: Pick<FoundConnection, "transport" | "token">,
   { stderr }: CommandContext,
@@ -54,7 +54,7 @@ export async function withConnection<T>(
   return await use(client, await findManagementGroup(client));
 }
 
-/** The group's domain is a setting of the server, so discovery is asked for it. */
+/** The group's domain is a setting of the server, so it is read from discovery. */
 async function findManagementGroup(client: ApiClient): Promise<string> {
   const discovery = await client.request({ method: "GET", path: "/apis" });
   const groups = isJsonObject(discovery) ? discovery["groups"] : undefined;

@@ -82,7 +82,7 @@ function withSubjectOptions(command: Command): Command {
 
 type Ledger = { readonly address: ResourceAddress; readonly name: string };
 
-/** The object below which the credentials are listed; the caller itself when no flag names another. */
+/** The object below which credentials are listed; the caller itself without a flag. */
 async function ledgerOf(flags: SubjectFlags, client: ApiClient, group: string): Promise<Ledger> {
   const { user, team, key, virtualCluster, namespacePrefix } = flags;
   const below = (resource: string, name: string, namespace?: string): Ledger => ({
@@ -121,7 +121,7 @@ function rowOf(credential: JsonValue): readonly string[] {
     virtualCluster,
     madeWith === "" ? undefined : madeWith,
     expirationTimestamp ?? "never",
-    // A certificate is used where nobody counts.
+    // The use of certificates is not recorded.
     lastActivity ?? (kind === "AccessKey" ? "never" : undefined),
   ].map(cellText);
 }

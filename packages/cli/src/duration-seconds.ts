@@ -4,7 +4,7 @@ import { InvalidArgumentError } from "commander";
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
-/** Seconds; of numbers without a unit only 0 is taken. Throws commander's InvalidArgumentError, so that the message names the flag. */
+/** Seconds; a number without a unit must be 0. Throws commander's InvalidArgumentError, so that the message names the flag. */
 export function parseDurationSeconds(text: string): number {
   if (text === "0") return 0;
   const match = /^(\d{1,10})([smhdw])$/.exec(text);
@@ -16,10 +16,10 @@ export function parseDurationSeconds(text: string): number {
   return seconds;
 }
 
-/** What `parseDurationSeconds` reads as so many seconds, in the largest unit that makes a whole number; `0` for 0. */
+/** The text for `parseDurationSeconds`, in the largest unit without a remainder; `0` for 0. */
 export function formatDurationSeconds(seconds: number): string {
   if (seconds === 0) return "0";
-  // Weeks are read and not written: a month is 30d to everybody, and 4w is nobody's 28d.
+  // Weeks are parsed but not printed: users expect 30d and 28d, not 4w.
   const [unit, length] = (["d", "h", "m"] as const)
     .map((name) => [name, SECONDS[name]] as const)
     .find(([, size]) => seconds % size === 0) ?? ["s", 1];

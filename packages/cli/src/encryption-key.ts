@@ -16,7 +16,7 @@ const FORMATS = ["text", "json"] as const;
 
 type Ring = {
   readonly keys: readonly RingKey[];
-  /** Ids of the server keys that open the ring. */
+  /** IDs of the server keys that decrypt the ring. */
   readonly serverKeys: readonly string[];
   readonly reencryption: JsonObject;
 };
@@ -25,12 +25,12 @@ type RingKey = {
   readonly id: string;
   readonly createdAt: string;
   readonly isPrimary: boolean;
-  /** How many access keys have their digest under it. */
+  /** The number of access keys with a digest under it. */
   readonly accessKeys: number;
   readonly examples: readonly string[];
 };
 
-/** `name`: `encryption-key`, or what it was called before. */
+/** `name`: `encryption-key`, or its deprecated name. */
 export function createEncryptionKeyCommand(context: CommandContext, name = "encryption-key"): Command {
   const status = withConnectionOptions(
     withOutputOption(
@@ -70,7 +70,7 @@ async function waitUntilUnder(primary: string, client: ApiClient, progress: Prog
   for (;;) {
     const ring = await readRing(client);
     const { primary: under, finishedAt, left, seen, total } = ring.reencryption;
-    // Another rotation began meanwhile, and replaces this one.
+    // Another rotation started meanwhile, and replaces this one.
     if (ring.keys[0]?.id !== primary) return ring;
     if (under === primary) {
       const isFinished = finishedAt !== undefined && left === 0;
@@ -113,7 +113,7 @@ const openers = (serverKeys: readonly string[]): string =>
 const waiting = (values: number): string =>
   values === 1 ? "1 value of an access key has" : `${values} values of access keys have`;
 
-/** A rotated key is listed once for each value that is still valid. */
+/** A rotated key is listed once for each valid value. */
 const named = (names: readonly string[]): string => [...new Set(names)].join(", ");
 
 const readRing = async (client: ApiClient): Promise<Ring> =>

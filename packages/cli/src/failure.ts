@@ -15,7 +15,7 @@ const SYSTEM_FAILURES: { readonly [code: string]: string } = {
     "its certificate is for another name: use a name in the certificate, or add this one with --tls-san",
 };
 
-/** Errors whose messages are written for people, and complete. */
+/** Errors whose messages are complete and written for users. */
 const COMPLETE = ["AuditLogError", "BackupError", "ConfigurationError", "KubeconfigError", "UsageError"];
 
 export function describeFailure(error: unknown): string {

@@ -2,19 +2,19 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 
-/** Empty where there is no such object. */
+/** Empty without such an object. */
 export function objectAt(value: JsonValue | undefined, name: string): JsonObject {
   const member = isJsonObject(value) ? value[name] : undefined;
   return isJsonObject(member) ? member : {};
 }
 
-/** "" where there is no such text. */
+/** "" without such a string. */
 export function textAt(value: JsonValue | undefined, name: string): string {
   const member = isJsonObject(value) ? value[name] : undefined;
   return typeof member === "string" ? member : "";
 }
 
-/** Empty where there is no such list. */
+/** Empty without such a list. */
 export function listAt(value: JsonValue | undefined, name: string): readonly JsonValue[] {
   const member = isJsonObject(value) ? value[name] : undefined;
   return isJsonArray(member) ? member : [];

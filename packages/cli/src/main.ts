@@ -5,7 +5,7 @@ import { createProgram } from "./program.ts";
 import { readSecret } from "./read-secret.ts";
 import { run } from "./run.ts";
 
-// The reader of the output may stop early, as `head` does.
+// The reader of the output may stop early, like `head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit();

@@ -8,7 +8,7 @@ import type { CommandContext } from "./command-context.ts";
 export type OutputFormat = "text" | "table" | "json" | "yaml" | "name";
 export type OutputFlags = { readonly output: OutputFormat };
 
-/** Of commands that list. */
+/** For commands that list. */
 export const LIST_FORMATS: readonly OutputFormat[] = ["table", "json", "yaml", "name"];
 
 /** The first format is the default. `name` is for commands whose results have names. */
@@ -19,7 +19,7 @@ export const withOutputOption = (
   command.addOption(new Option("-o, --output <format>", "output format").choices(formats).default(formats[0]));
 
 /**
- * Whether the format is one for programs: then the value is printed, or, one a line, the names in it. The others are left to the command.
+ * Whether the format is one for programs: then prints the value, or its names, one per line. The command prints all other formats.
  */
 export function writeAs(
   { output }: OutputFlags,

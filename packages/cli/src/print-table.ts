@@ -6,7 +6,7 @@ import { listAt } from "./json-members.ts";
 
 export const TABLE_MEDIA_TYPE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-/** Aligned text with a heading; columns of a priority above 0 are for wide output and left out. */
+/** Aligned text with a heading, without columns of a priority above 0, which are for wide output. */
 export function printTable(table: JsonValue | undefined): string {
   const columns = listAt(table, "columnDefinitions");
   const shown = columns.flatMap((column, index) =>
@@ -22,7 +22,7 @@ export function printTable(table: JsonValue | undefined): string {
   );
 }
 
-/** Aligned text with a heading; "" where there is no row. */
+/** Aligned text with a heading; "" without rows. */
 export function printRows(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return "";
   const lines = [headings.map((name) => name.toUpperCase()), ...rows];
@@ -40,13 +40,13 @@ export function printRows(headings: readonly string[], rows: readonly (readonly 
 
 const pad = (text: string, width: number): string => text + " ".repeat(width - [...text].length);
 
-/** Names and descriptions come from others: control characters must not reach the terminal. */
+/** Names and descriptions are foreign text: control characters must not reach the terminal. */
 export const cellText = (cell: JsonValue | undefined): string =>
   (cell === null || cell === undefined ? "<none>" : String(cell)).replaceAll(/\p{Cc}/gu, " ");
 
-// Prints one thing as a name and a value a line.
+// Prints one object with one field per line.
 
-/** Empty values are left out; the others stand below each other. */
+/** Leaves out empty values. */
 export function printFields(fields: readonly (readonly [name: string, value: string])[]): string {
   const shown = fields.filter(([, value]) => value !== "");
   const width = Math.max(0, ...shown.map(([name]) => name.length)) + 2;

@@ -38,7 +38,7 @@ export async function createProgram(context: CommandContext): Promise<Command> {
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));
   program.addCommand(createEncryptionKeyCommand(context));
-  // The name of releases before.
+  // The name in earlier releases.
   program.addCommand(createEncryptionKeyCommand(context, "keys"), { hidden: true });
   program.addCommand(createAuditCommand(context));
   program.addCommand(await createDoctorCommand(context));

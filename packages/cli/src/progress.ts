@@ -2,7 +2,7 @@
 
 import type { Output } from "./command-context.ts";
 
-/** A phase of a command and how far it is. */
+/** A phase of a command, and its progress. */
 export type ProgressStep = {
   /** Such as `copying`. */
   readonly phase: string;
@@ -16,20 +16,20 @@ export type Progress = Disposable & { report(step: ProgressStep): void };
 
 export type ProgressOptions = {
   readonly stderr: Output;
-  /** Where results are for programs, lines of progress are for nobody; a terminal still shows it. */
+  /** With output for programs, progress lines are left out; a terminal still shows them. */
   readonly isForPrograms?: boolean;
-  /** Milliseconds that pass. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 };
 
 const REDRAW_MS = 100;
-/** Of what takes less, a log need not hear. */
+/** Shorter phases are not logged. */
 const LINE_MS = 10_000;
-/** Of a hundred: between two lines, where the total is known. */
+/** Percent between two lines, if the total is known. */
 const LINE_STEP = 10;
 const CLEAR = "\r\u001b[K";
 
-/** Disposed when the command is through, before it prints its result. */
+/** Disposed when the command has finished, before it prints its result. */
 export function createProgress({
   stderr,
   isForPrograms = false,
@@ -55,7 +55,7 @@ export function createProgress({
     if (isForPrograms || now() - startedAt < LINE_MS) return false;
     return now() - toldAt >= LINE_MS || (shareOf(step) ?? 0) >= toldShare + LINE_STEP;
   };
-  /** The end of a phase that was announced. */
+  /** Logs the end of a phase that was announced. */
   const finish = (): void => {
     if (last !== undefined && isTold && !isTerminal) write(last);
     last = undefined;
@@ -73,7 +73,7 @@ export function createProgress({
       last = step;
       if (!isDue(step)) return;
       write(step);
-      // Told already: the end of the phase says nothing new.
+      // Already logged: the end of the phase adds nothing.
       if (!isTerminal) last = undefined;
     },
     [Symbol.dispose]() {

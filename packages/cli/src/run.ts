@@ -27,7 +27,7 @@ export async function run(program: Command, args: readonly string[], context: Co
     await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
-    // Commander has written its message already; help is no failure.
+    // Commander has printed its message already; help is not a failure.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USED_WRONGLY;
     context.stderr.write(`postern: ${describeFailure(error)}\n`);
     if (context.environment["DEBUG"] !== undefined && error instanceof Error) context.stderr.write(`${error.stack}\n`);
@@ -37,7 +37,7 @@ export async function run(program: Command, args: readonly string[], context: Co
 
 const allCommands = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(allCommands)];
 
-/** Commander puts what it suggests on a line of its own, and is silent where it knows nothing similar. */
+/** Commander prints its suggestion on a separate line, and none without a similar name. */
 function onOneLine(text: string, command: Command): string {
   const line = text
     .replace(/^error: /, "")
@@ -46,9 +46,9 @@ function onOneLine(text: string, command: Command): string {
   return /^unknown command '[^']*'$/.test(line) ? `${line}: ${knownCommands(command)}` : line;
 }
 
-// `postern help <command…>`, and `postern <command> help <command…>`: which help is asked for, however deep it is.
+// `postern help <command…>` and `postern <command> help <command…>`: finds the requested help at any depth.
 
-/** Undefined where no help is asked for in words; `fault` where it is asked for a command that does not exist. */
+/** Undefined if no help is requested; `fault` if the command does not exist. */
 function findHelp(
   program: Command,
   args: readonly string[],
@@ -56,13 +56,13 @@ function findHelp(
   const at = args.indexOf("help");
   if (at < 0 || args.some((arg) => arg.startsWith("-"))) return undefined;
   const asked = descend(program, args.slice(0, at));
-  // Of a command without subcommands "help" is an argument.
+  // For a command without subcommands, "help" is an argument.
   if (asked.unknown !== undefined || asked.command.commands.length === 0) return undefined;
   const { command, unknown } = descend(asked.command, args.slice(at + 1));
   return unknown === undefined ? { command } : { fault: `unknown command '${unknown}': ${knownCommands(command)}` };
 }
 
-/** The end of a sentence that refuses a command below `command`. */
+/** The end of a message that refuses a command below `command`. */
 function knownCommands(command: Command): string {
   const names = visibleCommands(command)
     .map((subcommand) => subcommand.name())

@@ -18,7 +18,7 @@ export type ServeDeps = {
   readonly signals: StopSignalOptions;
 };
 
-/** Loaded only when a server is to run: it takes longer than any other command. */
+/** Loaded only to run a server: it takes longer than any other command. */
 async function loadPlatform(): Promise<ServeDeps> {
   const { startServer } = await import("@postern/platform/main");
   return {
@@ -58,19 +58,19 @@ async function serve(
   const signal = await stop.stopped;
   context.stderr.write(`postern: ${signal} received, stopping; send it again to stop immediately\n`);
   await server.close();
-  // What is left by then waits for others, such as for a collector of traces that does not answer.
+  // What remains by then waits for others, such as an unresponsive trace collector.
   setTimeout(() => signals.exit(0), LINGER_MS).unref();
 }
 
 const LINGER_MS = 500;
 
-/** One line where this Node gets no security fixes any more; empty otherwise. */
+/** A warning if this Node gets no security fixes any more; otherwise empty. */
 export const oldNodeNote = (version: string): string =>
   Number.parseInt(version, 10) < 22
     ? `Node ${version} is past its end of life, and slower than newer ones: run the server on Node 24\n`
     : "";
 
-/** What to try is built from the configuration, so that it can be pasted as it is. */
+/** The suggested commands are built from the configuration, so that they can be pasted. */
 export function readyText(server: RunningServer, { platform }: Configuration, workingDirectory: string): string {
   const group = `management.${platform.domain}`;
   const kubectl = `kubectl --kubeconfig ${shellQuote(shortPath(server.adminKubeconfigPath, workingDirectory))}`;
@@ -82,7 +82,7 @@ export function readyText(server: RunningServer, { platform }: Configuration, wo
   });
   const demo = `/apis/${group}/v1/namespaces/${platform.projectNamespacePrefix}default/virtualclusterinstances/demo`;
   const ready = `Postern is ready at ${server.url}`;
-  // Only the first server on a store makes the file; another one, or one whose file was moved away, has nothing to paste.
+  // Only the first server on a store creates the file; without the file there is nothing to paste.
   if (!existsSync(server.adminKubeconfigPath)) return `${ready}\n`;
   return [
     ready,
@@ -94,13 +94,13 @@ export function readyText(server: RunningServer, { platform }: Configuration, wo
   ].join("\n");
 }
 
-/** Relative where that is inside the working directory, as people would type it. */
+/** Relative if inside the working directory, as people would type it. */
 function shortPath(path: string, workingDirectory: string): string {
   const short = relative(workingDirectory, path);
   return short === "" || short.startsWith("..") || isAbsolute(short) ? path : short;
 }
 
-/** A failure to listen says a code and no remedy. */
+/** A listen error has a code but no remedy. */
 function explainListenFailure(error: unknown, { bindAddress, securePort }: Configuration): unknown {
   if (!(error instanceof Error) || !("code" in error)) return error;
   if (error.name !== "ListenError" && !("syscall" in error && error.syscall === "listen")) return error;

@@ -1,6 +1,6 @@
 // Handles Ctrl-C and SIGTERM: the first stops the server gracefully, the second at once.
 
-/** What sends signals: the process, or an emitter in tests. */
+/** The source of signals: the process, or an emitter in tests. */
 export type SignalSource = {
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
@@ -8,7 +8,7 @@ export type SignalSource = {
 
 export type StopSignalOptions = {
   readonly source: SignalSource;
-  /** Milliseconds on any clock that does not jump. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
@@ -21,8 +21,8 @@ export type StopSignals = Disposable & {
 
 const EXIT_CODES: { readonly [signal: string]: number } = { SIGINT: 130, SIGTERM: 143 };
 /**
- * Ctrl-C reaches every process of the terminal, and npm sends it on to its child once more: a repetition as quick as
- * this was not a second wish.
+ * Ctrl-C reaches every process of the terminal, and npm forwards it to its child again: a repetition within this
+ * time is not a second Ctrl-C.
  */
 const ECHO_MS = 500;
 

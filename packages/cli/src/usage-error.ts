@@ -1,6 +1,6 @@
-// An error that another command line can fix.
+// An error that the user can fix with another command line.
 
-/** The message is one line, complete for that person. */
+/** The message is one line, and complete. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

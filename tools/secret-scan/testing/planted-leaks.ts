@@ -1,5 +1,5 @@
-// What a product with every leak there is would do: each test has a key handed out as it should be, and then leaks it in its own way. The
-// handles of the keys go to the file that `PLANTED_HANDLES` names, by the kind of leak.
+// Simulates a product with every kind of leak: each test issues a key correctly, and then leaks it in its own way. The
+// handles of the keys are written to the file `PLANTED_HANDLES`, by the kind of leak.
 
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -31,7 +31,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** What a server answers that has nothing else to say. */
+/** The default response of a server. */
 async function ask(path: string, answer: RequestListener, method = "GET"): Promise<void> {
   const port = await listening(createServer(answer));
   const asked = request({ port, path, method, host: "127.0.0.1", agent: false });
@@ -48,7 +48,7 @@ async function handedOut(kind: string): Promise<string> {
   return value;
 }
 
-/** A directory as harnesses make it: by themselves, and gone when the test is over. */
+/** A directory as test harnesses create it, deleted when the test is over. */
 async function directory(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "of-a-harness-"));
   onTestFinished(() => rm(path, { recursive: true }));

@@ -1,4 +1,4 @@
-// A test run that leaks a key in every way there is, for the test of what looks for leaks.
+// A test run with every kind of leak, for the test of the secret scan.
 import { defineConfig } from "vitest/config";
 
 const conditions = ["@postern/source"];

@@ -110,7 +110,7 @@ const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Command =
     else stdout.write(printSummary(rows));
   });
 
-/** Each file once, with what it was before it was renamed. */
+/** Each file once, including those that it was renamed to. */
 export async function allFiles(files: readonly string[]): Promise<readonly string[]> {
   const groups = await Promise.all(files.map(withRotated));
   return [...new Set(groups.flat())];
@@ -143,7 +143,7 @@ function someOf(addresses: ReadonlySet<string>): string {
 
 const plain = (row: AuditSummary) => ({ ...row, verbs: [...row.verbs].sort(), sourceIPs: [...row.sourceIPs] });
 
-/** So many at a time have columns of one width, since the whole may not fit into memory. */
+/** The rows that are printed with common column widths, because all of them may not fit into memory. */
 const PAGE = 1_000;
 
 async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output, stderr: Output): Promise<void> {
@@ -173,7 +173,7 @@ async function writeJsonList(items: Iterable<object> | AsyncIterable<object>, st
   stdout.write(before === "[" ? "[]\n" : "\n]\n");
 }
 
-/** Resolves when more may be written: whatever reads the other end of a pipe may be slower than the search. */
+/** Resolves when more may be written: the reader of a pipe may be slower than the search. */
 async function written(stdout: Output, text: string): Promise<void> {
   const isFull = stdout.write(text) === false;
   if (isFull && stdout instanceof EventEmitter) await once(stdout, "drain");

@@ -67,7 +67,7 @@ async function backUpHere(targets: Targets, configuration: Configuration, progre
   await backupStore(configuration, targets, new AbortController().signal, progress.report);
 }
 
-/** The passphrase stays here: the server gets the key that is made of it, for this one file. */
+/** The passphrase stays here: the server gets a key that is derived from it for this one file. */
 async function backUpThroughServer(
   targets: Targets,
   flags: ConnectionFlags,

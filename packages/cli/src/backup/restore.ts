@@ -70,7 +70,7 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
   });
 }
 
-/** There is no default: a wrong one would bring a revoked key back, or lock everybody out. */
+/** There is no default: a wrong one would make a revoked key valid again, or lock out all users. */
 async function choiceOf(
   { revocations, newerStore, disableAllKeys, keepKeys }: RestoreFlags,
   store: StoreFlags,

@@ -6,20 +6,20 @@ import type { CommandContext } from "../command-context.ts";
 import { withConfigurationFlags } from "../configuration-flags.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** What a store is found and read by: the domain tells where the objects are in it. */
+/** What is needed to find and read a store: object keys contain the domain. */
 const STORE_FLAGS = /^(data-dir|store|server-key-|previous-server-key-file|etcd-|platform-)/;
 
 export type StoreFlags = {
-  /** Whether the command line names a store here. */
+  /** Whether the command line names a store. */
   isGiven(): boolean;
   /** Throws ConfigurationError or UsageError. `store` replaces --store. */
   load(store?: NamedStore): Promise<Configuration>;
 };
 
-/** A store as --store names it, and the flag that does. */
+/** A store in the form of --store, and the flag for it. */
 export type NamedStore = { readonly flag: string; readonly text: string };
 
-/** Adds the flags to the command. `without` are those that mean nothing to it. */
+/** Adds the flags to the command. `without`: flags that the command does not support. */
 export async function withStoreFlags(
   command: Command,
   context: CommandContext,

@@ -102,7 +102,7 @@ async function handOver(
   ];
   if (writeEnv !== undefined) {
     await writeFile(writeEnv, variables.map(([name, value]) => `${name}=${value}\n`).join(""), { mode: 0o600 });
-    // A file that was there keeps its mode otherwise.
+    // Otherwise an existing file would keep its mode.
     await chmod(writeEnv, 0o600);
     stderr.write(`wrote ${writeEnv}\n`);
     return;

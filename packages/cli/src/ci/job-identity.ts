@@ -1,4 +1,4 @@
-// Finds the identity token of a CI job, where GitHub, GitLab, Buildkite and Kubernetes put it.
+// Finds the identity token of a CI job of GitHub, GitLab, Buildkite and Kubernetes.
 
 import { readFile } from "node:fs/promises";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
@@ -13,17 +13,17 @@ export type IdentityFlags = { readonly tokenFile?: string; readonly tokenVariabl
 
 export type JobIdentity = {
   readonly token: string;
-  /** For people: where it was found. */
+  /** Where it was found, for messages. */
   readonly from: string;
 };
 
-/** What GitLab's `id_tokens` and Buildkite's step put the token into. */
+/** The variable for the token in GitLab's `id_tokens` and in Buildkite steps. */
 export const TOKEN_VARIABLE = "POSTERN_ID_TOKEN";
-/** Where a projected volume of Kubernetes puts it. */
+/** The path of the projected volume in Kubernetes. */
 const TOKEN_FILE = "/var/run/secrets/postern/token";
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** Throws UsageError, which says what the job lacks. `audience` is what GitHub is asked for. */
+/** Throws UsageError, which says what the job lacks. `audience`: requested from GitHub. */
 export async function findJobIdentity(
   { tokenFile, tokenVariable }: IdentityFlags,
   audience: string,

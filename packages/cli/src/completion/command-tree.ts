@@ -6,7 +6,7 @@ export type FlagDescription = {
   /** Without dashes. */
   readonly long: string;
   readonly description: string;
-  /** `choices` when the values are few and known, `file` for paths, `text` for anything, `none` for switches. */
+  /** `choices` for few known values, `file` for paths, `text` for any text, `none` for switches. */
   readonly value: "none" | "text" | "file" | "choices";
   readonly choices: readonly string[];
 };
@@ -44,7 +44,7 @@ export function describeCommands(command: Command, parents: readonly string[] = 
   };
 }
 
-/** Without old names that still work, and without `help`. */
+/** Without deprecated aliases, and without `help`. */
 export const visibleCommands = (command: Command): readonly Command[] =>
   command
     .createHelp()
@@ -57,29 +57,29 @@ function valueKind(placeholder: string | undefined, choices: readonly string[]):
   return placeholder === "file" || placeholder === "directory" ? "file" : "text";
 }
 
-/** The command and all below it. */
+/** The command and all commands below it. */
 export const allDescriptions = (command: CommandDescription): readonly CommandDescription[] => [
   command,
   ...command.subcommands.flatMap(allDescriptions),
 ];
 
-/** What may follow a command: its subcommands, its argument's values and its flags. */
+/** The words that may follow a command: its subcommands, values of its argument, and flags. */
 export const candidateWords = ({ subcommands, choices, flags }: CommandDescription): readonly string[] => [
   ...subcommands.map(({ path }) => path.at(-1) ?? ""),
   ...choices,
   ...flags.map(({ long }) => `--${long}`),
 ];
 
-// The branches of `case` that the scripts for bash and zsh share: both walk along the words to the command that they have reached.
+// The branches of `case` shared by the scripts for bash and zsh: both follow the words to the current command.
 
-/** Words that lead from a command to one below it. */
+/** The words that lead from a command to a subcommand. */
 export const subcommandBranches = (commands: readonly CommandDescription[]): string =>
   commands
     .filter(({ path }) => path.length > 1)
     .map(({ path }) => `      "${path.join(" ")}") command="$command $word" ;;`)
     .join("\n");
 
-/** Flags that a value follows, and what the shell does to offer that value. */
+/** Flags with a value, and the shell code that completes the value. */
 export const valueBranches = (
   commands: readonly CommandDescription[],
   offer: (flag: FlagDescription) => string,
@@ -92,7 +92,7 @@ export const valueBranches = (
     )
     .join("\n");
 
-/** What is set for each command, so that the script can offer it there. */
+/** The variables for each command that the script completes from. */
 export const commandBranches = (
   commands: readonly CommandDescription[],
   assign: (command: CommandDescription) => string,

@@ -43,6 +43,6 @@ const describedWords = ({ subcommands, choices, flags }: CommandDescription): re
   ...flags.map(({ long, description }) => describe(`--${long}`, description)),
 ];
 
-/** `'word:what it is'`; a colon within the word would end it. */
+/** `'word:description'`; a colon in the word would end it. */
 const describe = (word: string, description: string): string =>
   `'${`${word.replaceAll(":", "\\:")}:${description}`.replaceAll("'", "'\\''")}'`;

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, type ResourceAddress, type ResourceClient } from "@postern/client/resource-client";
 
-/** What commands read of a key; all of it may be absent. */
+/** The fields of a key that commands read; all are optional. */
 export type OwnedAccessKey = KubeObject & {
   readonly spec?: {
     readonly key?: string;

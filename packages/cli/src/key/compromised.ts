@@ -1,4 +1,4 @@
-// `postern key compromised`: rotates an access key whose value has leaked, and revokes what was created with it.
+// `postern key compromised`: rotates a leaked access key, and revokes what was created with it.
 
 import { randomUUID } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";

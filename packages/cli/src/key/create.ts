@@ -119,7 +119,7 @@ function scopeOf({ project, virtualCluster, space, cluster, role }: CreateFlags)
   return Object.values(scope).every((list) => list === undefined) ? undefined : scope;
 }
 
-/** One rule of all that the flags say, as `kubectl create role` makes one. */
+/** One rule from all flags, as `kubectl create role` creates it. */
 function ruleOf({ verb, resource, namespace }: CreateFlags): JsonObject[] | undefined {
   if (verb === undefined && resource === undefined && namespace === undefined) return undefined;
   const groups = new Map<string, string[]>();

@@ -58,7 +58,7 @@ function judgement(status: JsonObject): Fields {
   ];
 }
 
-/** An empty scope is one, too: for a key that has only asked what every live key may. */
+/** An empty scope counts, too: for a key that was only used for what every valid key may do. */
 const EMPTY = "{}, because no recorded usage needs a scope";
 
 function usage(status: JsonObject): Fields {

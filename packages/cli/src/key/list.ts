@@ -18,7 +18,7 @@ export const createKeyListCommand = (context: CommandContext): Command =>
         if (flags.output !== "table") {
           const { items } = await listAll(accessKeysOf(client, group));
           const names = items.map(({ metadata }) => metadata.name ?? "");
-          // Objects of an API are JSON; their type says so member by member.
+          // Objects of an API are JSON; their type describes each member.
           writeAs(flags, items as readonly KubeObject[] as JsonValue, context, names);
           return;
         }
@@ -46,7 +46,7 @@ export const createKeyGetCommand = (context: CommandContext): Command =>
     }),
   );
 
-/** As the server lays it out; "" where there is nothing in it. */
+/** In the server's layout; "" if it is empty. */
 const tableAt = async (client: ApiClient, path: string): Promise<string> =>
   printTable(await client.request({ method: "GET", path, accept: TABLE_MEDIA_TYPE }));
 

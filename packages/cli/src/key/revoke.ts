@@ -41,8 +41,8 @@ const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"
   );
 
 /**
- * A key that is refused keeps no other from being ended: each refusal is printed, and the last one is thrown at the end.
- * What concerns all keys alike, such as a refused credential or a server that is away, is thrown at once.
+ * A failure for one key does not stop the others: each is printed, and the last one is thrown at the end.
+ * Errors that affect all keys, such as a refused credential or an unreachable server, are thrown at once.
  */
 async function forEachKey(
   names: readonly string[],

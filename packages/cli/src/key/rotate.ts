@@ -25,7 +25,7 @@ export const createKeyRotateCommand = (context: CommandContext): Command =>
           apiVersion: `${group}/v1`,
           kind: "OwnedAccessKeyRotation",
           metadata: {},
-          // The client sends the same request again when the server is busy: the nonce keeps that from rotating twice.
+          // The client retries if the server is busy: the nonce prevents a second rotation.
           spec: { nonce: randomUUID(), gracePeriodSeconds: flags.grace },
         });
         const status = objectAt(answer, "status");

@@ -36,7 +36,7 @@ const HOUR_SECONDS = 3600;
 /** A credential is renewed this long before it expires, or when a tenth of its lifetime is left, if that is shorter. */
 const MARGIN_MS = 60_000;
 const LOCK_PAUSE_MS = 50;
-/** Longer than a cluster takes to sign a certificate. A process that died holds its lock no longer either. */
+/** Longer than a cluster takes to sign a certificate. A lock of a process that died also expires after this time. */
 const LOCK_PATIENCE_MS = 40_000;
 const PROBE = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
@@ -59,15 +59,15 @@ export const createCredentialCommand = (context: CommandContext): Command =>
   });
 
 /**
- * kubectl passes the plugin's stderr on as its own. A credential that expires with its access key warns on every renewal, and
- * kubectl reads the expiry from the answer anyway.
+ * kubectl prints the plugin's stderr as its own. A credential that expires with its access key would warn on every renewal, and
+ * kubectl reads the expiry from the response anyway.
  */
 const quietFor = (context: CommandContext): CommandContext =>
   isRunByKubectl(context) ? { ...context, stderr: { write: () => true } } : context;
 
 const isRunByKubectl = ({ environment }: CommandContext): boolean => (environment[EXEC_INFO] ?? "") !== "";
 
-/** kubectl says which version of the answer it reads. Absent when a person runs the command. */
+/** kubectl names the version of the response that it expects. Absent when a person runs the command. */
 function checkExecInfo(text: string | undefined): void {
   if (text === undefined || text === "") return;
   let info: unknown;
@@ -83,7 +83,7 @@ function checkExecInfo(text: string | undefined): void {
   );
 }
 
-/** A kept credential, with what it takes to try it. */
+/** A cached credential, and what is needed to test it. */
 type KeptCredential = {
   readonly user: JsonObject;
   /** RFC 3339. */
@@ -113,7 +113,7 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
   });
 }
 
-/** Where the credentials lie that were issued to this credential of the platform: another one finds none of them. */
+/** The cache folder of this credential of the platform: another credential finds none of its files. */
 export function credentialsDirectory(
   environment: CommandContext["environment"],
   { transport, token = "" }: Pick<FoundConnection, "transport" | "token">,
@@ -130,7 +130,7 @@ async function readKept(file: string): Promise<KeptCredential | undefined> {
     const kept: unknown = JSON.parse(await readFile(file, "utf8"));
     return isJsonObject(kept as JsonObject) ? (kept as KeptCredential) : undefined;
   } catch {
-    // Not there yet, or half written by a machine that lost its power: another one is asked for.
+    // Missing, or incomplete after a power failure: request a new one.
     return undefined;
   }
 }
@@ -144,8 +144,8 @@ function isFresh({ expires, issuedAt }: KeptCredential): boolean {
 const marginOf = (lifeMs: number): number => Math.min(MARGIN_MS, lifeMs / 10);
 
 /**
- * kubectl asks again when a server answers 401, and cannot say so: the cluster is asked instead. Whatever else it answers is
- * kubectl's to show.
+ * kubectl runs the plugin again after a 401, and cannot say so: send a request to the cluster instead. Every other response is
+ * for kubectl to show.
  */
 async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
   const pem = (data: unknown): string | undefined =>
@@ -157,7 +157,7 @@ async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
     clientCertificatePem: pem(user["client-certificate-data"]),
     clientKeyPem: pem(user["client-key-data"]),
   };
-  // Members without a value are as good as absent to it.
+  // Members without a value count as absent.
   await using transport = createNodeTransport(options as NodeTransportOptions);
   const { token } = user;
   const client = createApiClient({ transport, ...(typeof token === "string" ? { token } : {}), delay: async () => {} });
@@ -170,7 +170,7 @@ async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
   }
 }
 
-/** Many kubectls side by side ask for one credential together. */
+/** Concurrent kubectl processes share one request. */
 async function underLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
   await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
   const deadline = Date.now() + LOCK_PATIENCE_MS;
@@ -210,7 +210,7 @@ function execCredential(user: JsonObject, expires: string | undefined): JsonObje
   };
 }
 
-/** Forgets all credentials that were issued to a credential of the platform. */
+/** Deletes all credentials that were issued to a credential of the platform. */
 export async function forgetCredentials(
   environment: CommandContext["environment"],
   connection: Pick<FoundConnection, "transport" | "token">,

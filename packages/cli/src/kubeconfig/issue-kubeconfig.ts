@@ -11,7 +11,7 @@ import { listAt, objectAt, textAt } from "../json-members.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VirtualClusterName } from "../virtual-cluster-name.ts";
 
-/** What may be asked for; absent members are the server's to decide. */
+/** Fields of the request; the server decides absent ones. */
 export type KubeconfigOptions = {
   readonly ttlSeconds?: number | undefined;
   readonly clusterServer?: string | undefined;
@@ -22,11 +22,11 @@ export type KubeconfigOptions = {
 
 export type IssuedKubeconfig = {
   readonly entry: KubeconfigEntry;
-  /** RFC 3339; undefined where the credential does not expire. */
+  /** RFC 3339; undefined if the credential does not expire. */
   readonly expires: string | undefined;
 };
 
-/** A kubeconfig with a new credential in it. */
+/** A kubeconfig with a new credential. */
 export async function issueKubeconfig(
   client: ApiClient,
   place: VirtualClusterPlace,
@@ -34,7 +34,7 @@ export async function issueKubeconfig(
 ): Promise<IssuedKubeconfig> {
   if (wishes.clientCert !== true) return issuedKubeconfig(await ask(client, place, wishes, {}));
   const subject = objectAt(await ask(client, place, wishes, { dryRun: true }), "certificateSubject");
-  // The platform's code is loaded for this alone: the other commands start without it.
+  // Loads the platform's code only here: the other commands start without it.
   const { createCertificateRequest } = await import("@postern/platform/pki/certificate-request");
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const certificateSigningRequest = createCertificateRequest(
@@ -48,14 +48,14 @@ export async function issueKubeconfig(
   return { entry: { ...entry, user: { ...entry.user, ...key } }, expires };
 }
 
-/** Server, authority and names, without a credential: nothing is issued. */
+/** Server, CA and names, without a credential: nothing is issued. */
 export const describeKubeconfig = async (
   client: ApiClient,
   place: VirtualClusterPlace,
   wishes: KubeconfigOptions,
 ): Promise<KubeconfigEntry> => issuedKubeconfig(await ask(client, place, wishes, { dryRun: true })).entry;
 
-/** The answer's status. */
+/** The status of the response. */
 async function ask(
   client: ApiClient,
   place: VirtualClusterPlace,
@@ -90,7 +90,7 @@ async function ask(
   return objectAt(reply, "status");
 }
 
-/** Throws Error for an answer that is no kubeconfig of one context: a server of ours sends none. */
+/** Throws Error unless the response is a kubeconfig with one context, as our servers send. */
 function issuedKubeconfig({ kubeConfig, expirationTimestamp }: JsonObject): IssuedKubeconfig {
   const config = parse(String(kubeConfig), { maxAliasCount: 0, schema: "core" }) as JsonValue;
   const member = (list: string, name: string): JsonObject => {
@@ -117,12 +117,12 @@ export type VirtualClusterPlace = VirtualClusterName & {
   readonly namespacePrefix: string;
 };
 
-/** So many names are a help; more are a flood. */
+/** The maximum number of suggested names. */
 const MOST_NAMES = 10;
 
 /**
- * What `ask` resolves with. Where it is refused and the caller cannot see the virtual cluster, rejects with UsageError: one line that
- * names those that it can see, which the server filters as it does all lists.
+ * Resolves like `ask`. If it is refused and the caller cannot see the virtual cluster, rejects with UsageError: one line that
+ * names the visible ones. The server filters them, as all lists.
  */
 async function explainNotFound<T>(
   client: ApiClient,

@@ -41,7 +41,7 @@ type KubeconfigFlags = ConnectionFlags & {
 };
 
 const DEFAULT_PROJECT = "default";
-/** Requests at a time with `--all`. */
+/** Concurrent requests with `--all`. */
 const PARALLEL = 8;
 
 export const createKubeconfigCommand = (context: CommandContext): Command =>
@@ -185,7 +185,7 @@ async function deliver(
   const current = entries[0]?.name;
   if (merge !== undefined) {
     const path = merge === true ? kubeconfigFiles(environment)[0] : resolve(workingDirectory, merge);
-    // One cluster is what the person goes to; of many none is.
+    // A single cluster becomes the current context; of many none does.
     const chosen = all === true ? undefined : current;
     await changeKubeconfigFile(path, (text) => putKubeconfigEntries(text, path, entries, chosen));
     const names = entries.map(({ name }) => name).join(", ");
@@ -205,7 +205,7 @@ async function deliver(
   stderr.write(`Written to ${out}.\n`);
 }
 
-/** The command line that gives the same again. */
+/** The command line for the same kubeconfig. */
 function commandLine(name: string, flags: KubeconfigFlags): string {
   const { project, namespacePrefix, ttl, clusterServer, clientCert, readOnly, contextName, out, merge } = flags;
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, shellQuote(value)]);

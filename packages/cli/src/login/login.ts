@@ -87,7 +87,7 @@ async function getToken(transport: SignInServer, flags: LoginFlags, context: Com
   return token;
 }
 
-/** Whether the credential that is kept for the platform is still good; it is the current one then. */
+/** Whether the stored credential of the platform is still valid; if so, makes it current. */
 async function goOnWith(name: string, context: CommandContext): Promise<boolean> {
   const { environment, stderr } = context;
   const { transport, token = "" } = await findConnection({ server: name }, environment);
@@ -103,7 +103,7 @@ async function goOnWith(name: string, context: CommandContext): Promise<boolean>
   }
 }
 
-/** A platform of which the authority was given before needs none again. */
+/** A platform with a stored CA needs no --ca again. */
 async function knownAuthority(
   name: string,
   address: string,
@@ -153,13 +153,13 @@ async function logOut(
     const connection = await findConnection({ server: name }, environment);
     await withConnection(connection, context, async (client, group) => {
       const { accessKey, accessKeyType } = await askWhoAmI(client, group);
-      // That of a sign-in is good for nothing else.
+      // The key of a sign-in has no other use.
       if (revoke !== true && accessKeyType !== "Login") return;
       if (typeof accessKey !== "string") throw new UsageError("the credential is not an access key: nothing to delete");
       await accessKeysOf(client, group).delete(accessKey);
       stderr.write(`Access key ${accessKey} deleted.\n`);
     }).catch((error: unknown) => {
-      // The credential is deleted even if the platform is gone, or if the key has expired.
+      // Deletes the credential even if the platform is unreachable or the key has expired.
       if (revoke === true) throw error;
     });
     await forgetCredentials(environment, await findConnection({ server: name }, environment));

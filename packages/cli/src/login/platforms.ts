@@ -12,7 +12,7 @@ import { UsageError } from "../usage-error.ts";
 type Environment = CommandContext["environment"];
 
 export type Platform = {
-  /** The host and port of its address, unless `postern login --name` gave another. */
+  /** The host and port of its address, unless `postern login --name` sets another name. */
   readonly name: string;
   readonly server: string;
   readonly isCurrent: boolean;
@@ -25,13 +25,13 @@ export type ConnectionFlags = {
 };
 
 export type FoundConnection = Connection & {
-  /** Where it was found, for a person. */
+  /** Where it was found, for messages. */
   readonly from: string;
-  /** The flags that find it again from anywhere. None for a connection that the environment describes. */
+  /** The flags that select it from any folder. None for a connection from the environment. */
   readonly flags: readonly string[];
 };
 
-/** Where `postern login` keeps credentials. */
+/** Where `postern login` stores credentials. */
 export function platformsFile(environment: Environment): string {
   const base = environment["XDG_CONFIG_HOME"] ?? join(environment["HOME"] ?? homedir(), ".config");
   return join(base, "postern", "platforms.yaml");
@@ -69,7 +69,7 @@ export async function savePlatform(
   await changeKubeconfigFile(path, (text) => putKubeconfigEntries(text, path, [entry], name));
 }
 
-/** Forgets the credential. The first platform that is left becomes the current one. */
+/** Deletes the credential. The first remaining platform becomes the current one. */
 export async function forgetPlatform(environment: Environment, name: string): Promise<void> {
   const path = platformsFile(environment);
   await changeKubeconfigFile(path, (text) => {
@@ -80,7 +80,7 @@ export async function forgetPlatform(environment: Environment, name: string): Pr
   });
 }
 
-/** The platform of that name or address. Throws UsageError. */
+/** The platform with that name or address. Throws UsageError. */
 export async function findPlatform(environment: Environment, nameOrAddress: string): Promise<Platform> {
   const platforms = await listPlatforms(environment);
   const found = platforms.find(
@@ -92,8 +92,8 @@ export async function findPlatform(environment: Environment, nameOrAddress: stri
 }
 
 /**
- * The platform to talk to. In this order: `--kubeconfig` or `--context`, `--server`, POSTERN_URL with POSTERN_TOKEN, the current
- * platform of `postern login`, and the kubeconfig that kubectl would use. Throws UsageError and KubeconfigError.
+ * The platform of the command. In this order: `--kubeconfig` or `--context`, `--server`, POSTERN_URL with POSTERN_TOKEN, the current
+ * platform of `postern login`, and the kubeconfig of kubectl. Throws UsageError and KubeconfigError.
  */
 export async function findConnection(flags: ConnectionFlags, environment: Environment): Promise<FoundConnection> {
   const { kubeconfig, context, server } = flags;
@@ -121,7 +121,7 @@ export async function findConnection(flags: ConnectionFlags, environment: Enviro
   }
 }
 
-/** The connection of a kubeconfig file that is named, or that kubectl would use. */
+/** The connection of the named kubeconfig file, or of the one that kubectl uses. */
 async function kubectlConnection(
   { kubeconfig, context }: ConnectionFlags,
   environment: Environment,

@@ -43,7 +43,7 @@ export async function findSignIn(transport: SignInServer): Promise<JsonObject | 
   return status === 200 && body["sign_in_available"] === true ? body : undefined;
 }
 
-/** Opens the browser, and waits on an address of this machine for it to come back. Throws UsageError. */
+/** Opens the browser, and waits for its redirect to a local address. Throws UsageError. */
 export async function signInWithBrowser(
   transport: SignInServer,
   metadata: JsonObject,
@@ -75,7 +75,7 @@ export async function signInWithBrowser(
   });
 }
 
-/** Tells the code to type in on another device, and waits. Throws UsageError. */
+/** Prints the code to enter on another device, and waits. Throws UsageError. */
 export async function signInWithDevice(transport: SignInServer, { stderr }: CommandContext): Promise<string> {
   const { status, body } = await ask(transport, "POST", "/oauth/device_authorization", {});
   const deviceCode = textAt(body, "device_code");
@@ -113,11 +113,11 @@ const faultIn = (body: JsonObject, status: number): string => {
 
 type Waiting = AsyncDisposable & { readonly redirectUri: string; readonly code: Promise<string> };
 
-/** The first answer with the right state counts. Anything else on this machine may send others. */
+/** The first response with the right state counts. Other local programs may send others. */
 async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
   const found = { resolve: (_code: string): void => {}, reject: (_error: Error): void => {} };
   const code = new Promise<string>((resolve, reject) => Object.assign(found, { resolve, reject }));
-  // Nobody may be waiting for it yet.
+  // There may be no caller waiting yet.
   code.catch(() => {});
   const server = createServer((request, response) => {
     const answer = readReturn(request, state, issuer);
@@ -147,7 +147,7 @@ async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
       const closed = new Promise((resolve) => server.close(resolve));
-      // Other programs may have opened some, which they never end.
+      // Other programs may have opened connections that they never end.
       server.closeAllConnections();
       await closed;
     },
@@ -162,7 +162,7 @@ function readReturn(
 ): { readonly code: string } | { readonly error: string } | undefined {
   const { pathname, searchParams } = new URL(url, "http://127.0.0.1");
   const isOurs = method === "GET" && pathname === "/callback" && searchParams.get("state") === state;
-  // Another platform's answer is not taken for this one's.
+  // Ignores the response of another platform.
   if (!isOurs || searchParams.get("iss") !== issuer) return undefined;
   const code = searchParams.get("code");
   return code === null ? { error: faultIn({ error: searchParams.get("error") ?? "" }, 200) } : { code };
@@ -176,13 +176,13 @@ function say(response: ServerResponse, status: number, text: string, onSent = ()
     connection: "close",
   });
   response.end(`${text}\n`);
-  // Also where the browser has gone.
+  // Also if the browser has closed the connection.
   response.once("close", onSent);
 }
 
 const OPENERS: { readonly [platform: string]: string } = { darwin: "open", win32: "explorer" };
 
-/** BROWSER names another command, and "none" none. */
+/** BROWSER names another command, or "none" for no browser. */
 function openBrowser(url: string, environment: CommandContext["environment"]): void {
   const command = environment["BROWSER"] ?? OPENERS[process.platform] ?? "xdg-open";
   if (command === "none") return;

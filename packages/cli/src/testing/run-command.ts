@@ -1,4 +1,4 @@
-// Runs a command line inside the test's process, and keeps what it prints.
+// Runs a command line in the test's process, and captures its output.
 
 import type { CommandContext } from "../command-context.ts";
 import { createProgram } from "../program.ts";
