@@ -17,7 +17,7 @@ export default {
     "packages/platform/src/authorization/filtered-resources.ts",
     "packages/platform/src/authorization/inside-groups.ts",
     "packages/platform/src/authorization/membership-check.ts",
-    "packages/platform/src/authorization/owner-rights.ts",
+    "packages/platform/src/authorization/owner-permissions.ts",
     "packages/platform/src/authorization/owner-rules.ts",
     "packages/platform/src/authorization/platform-authorizer.ts",
     "packages/platform/src/authorization/restriction-rules.ts",

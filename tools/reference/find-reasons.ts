@@ -8,10 +8,10 @@ import { readSource, typeScriptFiles } from "../source-files.ts";
 type Node = { readonly type: string; readonly [member: string]: unknown };
 
 const SERVED = /^packages\/(apimachinery|structured-merge|cel|apiserver|platform)\/src\//;
-const LISTS = /(Reason|DecisionCode|RightCode|FieldErrorType|REASONS)$/;
+const LISTS = /(Reason|DecisionCode|PermissionCode|FieldErrorType|REASONS)$/;
 const OAUTH_FAILURES = ["ExchangeRefusal", "oauthFailure"];
 /** Most files need not be parsed. */
-const MAY_HAVE_REASONS = /reason|REASONS|DecisionCode|RightCode|FieldErrorType|ExchangeRefusal|oauthFailure/i;
+const MAY_HAVE_REASONS = /reason|REASONS|DecisionCode|PermissionCode|FieldErrorType|ExchangeRefusal|oauthFailure/i;
 const WORD = /^[A-Za-z][A-Za-z_-]+$/;
 
 /** Each reason with its files. */

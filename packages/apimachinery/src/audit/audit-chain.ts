@@ -25,7 +25,7 @@ export function isSealed(line: string, hmac: (text: string) => string): boolean 
 /** What the first line of all carries. */
 export const CHAIN_START = "0".repeat(64);
 
-export type ChainFault = {
+export type ChainError = {
   /** Counted from 1. */
   readonly line: number;
   readonly fault: "not-json" | "not-chained" | "broken" | "not-sealed";
@@ -33,7 +33,7 @@ export type ChainFault = {
 
 export type ChainReport = {
   readonly lines: number;
-  readonly faults: readonly ChainFault[];
+  readonly faults: readonly ChainError[];
   /** The hash that the first line must have for the line before it. */
   readonly startsAfter: string;
   /** The hash of the last line: what the next one must carry. */
@@ -53,7 +53,7 @@ export function createChainReader(
   wanted?: string,
   hmac?: (text: string) => string,
 ) {
-  const faults: ChainFault[] = [];
+  const faults: ChainError[] = [];
   let lines = 0;
   let first: string | undefined = startsAfter;
   let expected: string | undefined = startsAfter;

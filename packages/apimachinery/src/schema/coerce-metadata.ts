@@ -28,7 +28,7 @@ export function coerceMetadata(
   hasGoType = false,
 ): CoercedMetadata {
   if (metadata === undefined || metadata === null) return { metadata: {}, unknownPaths: [] };
-  const fault = findMetadataFault(metadata, hasGoType ? kind : undefined);
+  const fault = findMetadataError(metadata, hasGoType ? kind : undefined);
   if (fault !== undefined) {
     throw badRequestError(`${kind} in version "${version}" cannot be handled as a ${kind}: ${fault}`);
   }
@@ -169,7 +169,7 @@ const objectMeta: GoType = {
  * undefined when metadata can be read. The server answers 400 with it. Metadata of a custom resource is read by itself; of a kind that
  * has a Go type, which is then given, it is read with the object: `ObjectMeta.metadata.labels`.
  */
-export function findMetadataFault(metadata: JsonValue, goType?: string): string | undefined {
+export function findMetadataError(metadata: JsonValue, goType?: string): string | undefined {
   const place = goType === undefined ? { struct: "", fields: [] } : { struct: goType, fields: ["metadata"] };
   return findFault(metadata, objectMeta, place);
 }

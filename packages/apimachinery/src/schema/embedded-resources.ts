@@ -16,7 +16,7 @@ import { formatGoValue } from "../validation/go-syntax.ts";
 import { validateObjectMeta } from "../validation/object-meta.ts";
 import { nameIsPathSegment } from "../validation/object-name.ts";
 import { isDNS1035Label } from "../validation/string-validators.ts";
-import { conformMetadata, findMetadataFault } from "./coerce-metadata.ts";
+import { conformMetadata, findMetadataError } from "./coerce-metadata.ts";
 import { type MemberChanges, withMemberChanges } from "./member-changes.ts";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
 
@@ -75,7 +75,7 @@ function coerceResourceField(walk: Walk, name: string, member: JsonValue, path: 
 
 function coerceMetadataOf(walk: Walk, metadata: JsonValue, path: string): JsonValue {
   if (metadata === null) return metadata;
-  const fault = findMetadataFault(metadata);
+  const fault = findMetadataError(metadata);
   if (fault !== undefined) {
     walk.fault ??= `${path}: Invalid value: ${formatGoValue(metadata)}: ${fault}`;
     return metadata;
@@ -156,7 +156,7 @@ function kindFaults(kind: JsonValue | undefined, path: string): readonly FieldEr
 }
 
 function metadataFaults(metadata: JsonValue, path: string): readonly FieldError[] {
-  const fault = findMetadataFault(metadata);
+  const fault = findMetadataError(metadata);
   if (fault !== undefined) return [invalidError(path, metadata, fault)];
   // Without a fault it has the types of metadata.
   const meta = (metadata ?? {}) as ObjectMeta;

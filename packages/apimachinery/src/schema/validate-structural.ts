@@ -10,7 +10,7 @@ import {
   keyPath,
   requiredError,
 } from "../validation/field-error.ts";
-import { findPatternFault } from "./pattern/pattern.ts";
+import { findPatternError } from "./pattern/pattern.ts";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
 
 type Level = "root" | "item" | "field";
@@ -269,7 +269,7 @@ function validateBranch(
 }
 
 function validatePattern({ pattern }: StructuralSchema, path: string): readonly FieldError[] {
-  const fault = pattern === undefined ? undefined : findPatternFault(pattern);
+  const fault = pattern === undefined ? undefined : findPatternError(pattern);
   if (fault === undefined) return [];
   return [invalidError(childPath(path, "pattern"), pattern, `must be a valid regular expression, but isn't: ${fault}`)];
 }

@@ -6,7 +6,7 @@ import { findDuplicateFields, MAX_STRICT_ERRORS } from "../json/find-duplicate-f
 import { JsonSyntaxError } from "../json/json-cursor.ts";
 import type { JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
-import { goYamlFault, unprintableFault } from "./go-yaml-fault.ts";
+import { goYamlError, unprintableError } from "./go-yaml-error.ts";
 import { YamlError } from "./yaml-error.ts";
 import { yamlNodeToJson } from "./yaml-node-to-json.ts";
 
@@ -51,11 +51,11 @@ function decodeAsJson(text: string): DecodedYaml | undefined {
 
 function decodeAsYaml(text: string, limits: YamlLimits): DecodedYaml {
   if (text.length > limits.maxLength) throw new YamlError(`yaml: text is longer than ${limits.maxLength} characters`);
-  const unprintable = unprintableFault(text);
+  const unprintable = unprintableError(text);
   if (unprintable !== undefined) throw unprintable;
   const lines = new LineCounter();
   const { contents, errors } = composeFirstDocument(text, lines);
-  if (errors.length > 0) throw goYamlFault(errors, text);
+  if (errors.length > 0) throw goYamlError(errors, text);
   const duplicates: string[] = [];
   const value = yamlNodeToJson(contents, {
     ...limits,

@@ -3,7 +3,7 @@
 
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
-import { combinedRights, type Rights } from "./rights.ts";
+import { combinedPolicyVersion, type PolicyVersion } from "./policy-version.ts";
 
 /** What is asked, in terms that do not depend on how it arrived. */
 export type AuthorizationAttributes = {
@@ -33,7 +33,7 @@ export const NO_OPINION: AuthorizationDecision = { verdict: "no-opinion", reason
 export type Authorizer = {
   authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
   /** What the decisions follow from, so that those about what lasts can be made again. Absent: each is for good. */
-  readonly rights?: Rights;
+  readonly policyVersion?: PolicyVersion;
 };
 
 export type ResourceRule = {
@@ -68,9 +68,11 @@ export type OuterAuthorizer = Authorizer & {
 
 /** A list of authorizers is an authorizer: the first with an opinion decides. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
-  const rights = authorizers.flatMap((authorizer) => (authorizer.rights === undefined ? [] : [authorizer.rights]));
+  const policyVersion = authorizers.flatMap((authorizer) =>
+    authorizer.policyVersion === undefined ? [] : [authorizer.policyVersion],
+  );
   return {
-    ...(rights.length === 0 ? {} : { rights: combinedRights(rights) }),
+    ...(policyVersion.length === 0 ? {} : { policyVersion: combinedPolicyVersion(policyVersion) }),
     authorize: (attributes) => firstOpinion(authorizers, attributes, []),
   };
 }

@@ -1,4 +1,4 @@
-// The latest changes of roles, bindings and other facts of decisions, so that only affected long-running requests are authorized again.
+// The latest changes of roles, bindings and other inputs of decisions, so that only affected long-running requests are authorized again.
 
 /** So many are remembered; who looks less often has to take everything for changed. */
 const CAPACITY = 1_000;

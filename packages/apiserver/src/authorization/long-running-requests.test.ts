@@ -3,9 +3,9 @@ import { ChangeListeners } from "../runtime/change-listeners.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import type { Authorizer } from "./authorizer.ts";
 import { authorizeWhileOpen, LongRunningRequests } from "./long-running-requests.ts";
-import { combinedRights } from "./rights.ts";
+import { combinedPolicyVersion } from "./policy-version.ts";
 
-function createRights() {
+function createPolicyVersion() {
   const listeners = new ChangeListeners();
   let version = 1;
   return {
@@ -35,19 +35,20 @@ function open(requests: LongRunningRequests) {
 describe("a request that lasts", () => {
   it("ends when one of its decisions is lost, once, and is asked about no more", async () => {
     using requests = new LongRunningRequests(systemRuntime);
-    const rights = createRights();
+    const policyVersion = createPolicyVersion();
     let allowed = true;
     let asked = 0;
     const { request, ended } = open(requests);
-    for (const holds of [() => true, () => ++asked > 0 && allowed]) request.keep({ rights, decidedAt: 1, holds });
-    rights.change();
+    for (const holds of [() => true, () => ++asked > 0 && allowed])
+      request.keep({ policyVersion, decidedAt: 1, holds });
+    policyVersion.change();
     await until(() => asked === 1);
     expect(ended).toEqual([]);
     allowed = false;
-    rights.change();
+    policyVersion.change();
     await until(() => ended.length > 0);
     request[Symbol.dispose]();
-    rights.change();
+    policyVersion.change();
     await turn();
     expect([ended, asked, requests.size]).toEqual([[403], 2, 0]);
   });
@@ -58,53 +59,53 @@ describe("a request that lasts", () => {
     ["is no, later", () => Promise.resolve(false)],
   ])("ends when a decision %s", async (_what, holds) => {
     using requests = new LongRunningRequests(systemRuntime);
-    const rights = createRights();
+    const policyVersion = createPolicyVersion();
     const { request, ended } = open(requests);
-    request.keep({ rights, decidedAt: 1, holds });
-    rights.change();
+    request.keep({ policyVersion, decidedAt: 1, holds });
+    policyVersion.change();
     await until(() => ended.length > 0);
     expect(ended).toEqual([403]);
   });
 
   it("is decided again at once when the rights changed while it was decided", async () => {
     using requests = new LongRunningRequests(systemRuntime);
-    const rights = createRights();
+    const policyVersion = createPolicyVersion();
     const { request, ended } = open(requests);
-    rights.change();
-    request.keep({ rights, decidedAt: 1, holds: () => false });
+    policyVersion.change();
+    request.keep({ policyVersion, decidedAt: 1, holds: () => false });
     await until(() => ended.length > 0);
   });
 
   it("is known before a request is sent, without waiting", () => {
     using requests = new LongRunningRequests(systemRuntime);
-    const rights = createRights();
+    const policyVersion = createPolicyVersion();
     const { request, ended } = open(requests);
     let asked = 0;
-    request.keep({ rights, decidedAt: 1, holds: () => ++asked < 2 });
+    request.keep({ policyVersion, decidedAt: 1, holds: () => ++asked < 2 });
     expect([request.isAllowed(), request.isAllowed(), asked]).toEqual([true, true, 0]);
-    rights.change();
+    policyVersion.change();
     expect([request.isAllowed(), request.isAllowed(), asked]).toEqual([true, true, 1]);
-    rights.change();
+    policyVersion.change();
     expect([request.isAllowed(), request.isAllowed(), asked, ended]).toEqual([false, false, 2, [403]]);
   });
 
   it("ends a part of it where the decision says how", async () => {
     using requests = new LongRunningRequests(systemRuntime);
-    const rights = createRights();
+    const policyVersion = createPolicyVersion();
     const { request, ended } = open(requests);
     let lost = 0;
-    request.keep({ rights, decidedAt: 1, holds: () => false, onLost: () => lost++ });
-    rights.change();
+    request.keep({ policyVersion, decidedAt: 1, holds: () => false, onLost: () => lost++ });
+    policyVersion.change();
     await until(() => lost > 0);
     expect(ended).toEqual([]);
   });
 
   it("keeps what an authorizer has allowed, by all that the decision follows from", async () => {
     using requests = new LongRunningRequests(systemRuntime);
-    const [one, other] = [createRights(), createRights()];
+    const [one, other] = [createPolicyVersion(), createPolicyVersion()];
     let verdict: "allow" | "deny" = "allow";
-    const rights = combinedRights([one, other]);
-    const authorizer: Authorizer = { rights, authorize: () => ({ verdict, reason: "" }) };
+    const policyVersion = combinedPolicyVersion([one, other]);
+    const authorizer: Authorizer = { policyVersion, authorize: () => ({ verdict, reason: "" }) };
     const { request, ended } = open(requests);
     const attributes = { verb: "watch" } as Parameters<Authorizer["authorize"]>[0];
     await authorizeWhileOpen(authorizer, attributes, request);
@@ -118,7 +119,7 @@ describe("a request that lasts", () => {
 
 it("a burst of changes with ten thousand of them delays no request, and the last change decides each", async () => {
   using requests = new LongRunningRequests(systemRuntime);
-  const rights = createRights();
+  const policyVersion = createPolicyVersion();
   const last = 200;
   let decisions = 0;
   const work = (): void => {
@@ -130,9 +131,9 @@ it("a burst of changes with ten thousand of them delays no request, and the last
     const holds = (): boolean => {
       decisions++;
       work();
-      return rights.version < last;
+      return policyVersion.version < last;
     };
-    request.keep({ rights, decidedAt: rights.version, holds });
+    request.keep({ policyVersion, decidedAt: policyVersion.version, holds });
   }
   let isOver = false;
   let most = 0;
@@ -143,8 +144,8 @@ it("a burst of changes with ten thousand of them delays no request, and the last
       most = Math.max(most, decisions - before);
     }
   })();
-  while (rights.version < last) {
-    rights.change();
+  while (policyVersion.version < last) {
+    policyVersion.change();
     await turn();
   }
   await until(() => ended === 10_000);

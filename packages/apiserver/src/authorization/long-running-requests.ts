@@ -1,15 +1,15 @@
-// Long-running requests with the decisions that allowed them. If their facts change, the decisions are made again, in slices of a few milliseconds; a
+// Long-running requests with the decisions that allowed them. If their inputs change, the decisions are made again, in slices of a few milliseconds; a
 // request ends once a decision denies it.
 
 import { type ApiError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "./authorizer.ts";
-import type { Rights } from "./rights.ts";
+import type { PolicyVersion } from "./policy-version.ts";
 
 /** A decision in favour of a request that lasts. */
 export type RecordedDecision = {
-  readonly rights: Rights;
+  readonly policyVersion: PolicyVersion;
   /** The version of the rights from before it was made. */
   readonly decidedAt: number;
   /** Makes it again. One that throws is a no. */
@@ -35,12 +35,12 @@ const STRIDE = 16;
 type Kept = RecordedDecision & { readonly request: Entry; judgedAt: number };
 type Entry = { readonly end: (reason: ApiError) => void; readonly decisions: Kept[]; isOver: boolean };
 /** All decisions that follow from the same. */
-type Group = { readonly rights: Rights; readonly decisions: Set<Kept>; readonly following: Disposable };
+type Group = { readonly policyVersion: PolicyVersion; readonly decisions: Set<Kept>; readonly following: Disposable };
 
 export class LongRunningRequests implements Disposable {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
-  readonly #groups = new Map<Rights, Group>();
+  readonly #groups = new Map<PolicyVersion, Group>();
   readonly #changed = new Set<Group>();
   #outdated: Generator<Kept, undefined> | undefined;
   #pending: Disposable | undefined;
@@ -63,7 +63,7 @@ export class LongRunningRequests implements Disposable {
     return {
       keep: (decision) => this.#keep(entry, decision),
       isAllowed() {
-        for (const kept of entry.decisions) if (kept.judgedAt !== kept.rights.version) judge(kept);
+        for (const kept of entry.decisions) if (kept.judgedAt !== kept.policyVersion.version) judge(kept);
         return !entry.isOver;
       },
       [Symbol.dispose]: () => {
@@ -83,26 +83,30 @@ export class LongRunningRequests implements Disposable {
   #keep(request: Entry, decision: RecordedDecision): void {
     if (request.isOver) return;
     const kept: Kept = { ...decision, request, judgedAt: decision.decidedAt };
-    const group = this.#groups.get(decision.rights) ?? this.#follow(decision.rights);
+    const group = this.#groups.get(decision.policyVersion) ?? this.#follow(decision.policyVersion);
     group.decisions.add(kept);
     request.decisions.push(kept);
-    // Rights may have changed while it was being decided.
-    if (kept.judgedAt !== decision.rights.version) this.#note(group);
+    // PolicyVersion may have changed while it was being decided.
+    if (kept.judgedAt !== decision.policyVersion.version) this.#note(group);
   }
 
-  #follow(rights: Rights): Group {
-    const group: Group = { rights, decisions: new Set(), following: rights.onChange(() => this.#note(group)) };
-    this.#groups.set(rights, group);
+  #follow(policyVersion: PolicyVersion): Group {
+    const group: Group = {
+      policyVersion,
+      decisions: new Set(),
+      following: policyVersion.onChange(() => this.#note(group)),
+    };
+    this.#groups.set(policyVersion, group);
     return group;
   }
 
   #forget(kept: Kept): void {
-    const group = this.#groups.get(kept.rights);
+    const group = this.#groups.get(kept.policyVersion);
     if (group === undefined) return;
     group.decisions.delete(kept);
     if (group.decisions.size > 0) return;
     group.following[Symbol.dispose]();
-    this.#groups.delete(kept.rights);
+    this.#groups.delete(kept.policyVersion);
     this.#changed.delete(group);
   }
 
@@ -130,13 +134,13 @@ export class LongRunningRequests implements Disposable {
   *#listOutdated(): Generator<Kept, undefined> {
     for (const group of this.#changed) {
       this.#changed.delete(group);
-      for (const kept of group.decisions) if (kept.judgedAt !== kept.rights.version) yield kept;
+      for (const kept of group.decisions) if (kept.judgedAt !== kept.policyVersion.version) yield kept;
     }
   }
 }
 
 function judge(kept: Kept): void {
-  kept.judgedAt = kept.rights.version;
+  kept.judgedAt = kept.policyVersion.version;
   try {
     const held = kept.holds();
     if (typeof held === "boolean") {
@@ -168,12 +172,12 @@ export function authorizeWhileOpen(
   attributes: AuthorizationAttributes,
   open: LongRunningRequest | undefined,
 ): Awaitable<AuthorizationDecision> {
-  const { rights } = authorizer;
-  if (open === undefined || rights === undefined) return authorizer.authorize(attributes);
-  const decidedAt = rights.version;
+  const { policyVersion } = authorizer;
+  if (open === undefined || policyVersion === undefined) return authorizer.authorize(attributes);
+  const decidedAt = policyVersion.version;
   const holds = (): Awaitable<boolean> => whenDone(authorizer.authorize(attributes), isAllow);
   return whenDone(authorizer.authorize(attributes), (decision) => {
-    if (isAllow(decision)) open.keep({ rights, decidedAt, holds });
+    if (isAllow(decision)) open.keep({ policyVersion, decidedAt, holds });
     return decision;
   });
 }

@@ -21,13 +21,13 @@ import {
   validateNewDefinition,
   validateStoredVersions,
 } from "./validate-custom-resource-definition.ts";
-import { validateWebhookRights } from "./webhook-rights.ts";
+import { validateWebhookAccess } from "./webhook-access.ts";
 
 const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefinition> => ({
   prepareForCreate: (definition) => withStorageVersion({ ...definition, status: {} }),
   validate: async (definition, context) => [
     ...(await context.inParts(validateNewDefinition(definition, compiled))),
-    ...(await validateWebhookRights(definition, undefined, context)),
+    ...(await validateWebhookAccess(definition, undefined, context)),
   ],
 
   prepareForUpdate: (definition, old, { info }) =>
@@ -39,7 +39,7 @@ const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefi
       ? validateStoredVersions(definition)
       : [
           ...(await context.inParts(validateDefinitionUpdate(definition, old, compiled))),
-          ...(await validateWebhookRights(definition, old, context)),
+          ...(await validateWebhookAccess(definition, old, context)),
         ],
 
   /** The controller removes it when all objects are deleted. */

@@ -1,4 +1,4 @@
-// Facts about the connection of a request.
+// Properties of the connection of a request.
 
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";

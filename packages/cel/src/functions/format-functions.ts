@@ -13,7 +13,7 @@ import {
 import { EXTENSION_TYPES } from "../cel-type.ts";
 import { CelExtension, CelOptional, failCel, listOf, NO_VALUE } from "../cel-value.ts";
 import { type CelOverload, celFunction, celMethod } from "./overload.ts";
-import { urlFault } from "./url-functions.ts";
+import { urlError } from "./url-functions.ts";
 
 class NamedFormat extends CelExtension {
   readonly typeName = EXTENSION_TYPES.format;
@@ -51,7 +51,7 @@ const FORMATS: ReadonlyMap<string, NamedFormat> = new Map(
       ["dns1123SubdomainPrefix", beginningOf(isDNS1123Subdomain)],
       ["dns1035LabelPrefix", beginningOf(isDNS1035Label)],
       ["labelValue", isValidLabelValue],
-      ["uri", (text) => [urlFault(text)].filter((fault) => fault !== undefined)],
+      ["uri", (text) => [urlError(text)].filter((fault) => fault !== undefined)],
       ["uuid", asFormat("uuid", "does not match the UUID format")],
       ["byte", asFormat("byte", "invalid base64")],
       ["date", asFormat("date", "invalid date")],

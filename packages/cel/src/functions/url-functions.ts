@@ -36,7 +36,7 @@ class CelUrl extends CelExtension {
 const URL_TEXT = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
 
 /** What is wrong with it, in Go's words. */
-export function urlFault(text: string): string | undefined {
+export function urlError(text: string): string | undefined {
   const refuse = (why: string): string => `parse ${quoteGo(text)}: ${why}`;
   // Without the rest of the text, as Go's error has it.
   if ([...text].some((character) => character < " " || character === "\x7f")) {
@@ -73,7 +73,7 @@ function authorityFault(authority: string): string | undefined {
 
 /** Throws CelEvaluationError. */
 function readUrl(text: string): CelUrl {
-  const fault = urlFault(text);
+  const fault = urlError(text);
   if (fault !== undefined) return failCel(`URL parse error during conversion from string: ${fault}`);
   const hash = text.indexOf("#");
   const [, scheme = "", authority = "", path = "", query = ""] =
@@ -126,7 +126,7 @@ function decode(text: string): string | undefined {
 }
 
 export const urlFunctions: readonly CelOverload[] = [
-  celFunction("isURL", ["string"], "bool", (text) => urlFault(text) === undefined),
+  celFunction("isURL", ["string"], "bool", (text) => urlError(text) === undefined),
   celFunction("url", ["string"], "url", readUrl),
   celMethod("getScheme", ["url"], "string", (url) => partsOf(url).scheme),
   celMethod("getHost", ["url"], "string", (url) => partsOf(url).host),

@@ -1,5 +1,6 @@
 // The pages with forms, loaded together: they share the code that writes manifests.
 
+export { EditRolePage, NewRolePage } from "./access/role-form.tsx";
 export { EditVirtualClusterPage, NewVirtualClusterPage } from "./clusters/cluster-form.tsx";
 export { EditHostPage, NewHostPage } from "./hosts/host-form.tsx";
 export { EditKeyPage } from "./keys/edit-key-page.tsx";
@@ -8,5 +9,4 @@ export { EditTeamPage, NewTeamPage } from "./people/team-form.tsx";
 export { EditUserPage, NewUserPage } from "./people/user-form.tsx";
 export { EditProjectPage, NewProjectPage } from "./projects/project-form.tsx";
 export { EditProviderPage, NewProviderPage } from "./provider-form.tsx";
-export { EditRolePage, NewRolePage } from "./rights/role-form.tsx";
 export { EditTrustRulePage, NewTrustRulePage } from "./trust/trust-rule-form.tsx";

@@ -144,12 +144,12 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
     a.isInert === b.isInert &&
     a.ttl === b.ttl &&
     a.countsFromActivity === b.countsFromActivity &&
-    sameRights(a, b)
+    samePermissions(a, b)
   );
 }
 
 /** Whether both allow their bearers the same, while they are valid. */
-export function sameRights(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
+export function samePermissions(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   // All of it is plain JSON by its types.
   const rights = ({ owner, ownerUid, groups, restrictions }: AccessKeyRecord) =>
     [owner, ownerUid ?? null, groups, restrictions ?? null] as unknown as JsonValue;

@@ -1,7 +1,7 @@
 // Notifies long-running requests when their key becomes invalid: one entry and at most one timer per key in use.
 
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { type AccessKeyRecord, sameRights } from "./access-key-record.ts";
+import { type AccessKeyRecord, samePermissions } from "./access-key-record.ts";
 
 export type RevocationWatchesDeps = {
   readonly find: (id: string) => AccessKeyRecord | undefined;
@@ -80,7 +80,7 @@ export class RevocationWatches implements Disposable {
   }
 
   #isAnother({ record: before, fingerprint }: Watch, now: AccessKeyRecord): boolean {
-    if (before !== now && !sameRights(before, now)) return true;
+    if (before !== now && !samePermissions(before, now)) return true;
     return this.#deps.ownerFingerprint(now) !== fingerprint;
   }
 

@@ -182,7 +182,7 @@ export const enforcedQuotas = (
   );
 
 /** Amounts of enforced quotas that cannot be read: such a quota would limit nothing. Those that `old` has as well are left alone. */
-export const faultsOfQuotas = ({ spec }: Project, old?: Project): readonly FieldError[] =>
+export const errorsOfQuotas = ({ spec }: Project, old?: Project): readonly FieldError[] =>
   (["project", "user"] as const).flatMap((scope) => {
     const before = old?.spec?.quotas?.[scope] ?? {};
     return Object.entries(spec?.quotas?.[scope] ?? {}).flatMap(([name, text]) => {

@@ -36,8 +36,8 @@ export function createEffectiveRules(deps: DecisionDeps): RuleResolver {
       const { evaluationError } = rest;
       const error = evaluationError === undefined ? {} : { evaluationError };
       if (key?.restrictions === undefined) return { ...resolveRules(rules), incomplete: rest.incomplete, ...error };
-      const facts = { names: deps.names, user, owner: key.owner };
-      const narrowed = restrictionRules(key.restrictions, namespace, facts).reduce(intersectRules, rules);
+      const context = { names: deps.names, user, owner: key.owner };
+      const narrowed = restrictionRules(key.restrictions, namespace, context).reduce(intersectRules, rules);
       return { ...resolveRules(narrowed), incomplete: true, ...error };
     },
   };

@@ -107,7 +107,7 @@ describe("a right is had by the exact name (security book 7)", () => {
 });
 
 describe("a key gives access to the exact name (security book 7, 8)", () => {
-  const facts = { names, user: userInfo("al"), owner: { kind: "user", name: "al" } } as const;
+  const context = { names, user: userInfo("al"), owner: { kind: "user", name: "al" } } as const;
 
   it.each<[what: string, scope: Partial<AccessKeyScope>, asked: (name: string) => ReturnType<typeof management>]>([
     ["project", { projects: [{ project: NAME }] }, (name) => management({ resource: "projects", name })],
@@ -125,7 +125,7 @@ describe("a key gives access to the exact name (security book 7, 8)", () => {
     ["space", { spaces: [{ project: "a", space: NAME }] }, (name) => intoSpace("a", name)],
     ["cluster", { clusters: [{ cluster: NAME }] }, (name) => intoCluster(name)],
   ])("of a %s in its scope", (_what, scope, asked) => {
-    const opens = (name: string): boolean => inScope(scoped(scope), asked(name), facts).open;
+    const opens = (name: string): boolean => inScope(scoped(scope), asked(name), context).open;
     expect(opens(NAME)).toBe(true);
     expect(ALIKE.filter(opens)).toEqual([]);
   });
@@ -139,7 +139,7 @@ describe("a key gives access to the exact name (security book 7, 8)", () => {
   ])("of a %s in its rules", (_what, rule, asked) => {
     const opens = (name: string): boolean => {
       const request = inner({ apiGroup: "g", resource: "r", namespace: "n", name: "x", ...asked(name) });
-      return inScope(ruled(rule), { target: "Management", inner: request }, facts).open;
+      return inScope(ruled(rule), { target: "Management", inner: request }, context).open;
     };
     expect(opens(NAME)).toBe(true);
     expect(ALIKE.filter(opens)).toEqual([]);

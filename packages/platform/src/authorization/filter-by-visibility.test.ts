@@ -15,9 +15,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createRequestContext } from "../testing/request-context.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
-import { createInstanceFacts } from "./instance-facts.ts";
+import { createInstancePermissionIndex } from "./instance-permissions.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
-import { createProjectFacts } from "./project-facts.ts";
+import { createProjectMembershipIndex } from "./project-memberships.ts";
 import { admin, management, memorySources, names, scoped, userInfo, world } from "./testing/memory-world.ts";
 import { createVisibility, filterByVisibility } from "./visibility.ts";
 
@@ -40,17 +40,17 @@ async function platform() {
     });
     return { view: cache.view(prefix), prefix };
   };
-  const projectFacts = createProjectFacts(viewOf("projects"), systemRuntime.scheduler);
-  const instanceFacts = createInstanceFacts(
+  const projectMemberships = createProjectMembershipIndex(viewOf("projects"), systemRuntime.scheduler);
+  const instancePermissions = createInstancePermissionIndex(
     { virtualclusterinstances: viewOf("virtualclusterinstances"), spaceinstances: viewOf("spaceinstances") },
     systemRuntime.scheduler,
   );
   ending.push(
     () => cache[Symbol.asyncDispose](),
-    () => projectFacts[Symbol.dispose](),
-    () => instanceFacts[Symbol.dispose](),
+    () => projectMemberships[Symbol.dispose](),
+    () => instancePermissions[Symbol.dispose](),
   );
-  const sources = { ...memorySources(world()), projects: projectFacts, instances: instanceFacts };
+  const sources = { ...memorySources(world()), projects: projectMemberships, instances: instancePermissions };
   const visibility = createVisibility(sources);
   const registry = createResourceRegistry({
     composition: "test",
@@ -86,8 +86,9 @@ async function platform() {
     const metadata = namespace === "" ? { name } : { name, namespace };
     const object = { apiVersion: `${names.managementGroup}/v1`, kind, metadata, spec };
     const known =
-      (kind === "Project" ? projectFacts.get(name) : instanceFacts.get("virtualclusterinstances", namespace, name)) !==
-      undefined;
+      (kind === "Project"
+        ? projectMemberships.get(name)
+        : instancePermissions.get("virtualclusterinstances", namespace, name)) !== undefined;
     if (!known) return await store.create(context(admin), namespace, object, { dryRun: false });
     const request = { subresource: "", transform: (current: typeof object) => ({ ...current, spec }) };
     // The current object has the shape of the one that was created.

@@ -5,14 +5,14 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PlatformNames } from "../platform-names.ts";
 import { insideRoleOf, PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
 import { isListed, isOwner } from "./caller.ts";
-import type { InstanceFacts } from "./instance-facts.ts";
-import { projectRolesOf } from "./owner-rights.ts";
-import type { ProjectFacts } from "./project-facts.ts";
+import type { InstancePermissionIndex } from "./instance-permissions.ts";
+import { projectRolesOf } from "./owner-permissions.ts";
+import type { ProjectMembershipIndex } from "./project-memberships.ts";
 
 export type InsideDeps = {
   readonly names: PlatformNames;
-  readonly projects: Pick<ProjectFacts, "get">;
-  readonly instances: Pick<InstanceFacts, "get">;
+  readonly projects: Pick<ProjectMembershipIndex, "get">;
+  readonly instances: Pick<InstancePermissionIndex, "get">;
 };
 
 /** A virtual cluster of a project, or a space. */

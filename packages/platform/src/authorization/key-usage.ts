@@ -210,7 +210,7 @@ function noteUse(uses: Map<string, Use>, request: PlatformRequest): boolean {
 
 /** For the handler chain alone: what the server asks about others is no use of theirs. */
 export const recordingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
-  rights: authorizer.rights,
+  policyVersion: authorizer.policyVersion,
   authorize(attributes) {
     const request = { target: "Management", inner: attributes } as const;
     const decision = authorizer.decide(request, attributes);

@@ -6,7 +6,7 @@ import type { EscalationCheck } from "@postern/apiserver/builtin/rbac/escalation
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PlatformNames } from "../platform-names.ts";
 import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
-import { readProjectFact } from "./project-facts.ts";
+import { readProjectMembership } from "./project-memberships.ts";
 
 /** Throws 403 for a ClusterRole that the caller neither holds in the project nor may `bind`; `old` on an update. */
 export type MembershipCheck = (
@@ -35,7 +35,7 @@ type MembershipGrant = { readonly kind: string; readonly name: string; readonly 
 const grantText = ({ kind, name, clusterRole }: MembershipGrant): string => JSON.stringify([kind, name, clusterRole]);
 
 function grantsOf(project: KubeObject, names: PlatformNames): readonly MembershipGrant[] {
-  const { owner, members } = readProjectFact(project);
+  const { owner, members } = readProjectMembership(project);
   const asAdmin = (kind: string, name: string): readonly MembershipGrant[] =>
     name === "" ? [] : [{ kind, name, clusterRole: names.role(PROJECT_ADMIN) }];
   const roles = members.map((member) => ({ ...member, clusterRole: projectRoleOf(member.clusterRole, names) }));

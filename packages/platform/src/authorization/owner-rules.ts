@@ -4,18 +4,18 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { isListed, isOwner } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
-import type { InstanceFact } from "./instance-facts.ts";
+import type { InstancePermissions } from "./instance-permissions.ts";
 import {
   clusterRoleRules,
   GUEST_PARTS,
   GUEST_VERBS,
   isGuestOf,
-  type OwnerRightsDeps,
+  type OwnerPermissionDeps,
   projectRolesOf,
-} from "./owner-rights.ts";
+} from "./owner-permissions.ts";
 
-type RulesSources = Pick<OwnerRightsDeps, "names" | "projects" | "instances"> & {
-  readonly rbac: OwnerRightsDeps["roles"];
+type RulesSources = Pick<OwnerPermissionDeps, "names" | "projects" | "instances"> & {
+  readonly rbac: OwnerPermissionDeps["roles"];
 };
 
 const INSTANCES: readonly InstanceResource[] = ["virtualclusterinstances", "spaceinstances"];
@@ -63,7 +63,7 @@ function instanceRules(
   user: UserInfo,
   resource: InstanceResource,
   name: string,
-  { owner, access, extraAccessRules }: InstanceFact,
+  { owner, access, extraAccessRules }: InstancePermissions,
   { names }: RulesSources,
 ): readonly PolicyRule[] {
   const withSubresources = (list: readonly string[]) => list.map((subresource) => `${resource}/${subresource}`);

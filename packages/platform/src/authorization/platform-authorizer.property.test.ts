@@ -107,10 +107,10 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
       fc.property(caller, family, requests, ({ user, owner }, [parent, child], asked) => {
         if (!isWithin(child, parent)) return;
         compared++;
-        const facts = { names, user, owner };
+        const context = { names, user, owner };
         for (const each of [...asked, ...namedBy(child)]) {
-          if (inScope(child, each, facts).open) {
-            expect({ each, parent: inScope(parent, each, facts).open }).toEqual({ each, parent: true });
+          if (inScope(child, each, context).open) {
+            expect({ each, parent: inScope(parent, each, context).open }).toEqual({ each, parent: true });
           }
         }
       }),

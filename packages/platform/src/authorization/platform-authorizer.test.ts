@@ -200,9 +200,9 @@ describe("access keys", () => {
     const { authorizer, access, rbac } = platform();
     const mia = { user: userInfo("mia") };
     expect(authorizer.decide(vci("get"), mia).verdict).toBe("no-opinion");
-    const before = authorizer.rights.version;
+    const before = authorizer.policyVersion.version;
     access.setProject({ ...project, members: [{ kind: "User", name: "mia", clusterRole: "postern:project-viewer" }] });
-    expect(authorizer.rights.version).toBeGreaterThan(before);
+    expect(authorizer.policyVersion.version).toBeGreaterThan(before);
     expect(authorizer.decide(vci("get"), mia).code).toBe("project-member");
     rbac.setRole("", "postern:project-viewer", []);
     expect(authorizer.decide(vci("get"), mia).verdict).toBe("no-opinion");

@@ -4,18 +4,18 @@ import type { Credential } from "@postern/apiserver/authentication/authenticator
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AuthorizationDecision, Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
+import { combinedPolicyVersion, type PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import { combinedRights, type Rights } from "@postern/apiserver/authorization/rights";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAuthenticated } from "./caller.ts";
 import { isFilteredList } from "./filtered-resources.ts";
-import type { InstanceFacts } from "./instance-facts.ts";
-import { ownerRight, type RightCode } from "./owner-rights.ts";
+import type { InstancePermissionIndex } from "./instance-permissions.ts";
+import { ownerPermission, type PermissionCode } from "./owner-permissions.ts";
 import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
-import type { ProjectFacts } from "./project-facts.ts";
+import type { ProjectMembershipIndex } from "./project-memberships.ts";
 import { inScope, type ScopeVerdict } from "./scope.ts";
 
 /** Everything that decisions are made from. */
@@ -23,8 +23,8 @@ export type DecisionDeps = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byId" | "refusalOf">;
   readonly rbac: RbacSource;
-  readonly projects: ProjectFacts;
-  readonly instances: InstanceFacts;
+  readonly projects: ProjectMembershipIndex;
+  readonly instances: InstancePermissionIndex;
 };
 
 /** The caller and its credential; no credential for the server's own work and for reviews of other users. */
@@ -34,7 +34,7 @@ export type Subject = { readonly user: UserInfo; readonly credential?: Pick<Cred
 export type DecisionCode =
   | "masters"
   | "role"
-  | RightCode
+  | PermissionCode
   | "filtered-list"
   | "key-refused"
   | "no-right"
@@ -67,7 +67,7 @@ export type PlatformAuthorizer = Authorizer & {
   /** The same decision with every condition judged, also those behind the first that fails. */
   explainDecision(request: PlatformRequest, subject: Subject): Explanation;
   /** Roles, memberships and ownership. Authentication has already checked that the key is valid. */
-  readonly rights: Rights;
+  readonly policyVersion: PolicyVersion;
 };
 
 const MASTERS: PlatformDecision = { verdict: "allow", code: "masters", reason: "", annotations: {} };
@@ -80,8 +80,8 @@ const REFUSALS = {
 
 export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthorizer {
   const { names, keys, rbac, projects, instances } = sources;
-  const userRights = createUserRights(sources);
-  const { rights } = userRights;
+  const userPermissions = createUserPermissions(sources);
+  const { policyVersion } = userPermissions;
   const memo = new DecisionMemo();
   const rightAnnotation = names.key("authorization-right");
   const scopeAnnotation = names.key("authorization-scope");
@@ -116,7 +116,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     // Each only goes up, so that the sum is the same only when every part is.
     const version = rbac.version + projects.version + instances.version;
     return memo.recall(version, subject.user, key, request, () =>
-      judge(userRights.of(subject.user, request), scopeOf(request, subject, key)),
+      judge(userPermissions.of(subject.user, request), scopeOf(request, subject, key)),
     );
   };
 
@@ -128,7 +128,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       const standing = keyStanding(subject, keys);
       const right: Pick<UserRight, "allowed" | "reason"> = isServerItself(subject)
         ? { allowed: true, reason: "the server's own work" }
-        : userRights.of(subject.user, request);
+        : userPermissions.of(subject.user, request);
       const scope = standing.good ? scopeOf(request, subject, standing.key) : undefined;
       const steps: readonly DecisionStep[] = [
         { step: "key", passed: standing.good, reason: standing.good ? "" : standing.cause },
@@ -137,7 +137,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       ];
       return { decision, steps };
     },
-    rights,
+    policyVersion,
   };
 }
 
@@ -254,23 +254,23 @@ type UserRight =
   /** `reason` is set when something was wrong with the roles. */
   | { readonly allowed: false; readonly reason: string };
 
-type UserRights = {
+type UserPermissions = {
   /** What the answers follow from. */
-  readonly rights: Rights;
+  readonly policyVersion: PolicyVersion;
   of(user: UserInfo, request: PlatformRequest): UserRight;
 };
 
-export function createUserRights(deps: Omit<DecisionDeps, "keys">): UserRights {
+export function createUserPermissions(deps: Omit<DecisionDeps, "keys">): UserPermissions {
   const { names, rbac, projects, instances } = deps;
   const roles = createRbacAuthorizer({ source: rbac });
   const ownership = { names, roles: rbac, projects, instances };
   return {
-    rights: combinedRights([rbac, projects, instances]),
+    policyVersion: combinedPolicyVersion([rbac, projects, instances]),
     of(user, request) {
       const asked = request.target === "Management" ? request.inner : useRequest(request, names);
       const byRole = roles.authorize({ ...asked, user, apiVersion: "*" });
       if (byRole.verdict === "allow") return { allowed: true, code: "role", reason: byRole.reason };
-      const owned = ownerRight(user, asked, ownership);
+      const owned = ownerPermission(user, asked, ownership);
       if (owned !== undefined) return { allowed: true, ...owned };
       if (isFilteredList(managementRequest(asked), names) && isAuthenticated(user)) {
         return { allowed: true, code: "filtered-list", reason: "lists show what the caller may get" };

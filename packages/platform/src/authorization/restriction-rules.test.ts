@@ -6,7 +6,7 @@ import { restrictionRules } from "./restriction-rules.ts";
 import { emptyScope, names, ruled, scoped, userInfo } from "./testing/memory-world.ts";
 
 const ALWAYS = alwaysAllowedRules(names);
-const facts = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
+const context = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
 const NOTHING = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 const managed = (verbs: readonly string[], resources: readonly string[], ...resourceNames: readonly string[]) => ({
   ...NOTHING,
@@ -23,7 +23,7 @@ const into = (resource: string, ...name: readonly string[]) => [
 
 /** Each list without what it begins with: what is always open. */
 const told = (restrictions: AccessKeyRestrictions, namespace: string) => {
-  const lists = restrictionRules(restrictions, namespace, facts);
+  const lists = restrictionRules(restrictions, namespace, context);
   for (const list of lists) expect(list.slice(0, ALWAYS.length)).toEqual(ALWAYS);
   return lists.map((list) => list.slice(ALWAYS.length));
 };
@@ -123,5 +123,5 @@ test("each part is reported separately", () => {
   const both = { scope: emptyScope, ruleSets: [first ?? [], second ?? []] };
   expect(told(both, "").length).toBe(3);
   expect(told({ scope: undefined, ruleSets: [first ?? []] }, "").length).toBe(1);
-  expect(restrictionRules({ scope: undefined, ruleSets: [] }, "p-a", facts)).toEqual([ALWAYS]);
+  expect(restrictionRules({ scope: undefined, ruleSets: [] }, "p-a", context)).toEqual([ALWAYS]);
 });

@@ -8,13 +8,13 @@ import { issuesCredential } from "./credential-kinds.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { allowsAll, matchesName, ruleApplies } from "./rules.ts";
-import type { ScopeFacts } from "./scope.ts";
+import type { ScopeContext } from "./scope.ts";
 
 /** A request must be allowed by all lists. May tell less than the restrictions open, never more. */
 export function restrictionRules(
   { scope, ruleSets }: AccessKeyRestrictions,
   namespace: string,
-  { names }: ScopeFacts,
+  { names }: ScopeContext,
 ): readonly (readonly PolicyRule[])[] {
   const always = alwaysAllowedRules(names);
   if (scope === undefined && ruleSets.length === 0) return [always];

@@ -213,11 +213,11 @@ describe("access keys", () => {
   });
 
   test("are allowed by a rule that names them, where no other scope is set", () => {
-    const facts = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
+    const context = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
     expect(opens(named, keys)).toBe(true);
-    expect(inScope(ruled(named), keys, facts).open).toBe(true);
+    expect(inScope(ruled(named), keys, context).open).toBe(true);
     const both = { ...scoped({ projects: [{ project: "*" }] }), ruleSets: ruled(named).ruleSets };
-    expect(inScope(both, keys, facts)).toEqual({ open: false, reason: "out-of-scope" });
+    expect(inScope(both, keys, context)).toEqual({ open: false, reason: "out-of-scope" });
   });
 
   test("a child that names them is not within a parent that does not (security book 2)", () => {
@@ -229,21 +229,21 @@ describe("access keys", () => {
 });
 
 describe("several rule sets", () => {
-  const facts = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
+  const context = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
   const readOnly = ruled({ verbs: ["get"] }).ruleSets;
   const inA = ruled({ namespaces: ["p-b"] }, { namespaces: ["p-a"] }).ruleSets;
 
   test("each must have a rule that allows the request", () => {
     const both = { scope: undefined, ruleSets: [...readOnly, ...inA] };
-    expect(inScope(both, pod(), facts)).toEqual({ open: true, reason: "ruleSets[0][0] ruleSets[1][1]" });
-    expect(inScope(both, pod({ verb: "list" }), facts)).toEqual({ open: false, reason: "out-of-rules" });
-    expect(inScope(both, pod({ namespace: "p-c" }), facts).open).toBe(false);
+    expect(inScope(both, pod(), context)).toEqual({ open: true, reason: "ruleSets[0][0] ruleSets[1][1]" });
+    expect(inScope(both, pod({ verb: "list" }), context)).toEqual({ open: false, reason: "out-of-rules" });
+    expect(inScope(both, pod({ namespace: "p-c" }), context).open).toBe(false);
   });
 
   test("and the scope, when there is one, an entry", () => {
     const restrictions = { ...scoped({ projects: [{ project: "a" }] }), ruleSets: readOnly };
-    expect(inScope(restrictions, pod(), facts).open).toBe(true);
-    expect(inScope(restrictions, pod({ namespace: "p-b" }), facts).reason).toBe("out-of-scope");
-    expect(inScope(restrictions, pod({ verb: "update" }), facts).reason).toBe("out-of-rules");
+    expect(inScope(restrictions, pod(), context).open).toBe(true);
+    expect(inScope(restrictions, pod({ namespace: "p-b" }), context).reason).toBe("out-of-scope");
+    expect(inScope(restrictions, pod({ verb: "update" }), context).reason).toBe("out-of-rules");
   });
 });

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { inScope } from "./scope.ts";
 import { intoCluster, intoVirtualCluster, management, path, scoped } from "./testing/memory-world.ts";
 import {
+  context,
   expectVerdicts,
-  facts,
   group,
   instance,
   opens,
@@ -118,7 +118,7 @@ describe("what each entry allows", () => {
     expect(opens(restrictions, instance("get", "p-a", "v1"), own)).toBe(true);
     expect(opens(restrictions, instance("get", "p-a", "v2"), own)).toBe(false);
     expect(opens(restrictions, instance("get", "p-b", "v1"), own)).toBe(false);
-    const ofUser = { ...facts, owner: { kind: "user", name: own } } as const;
+    const ofUser = { ...context, owner: { kind: "user", name: own } } as const;
     expect(inScope(restrictions, instance("get", "p-a", "v1"), ofUser).open).toBe(false);
     expect(opens(restrictions, instance("get", "p-a", "v1"))).toBe(false);
     const elsewhere = scoped({ roles: [{ role: "vcluster", projects: ["b"], virtualClusters: [] }] });

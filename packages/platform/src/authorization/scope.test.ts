@@ -14,8 +14,8 @@ import {
   scoped,
 } from "./testing/memory-world.ts";
 import {
+  context,
   expectVerdicts,
-  facts,
   group,
   instance,
   opens,
@@ -70,7 +70,7 @@ describe("what any valid key allows", () => {
 
   test("an absent scope limits nothing, a present one without entries all but that", () => {
     for (const request of [...ALWAYS, ...NEVER_ALWAYS]) expect(opens(undefined, request)).toBe(true);
-    expect(inScope(scoped({}), instance("get", "p-a", "v1"), facts)).toEqual({ open: false, reason: "out-of-scope" });
+    expect(inScope(scoped({}), instance("get", "p-a", "v1"), context)).toEqual({ open: false, reason: "out-of-scope" });
   });
 });
 
@@ -186,7 +186,7 @@ describe("what each entry allows", () => {
   test("lists of filtered kinds pass, to be filtered; other lists do not", () => {
     const restrictions = scoped({ virtualClusters: [{ project: "a", virtualCluster: "v1" }] });
     for (const verb of ["list", "watch"]) {
-      expect(inScope(restrictions, management({ verb, resource: "projects" }), facts).reason).toBe("filtered-list");
+      expect(inScope(restrictions, management({ verb, resource: "projects" }), context).reason).toBe("filtered-list");
       expect(opens(restrictions, group("", "secrets", verb))).toBe(false);
       expect(opens(restrictions, ownKeys(verb))).toBe(false);
       expect(opens(restrictions, group("other.io", "projects", verb))).toBe(false);
@@ -212,18 +212,18 @@ describe("what each entry allows", () => {
     [scoped({ clusters: [{ cluster: "c1" }] }), intoCluster("c1"), "scope.clusters[0]"],
     [scoped({ roles: [role("agent"), role("metrics-reader")] }), path("/metrics"), "scope.roles[1]"],
   ])("%j explains why it allows %j: %s", (restrictions, request, reason) => {
-    expect(inScope(restrictions, request, facts)).toEqual({ open: true, reason });
+    expect(inScope(restrictions, request, context)).toEqual({ open: true, reason });
   });
 
   test("empty restrictions allow only what every valid key may do", () => {
     const nothing: AccessKeyRestrictions = { scope: undefined, ruleSets: [] };
-    expect(inScope(nothing, project("get", "a"), facts)).toEqual({ open: false, reason: "out-of-scope" });
-    expect(inScope(nothing, path("/version"), facts)).toEqual({ open: true, reason: "always-open" });
+    expect(inScope(nothing, project("get", "a"), context)).toEqual({ open: false, reason: "out-of-scope" });
+    expect(inScope(nothing, path("/version"), context)).toEqual({ open: true, reason: "always-open" });
   });
 
   test("the reason names the entry", () => {
     const restrictions = scoped({ projects: [{ project: "b" }, { project: "a" }] });
-    expect(inScope(restrictions, project("get", "a"), facts)).toEqual({ open: true, reason: "scope.projects[1]" });
+    expect(inScope(restrictions, project("get", "a"), context)).toEqual({ open: true, reason: "scope.projects[1]" });
   });
 });
 

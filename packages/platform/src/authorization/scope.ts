@@ -12,7 +12,7 @@ import { isManagement, type PlatformRequest, type TargetedRequest } from "./plat
 import { allowingRule, matchesAnyName, matchesName } from "./rules.ts";
 
 /** What a scope is read against, beside the request. */
-export type ScopeFacts = {
+export type ScopeContext = {
   readonly names: PlatformNames;
   /** Who the request is made as. */
   readonly user: UserInfo;
@@ -32,20 +32,20 @@ const OUT_OF_RULES: ScopeVerdict = { open: false, reason: "out-of-rules" };
 export function inScope(
   restrictions: AccessKeyRestrictions | undefined,
   request: PlatformRequest,
-  facts: ScopeFacts,
+  context: ScopeContext,
 ): ScopeVerdict {
   if (restrictions === undefined) return UNRESTRICTED;
-  if (isAlwaysAllowed(request, facts.names)) return ALWAYS_OPEN;
+  if (isAlwaysAllowed(request, context.names)) return ALWAYS_OPEN;
   const { scope, ruleSets } = restrictions;
-  if (isControlPlaneKeyRequest(request, facts.names) && !isOwnControlPlane(request, facts)) return OUT_OF_SCOPE;
+  if (isControlPlaneKeyRequest(request, context.names) && !isOwnControlPlane(request, context)) return OUT_OF_SCOPE;
   const reasons: string[] = [];
   if (scope !== undefined) {
-    const entry = openingEntry(scope, request, facts);
+    const entry = openingEntry(scope, request, context);
     if (entry === undefined) return OUT_OF_SCOPE;
     reasons.push(entry);
   }
   for (const [set, rules] of ruleSets.entries()) {
-    const rule = allowingRule(rules, request, facts.names);
+    const rule = allowingRule(rules, request, context.names);
     if (rule < 0) return OUT_OF_RULES;
     reasons.push(`ruleSets[${set}][${rule}]`);
   }
@@ -54,7 +54,7 @@ export function inScope(
 }
 
 /** A control plane that reads its own key. */
-function isOwnControlPlane({ inner }: PlatformRequest, { names, owner }: ScopeFacts): boolean {
+function isOwnControlPlane({ inner }: PlatformRequest, { names, owner }: ScopeContext): boolean {
   const own = owner.kind === "subject" ? parseVirtualClusterIdentity(names, owner.name) : undefined;
   return (
     inner.resource === "virtualclusterinstances" && own?.namespace === inner.namespace && own?.instance === inner.name
@@ -62,8 +62,8 @@ function isOwnControlPlane({ inner }: PlatformRequest, { names, owner }: ScopeFa
 }
 
 /** The entry of the scope that opens the request, for the audit log. */
-function openingEntry(scope: AccessKeyScope, request: PlatformRequest, facts: ScopeFacts): string | undefined {
-  const { names } = facts;
+function openingEntry(scope: AccessKeyScope, request: PlatformRequest, context: ScopeContext): string | undefined {
+  const { names } = context;
   if (isManagement(request)) {
     if (isAccessKeyRequest(request.inner, names)) return undefined;
     // The filter asks this function again about every object.
@@ -78,7 +78,7 @@ function openingEntry(scope: AccessKeyScope, request: PlatformRequest, facts: Sc
     find(scope.virtualClusters, "virtualClusters", (entry) => virtualClusterOpens(entry, request, names)) ??
     find(scope.spaces, "spaces", (entry) => spaceOpens(entry, request, names)) ??
     find(scope.clusters, "clusters", ({ cluster }) => clusterOpens(cluster, request, names)) ??
-    find(scope.roles, "roles", (entry) => roleOpens(entry, request, facts))
+    find(scope.roles, "roles", (entry) => roleOpens(entry, request, context))
   );
 }
 
@@ -147,18 +147,18 @@ const isManaged = (inner: TargetedRequest, resource: string, { managementGroup }
 // What the managed roles of a scope open.
 
 /** `network-peer`, `workspace` and `metrics-writer` are accepted, and allow nothing here. */
-function roleOpens(role: ScopeRole, request: PlatformRequest, facts: ScopeFacts): boolean {
+function roleOpens(role: ScopeRole, request: PlatformRequest, context: ScopeContext): boolean {
   if (!isManagement(request)) return false;
   const { inner } = request;
   switch (role.role) {
     case "platform-cli":
-      return platformCliOpens(role, inner, facts);
+      return platformCliOpens(role, inner, context);
     case "vcluster":
-      return asksAboutOthers(inner, facts.names) || ownInstanceOpens(role, inner, facts);
+      return asksAboutOthers(inner, context.names) || ownInstanceOpens(role, inner, context);
     case "agent":
-      return asksAboutOthers(inner, facts.names) || ownClusterOpens(inner, facts);
+      return asksAboutOthers(inner, context.names) || ownClusterOpens(inner, context);
     case "scim":
-      return scimOpens(inner, facts.names);
+      return scimOpens(inner, context.names);
     case "metrics-reader":
       return !inner.isResourceRequest && inner.path === "/metrics" && (inner.verb === "get" || inner.verb === "head");
     default:
@@ -167,7 +167,7 @@ function roleOpens(role: ScopeRole, request: PlatformRequest, facts: ScopeFacts)
 }
 
 /** Reads only; lists are filtered elsewhere. */
-function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user }: ScopeFacts): boolean {
+function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user }: ScopeContext): boolean {
   const { resource, subresource, namespace, name } = inner;
   if (!isGetOfManaged(inner, names)) return false;
   if (resource === "projects") {
@@ -183,7 +183,7 @@ function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user
 }
 
 /** The instance of the key's subject, or the instances in the entry. */
-function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owner }: ScopeFacts): boolean {
+function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owner }: ScopeContext): boolean {
   const { resource, subresource, namespace, name } = inner;
   if (!isGetOfManaged(inner, names) || resource !== "virtualclusterinstances") return false;
   if (subresource !== "" && subresource !== "accesskey") return false;
@@ -193,7 +193,7 @@ function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owne
   return includesInstance(role, namespace, name, names);
 }
 
-function ownClusterOpens(inner: TargetedRequest, { names, owner }: ScopeFacts): boolean {
+function ownClusterOpens(inner: TargetedRequest, { names, owner }: ScopeContext): boolean {
   const { resource, subresource, name } = inner;
   if (!isGetOfManaged(inner, names) || resource !== "clusters" || subresource !== "") return false;
   return name === subjectOf(owner, (subject) => parseClusterIdentity(names, subject));

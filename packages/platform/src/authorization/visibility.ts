@@ -4,25 +4,25 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { combinedPolicyVersion, type PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import { type PolicyRule, ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-source";
-import { combinedRights, type Rights } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
 import {
   clusterRoleRules,
-  guestRight,
-  identityRight,
-  instanceRight,
+  guestPermission,
+  identityPermission,
+  instancePermission,
   isGuestOf,
-  ownRight,
-  projectRight,
+  ownPermission,
+  type Permission,
+  projectPermission,
   projectRolesOf,
-  type Right,
-} from "./owner-rights.ts";
+} from "./owner-permissions.ts";
 import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./platform-authorizer.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";
@@ -38,7 +38,7 @@ export type FollowedVisibility = {
 
 export type Visibility = {
   /** What it follows from, beside the objects themselves. */
-  readonly rights: Rights;
+  readonly policyVersion: PolicyVersion;
   /** As of now: for one list. */
   visibleTo(subject: Subject, resource: FilteredResource): VisibleObjects;
   follow(subject: Subject, resource: FilteredResource): FollowedVisibility;
@@ -53,13 +53,15 @@ export function createVisibility(deps: DecisionDeps): Visibility {
   const ownership = { names, roles: rbac };
 
   /** Permissions from one object itself, so that an event is filtered by the state that it shows. */
-  const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Right | undefined => {
+  const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Permission | undefined => {
     const { resource, name } = request;
     if (resource === "projects") {
-      return projectRight(user, request, name, projects.of(object), ownership) ?? guestRight(user, request, deps);
+      return (
+        projectPermission(user, request, name, projects.of(object), ownership) ?? guestPermission(user, request, deps)
+      );
     }
-    if (isInstanceResource(resource)) return instanceRight(user, request, instances.of(object), names);
-    return ownRight(user, request, names);
+    if (isInstanceResource(resource)) return instancePermission(user, request, instances.of(object), names);
+    return ownPermission(user, request, names);
   };
 
   const follow = (subject: Subject, resource: FilteredResource): FollowedVisibility => {
@@ -104,8 +106,8 @@ export function createVisibility(deps: DecisionDeps): Visibility {
       if (!isInstanceResource(resource) || (sawAll && seesAll())) return false;
       if (changes === undefined) return true;
       return changes.some(
-        ({ project, facts }) =>
-          facts.some((fact) => projectRolesOf(user, fact, names).length > 0) &&
+        ({ project, memberships }) =>
+          memberships.some((membership) => projectRolesOf(user, membership, names).length > 0) &&
           opened.isOutdated(names.projectNamespace(project)),
       );
     };
@@ -116,7 +118,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
       if (!isOpenTo(key, request, user)) return false;
       const { all, some } = opened.in(namespace);
       if (all || some.has(name)) return true;
-      return (identityRight(user, request, deps) ?? rightTo(object, request, user)) !== undefined;
+      return (identityPermission(user, request, deps) ?? rightTo(object, request, user)) !== undefined;
     };
 
     return {
@@ -134,7 +136,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
     inScope(key.restrictions, managementRequest(request), { names, user, owner: key.owner }).open;
 
   return {
-    rights: combinedRights([rbac, projects]),
+    policyVersion: combinedPolicyVersion([rbac, projects]),
     follow,
     visibleTo: (subject, resource) => follow(subject, resource).visible,
   };
@@ -252,8 +254,8 @@ export const filterByVisibility = (visibility: Visibility, resource: FilteredRes
 
   /** Ends with Expired when the visibility for the caller has changed, so that clients list again. */
   follow(context, end) {
-    const { rights } = visibility;
-    const decidedAt = rights.version;
+    const { policyVersion } = visibility;
+    const decidedAt = policyVersion.version;
     const { visible, isOutdated } = visibility.follow(context, resource);
     let over = false;
     const holds = (): boolean => {
@@ -264,7 +266,7 @@ export const filterByVisibility = (visibility: Visibility, resource: FilteredRes
       return false;
     };
     // Also where nothing happens that would be judged: a client may show what is not for its user any more.
-    context.open?.keep({ rights, decidedAt, holds, onLost: () => {} });
+    context.open?.keep({ policyVersion, decidedAt, holds, onLost: () => {} });
     return {
       visible,
       holds,

@@ -1,7 +1,7 @@
 // The rendered template of a virtual cluster: that of its instance, or the VirtualClusterTemplate that it names, with parameters (ADR 119).
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { compilePattern, findPatternFault } from "@postern/apimachinery/schema/pattern/pattern";
+import { compilePattern, findPatternError } from "@postern/apimachinery/schema/pattern/pattern";
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
@@ -214,7 +214,7 @@ export function validateParameters(parameters: readonly TemplateParameter[], pat
       );
     }
     for (const [field, source] of Object.entries({ validation, invalidation })) {
-      const fault = source === "" ? undefined : findPatternFault(source);
+      const fault = source === "" ? undefined : findPatternError(source);
       if (fault !== undefined) faults.push(invalidError(`${at}.${field}`, source, fault));
     }
   }

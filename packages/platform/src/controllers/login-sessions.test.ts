@@ -7,7 +7,7 @@ import { NO_GRANTS } from "../access-keys/key-grant.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
 import { createKeyMint, type KeyMint } from "../resources/mint-keys.ts";
 import { createMintLogin } from "../sign-in/login-keys.ts";
-import { type ProviderAnswer, ProviderFault, ProviderRefusal } from "../sign-in/provider-client.ts";
+import { type ProviderAnswer, ProviderError, ProviderRefusal } from "../sign-in/provider-client.ts";
 import { type IdentityProviderState, readProvider } from "../sign-in/provider-state.ts";
 import { createLoginSessions } from "./login-sessions.ts";
 
@@ -110,7 +110,7 @@ describe("a session whose provider does not answer", () => {
   it("lasts for staleAfter, and ends then", async () => {
     const key = await begin();
     answer = () => {
-      throw new ProviderFault("down");
+      throw new ProviderError("down");
     };
     await pass(290);
     expect([stateOf(key), asked > 3, errors.length > 3]).toEqual(["good", true, true]);
@@ -122,13 +122,13 @@ describe("a session whose provider does not answer", () => {
     const key = await begin();
     const up = answer;
     answer = () => {
-      throw new ProviderFault("down");
+      throw new ProviderError("down");
     };
     await pass(280);
     answer = up;
     await pass(60);
     answer = () => {
-      throw new ProviderFault("down again");
+      throw new ProviderError("down again");
     };
     await pass(250);
     expect(stateOf(key)).toBe("good");

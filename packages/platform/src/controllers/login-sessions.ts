@@ -17,7 +17,7 @@ import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
 import { identityFields } from "../sign-in/login-keys.ts";
 import { mapClaims, SignInRefusal } from "../sign-in/map-claims.ts";
-import { type ProviderClient, ProviderFault, ProviderRefusal } from "../sign-in/provider-client.ts";
+import { type ProviderClient, ProviderError, ProviderRefusal } from "../sign-in/provider-client.ts";
 import { type IdentityProviderState, PROVIDER_PREFIX } from "../sign-in/provider-state.ts";
 import type { SignInUsers } from "../sign-in/sign-in-users.ts";
 
@@ -66,8 +66,8 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
     } catch (error) {
       const isNo = error instanceof ProviderRefusal || error instanceof SignInRefusal;
       const isStale = clock.now() - lastAt > provider.staleSeconds * 1000;
-      if (isNo || (error instanceof ProviderFault && isStale)) return await revoke(name, signal);
-      if (!(error instanceof ProviderFault)) throw error;
+      if (isNo || (error instanceof ProviderError && isStale)) return await revoke(name, signal);
+      if (!(error instanceof ProviderError)) throw error;
       port.onError(error, `identity provider ${provider.name}`);
       queue.addAfter(key, Math.min(RETRY_MS, provider.refreshSeconds * 1000));
     }

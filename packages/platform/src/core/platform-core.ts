@@ -28,14 +28,14 @@ import { createSealedRecordWriter, type SealedRecordWriter } from "../access-key
 import { createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createEffectiveRules } from "../authorization/effective-rules.ts";
-import { createInstanceFacts } from "../authorization/instance-facts.ts";
+import { createInstancePermissionIndex } from "../authorization/instance-permissions.ts";
 import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
 import {
   createPlatformAuthorizer,
   type DecisionDeps,
   type PlatformAuthorizer,
 } from "../authorization/platform-authorizer.ts";
-import { createProjectFacts } from "../authorization/project-facts.ts";
+import { createProjectMembershipIndex } from "../authorization/project-memberships.ts";
 import { createVisibility, type Visibility } from "../authorization/visibility.ts";
 import { type CertificateLedger, createCertificateLedger } from "../certificates/certificate-ledger.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -203,12 +203,12 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
   });
   const renewal = createDigestRenewal({ keyRing, secrets, writer: sealedRecords, onError });
   const rbac = createCachedRbacSource(rbacViews(MANAGEMENT, cache), scheduler);
-  const projects = createProjectFacts(view("projects", false), scheduler);
+  const projects = createProjectMembershipIndex(view("projects", false), scheduler);
   const instanceViews = {
     virtualclusterinstances: view("virtualclusterinstances", true),
     spaceinstances: view("spaceinstances", true),
   };
-  const instances = createInstanceFacts(instanceViews, scheduler);
+  const instances = createInstancePermissionIndex(instanceViews, scheduler);
   const issuerKeys = createIssuerKeys({
     fetchKeySet: fetchIssuerKeys(configuration, names, scheduler),
     clock,
@@ -222,7 +222,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
   const judge = createTokenVerifier({
     issuerKeys,
     directory,
-    faultOfWriter: ({ origins, parents }) => faultOfWriter(origins, parents, keys),
+    writerError: ({ origins, parents }) => writerError(origins, parents, keys),
     clock,
   });
   const sources: DecisionDeps = { names, keys, rbac, projects, instances };
@@ -294,7 +294,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
 }
 
 /** A rule goes back to the keys that it was written with, as a key does. */
-function faultOfWriter(
+function writerError(
   origins: readonly KeyOrigin[],
   parents: readonly string[],
   keys: Pick<LiveAccessKeyIndex, "byName" | "byUid" | "refusalOf">,

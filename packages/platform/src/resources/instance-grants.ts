@@ -9,7 +9,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { InstanceResource } from "../authorization/filtered-resources.ts";
 import type { InsideIdentity, InstancePlace, insideIdentity } from "../authorization/inside-groups.ts";
-import { type InstanceAccess, readInstanceFact } from "../authorization/instance-facts.ts";
+import { type InstanceAccess, readInstancePermissions } from "../authorization/instance-permissions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { keyOfRequest } from "./owned-access-keys/lineage.ts";
 
@@ -82,8 +82,8 @@ export async function checkInstanceGrants(
   };
   const refuse = (why: string) => forbiddenRequestError({ group: names.managementGroup, resource }, name, why);
 
-  const given = readInstanceFact(instance);
-  const before = old === undefined ? undefined : readInstanceFact(old);
+  const given = readInstancePermissions(instance);
+  const before = old === undefined ? undefined : readInstancePermissions(old);
   const everything = [...MAIN_VERBS.map((verb) => [verb, ""] as const), ...SUBRESOURCES[resource]];
   if (before !== undefined && !equalJson({ ...given.owner }, { ...before.owner }))
     await mustHold("spec.owner", everything);

@@ -1,14 +1,17 @@
 // Notifies when the destination of a proxy path may have changed: instances, clusters, projects, and Secrets with kubeconfigs.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { Rights } from "@postern/apiserver/authorization/rights";
+import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
 /** Follows the views until disposed. The cache must be ready. */
-export function createDestinationChanges(views: readonly ViewPrefix[], scheduler: Scheduler): Rights & Disposable {
+export function createDestinationChanges(
+  views: readonly ViewPrefix[],
+  scheduler: Scheduler,
+): PolicyVersion & Disposable {
   const listeners = new ChangeListeners();
   let version = 0;
   const change = (): void => {

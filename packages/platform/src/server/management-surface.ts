@@ -2,7 +2,7 @@
 
 import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
-import type { Rights } from "@postern/apiserver/authorization/rights";
+import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -70,7 +70,7 @@ export type ManagementSurface = ApiSurface &
     readonly lookup: ObjectLookup;
     readonly keyQuota: KeyQuota;
     /** What proxied requests reach follows from it. */
-    readonly destinations: Rights;
+    readonly destinations: PolicyVersion;
     readonly mint: KeyMint;
     readonly recordEvent: EventRecorder;
     readonly recordKeyEvent: RecordKeyEvent;

@@ -38,7 +38,7 @@ export function createProxyQuestion(core: PlatformCore): QuestionOf {
       isFirst = false;
       return decision;
     };
-    return { attributes, authorizer: { rights: authorizer.rights, authorize } };
+    return { attributes, authorizer: { policyVersion: authorizer.policyVersion, authorize } };
   };
 }
 
@@ -57,7 +57,10 @@ function questionAboutMakers(
       ? { verdict: "allow", reason: "" }
       : { verdict: "deny", reason: "the creator of this credential lost the permission to create it" };
   // The refusal names the maker.
-  return { attributes: { ...attributes, ...findRefused() }, authorizer: { rights: authorizer.rights, authorize } };
+  return {
+    attributes: { ...attributes, ...findRefused() },
+    authorizer: { policyVersion: authorizer.policyVersion, authorize },
+  };
 }
 
 /** Limits a request inside to what its key allows there. */

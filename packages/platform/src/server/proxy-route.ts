@@ -80,11 +80,15 @@ async function toInstance(
     : () => insideIdentity(context.user, place, sources);
   const user = identify();
   const backend = found.open();
-  const { rights } = authorizer;
+  const { policyVersion } = authorizer;
   // The cluster got the identity once, at the beginning, and does not learn of its revocation.
-  context.open?.keep({ rights, decidedAt: rights.version, holds: () => isKeptInside(user, identify(), sources) });
   context.open?.keep({
-    rights: destinations,
+    policyVersion,
+    decidedAt: policyVersion.version,
+    holds: () => isKeptInside(user, identify(), sources),
+  });
+  context.open?.keep({
+    policyVersion: destinations,
     decidedAt: destinations.version,
     holds() {
       const now = find();
@@ -139,7 +143,7 @@ async function toCluster(
     throw badRequestError("the built-in cluster has no API: use those of its virtual clusters and spaces");
   }
   context.open?.keep({
-    rights: destinations,
+    policyVersion: destinations,
     decidedAt: destinations.version,
     holds() {
       const now = lookup.cluster(name);

@@ -65,7 +65,7 @@ describe(`${CASES} random requests to routes of the server, seed ${SEED}`, { tim
     );
     const cases = caller.chain((who) => fc.tuple(fc.constant(who), presentedKey(who.owner)));
     const ids = new Set<string>();
-    const seen = { allowed: 0, refusedByRights: 0, refusedByScope: 0, refusedByState: 0 };
+    const seen = { allowed: 0, refusedByPermissions: 0, refusedByScope: 0, refusedByState: 0 };
     fc.assert(
       fc.property(anyWorld, cases, asked, (world, [{ user, owner }, { presented, keyWorld }], calls) => {
         const authorizer = createPlatformAuthorizer({ ...memorySources(world), keys: judgedKeys(keyWorld) });
@@ -78,7 +78,7 @@ describe(`${CASES} random requests to routes of the server, seed ${SEED}`, { tim
           expect({ method, url, isAllowed }).toEqual({ method, url, isAllowed: isGood && mayUser && isOpen });
           ids.add(id);
           if (isAllowed) seen.allowed++;
-          else if (!mayUser) seen.refusedByRights++;
+          else if (!mayUser) seen.refusedByPermissions++;
           else if (!isOpen) seen.refusedByScope++;
           else seen.refusedByState++;
         }

@@ -6,7 +6,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { IssuerKeys } from "../trust/issuer-keys.ts";
-import { candidateKeys, decodeToken, faultOfTime, isSignedBy, TokenFault } from "../trust/signed-token.ts";
+import { candidateKeys, decodeToken, isSignedBy, TokenError, timeError } from "../trust/signed-token.ts";
 import type { IdentityProviders } from "./identity-providers.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
 import { askedByForm, oauthAnswer, oauthFailure } from "./route-support.ts";
@@ -35,7 +35,7 @@ export async function logOutByBackChannel(
   const provider = deps.providers.get(name);
   const text = (await askedByForm(request)).get("logout_token") ?? "";
   try {
-    if (provider === undefined || provider.isOff) throw new TokenFault("there is no such identity provider");
+    if (provider === undefined || provider.isOff) throw new TokenError("there is no such identity provider");
     const { sub, sid } = await verify(text, provider, deps);
     const id = providerId(name);
     const ended = [...deps.allKeys()].filter(
@@ -56,7 +56,7 @@ export async function logOutByBackChannel(
     );
     return oauthAnswer(200, {});
   } catch (error) {
-    if (!(error instanceof TokenFault)) throw error;
+    if (!(error instanceof TokenError)) throw error;
     audit.annotate(deps.annotation("logout-refusal"), error.message);
     return oauthFailure("invalid_request", error.message);
   }
@@ -64,7 +64,7 @@ export async function logOutByBackChannel(
 
 type LoggedOut = { readonly sub: string | undefined; readonly sid: string | undefined };
 
-/** Section 2.6. Throws TokenFault. */
+/** Section 2.6. Throws TokenError. */
 async function verify(
   text: string,
   provider: IdentityProviderState,
@@ -72,22 +72,22 @@ async function verify(
 ): Promise<LoggedOut> {
   const token = decodeToken(text, ["jwt", "logout+jwt"]);
   const { iat, jti, sub, sid, nonce, events } = token.claims;
-  if (token.issuer !== provider.source.issuer) throw new TokenFault("the token is from another issuer (iss)");
-  if (!token.audiences.includes(provider.spec.clientId)) throw new TokenFault("the token is for another client (aud)");
+  if (token.issuer !== provider.source.issuer) throw new TokenError("the token is from another issuer (iss)");
+  if (!token.audiences.includes(provider.spec.clientId)) throw new TokenError("the token is for another client (aud)");
   const { keys } = await issuerKeys.find(provider.source, (known) => candidateKeys(token, known).length === 0);
-  if (!(await isSignedBy(token, candidateKeys(token, keys)))) throw new TokenFault("the signature is wrong");
-  const fault = faultOfTime(token, now());
-  if (fault !== undefined) throw new TokenFault(fault);
-  if (typeof iat !== "number" || now() - iat * 1000 > MAX_AGE_MS) throw new TokenFault("the token is too old (iat)");
+  if (!(await isSignedBy(token, candidateKeys(token, keys)))) throw new TokenError("the signature is wrong");
+  const fault = timeError(token, now());
+  if (fault !== undefined) throw new TokenError(fault);
+  if (typeof iat !== "number" || now() - iat * 1000 > MAX_AGE_MS) throw new TokenError("the token is too old (iat)");
   if (!isJsonObject(events) || !isJsonObject(events[EVENT]))
-    throw new TokenFault("the token is not a logout token (events)");
-  if (nonce !== undefined) throw new TokenFault("the token has a nonce");
+    throw new TokenError("the token is not a logout token (events)");
+  if (nonce !== undefined) throw new TokenError("the token has a nonce");
   const isText = (value: unknown): value is string =>
     typeof value === "string" && value !== "" && value.length <= MAX_ID;
   if ((sub !== undefined && !isText(sub)) || (sid !== undefined && !isText(sid)) || (sub ?? sid) === undefined)
-    throw new TokenFault("the token names neither a user nor a session (sub, sid)");
-  if (!isText(jti)) throw new TokenFault("the token has no jti");
+    throw new TokenError("the token names neither a user nor a session (sub, sid)");
+  if (!isText(jti)) throw new TokenError("the token has no jti");
   if (!(await take(provider, jti, Math.max(token.expiresAt, now() + MAX_AGE_MS))))
-    throw new TokenFault("the token was used before (jti)");
+    throw new TokenError("the token was used before (jti)");
   return { sub, sid };
 }

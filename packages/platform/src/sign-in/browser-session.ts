@@ -61,7 +61,7 @@ function sessionIn(request: ApiRequest): string | undefined {
 }
 
 function refusalOf(request: ApiRequest, value: string, { keys, publicUrl }: BrowserSessionDeps) {
-  const fault = faultOfOrigin(request, value, publicUrl());
+  const fault = originError(request, value, publicUrl());
   if (fault !== undefined) return fault;
   // Unknown keys are refused, counted and delayed by authentication.
   return (keys.find(value)?.type ?? SESSION_TYPE) === SESSION_TYPE ? undefined : unauthorizedError();
@@ -71,7 +71,7 @@ function refusalOf(request: ApiRequest, value: string, { keys, publicUrl }: Brow
 export const SESSION_TYPE = "Login";
 
 /** ApiError 403 if a page of another origin may have sent the request; undefined otherwise. */
-export function faultOfOrigin(request: ApiRequest, session: string, ownUrl: string): ApiError | undefined {
+export function originError(request: ApiRequest, session: string, ownUrl: string): ApiError | undefined {
   const isRead = (request.method === "GET" || request.method === "HEAD") && request.upgrade === undefined;
   const site = headerOf(request, "sec-fetch-site");
   const isOwn = site === "" || site === "same-origin" || (isRead && site === "none");

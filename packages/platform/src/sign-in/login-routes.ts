@@ -6,7 +6,7 @@ import { auditIssued, auditProvider, auditRefusal, auditUser } from "./audit-sig
 import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
-import { ProviderClockFault, ProviderFault, ProviderRefusal } from "./provider-client.ts";
+import { ProviderClockError, ProviderError, ProviderRefusal } from "./provider-client.ts";
 import { askedByForm, failurePage, isSameText } from "./route-support.ts";
 import { endEarlier, sessionOf } from "./session.ts";
 import {
@@ -97,7 +97,7 @@ export async function startSignIn(context: RequestContext, deps: SignInRoutesDep
     const away = { provider: provider.name, ...checks, ...earlier };
     return redirectResponse(url, { "set-cookie": transactions.write({ purpose, csrf, away }) });
   } catch (error) {
-    if (!(error instanceof ProviderFault)) throw error;
+    if (!(error instanceof ProviderError)) throw error;
     onError(error, `identity provider ${provider.name}`);
     return failurePage(503, "The identity provider cannot be reached. Try again later.");
   }
@@ -139,9 +139,9 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
     return await goOn(context, transaction.purpose, proof, away.earlier, deps);
   } catch (error) {
     if (error instanceof ProviderRefusal) return fail(error.message, 400, AGAIN);
-    if (!(error instanceof ProviderFault)) return refused(error, context, deps, cleared);
+    if (!(error instanceof ProviderError)) return refused(error, context, deps, cleared);
     onError(error, `identity provider ${name}`);
-    return fail(error.message, 502, error instanceof ProviderClockFault ? CLOCKS : UNUSABLE);
+    return fail(error.message, 502, error instanceof ProviderClockError ? CLOCKS : UNUSABLE);
   }
 }
 

@@ -8,7 +8,7 @@ import type { IdentityProviderSpec } from "../api/identity-provider.ts";
 import { isPlainName, withoutUnseen } from "../directory/plain-name.ts";
 import {
   type ClaimBudget,
-  ClaimFault,
+  ClaimError,
   claimAt,
   claimValue,
   compileClaimExpression,
@@ -164,7 +164,7 @@ function textsGiven(name: string, expression: CelExpression, value: CelValue, bu
   try {
     return textsOfExpression(expression, value, budget);
   } catch (error) {
-    if (error instanceof ClaimFault) throw new SignInRefusal(`the provider's claims have no ${name}`, { cause: error });
+    if (error instanceof ClaimError) throw new SignInRefusal(`the provider's claims have no ${name}`, { cause: error });
     throw error;
   }
 }

@@ -24,7 +24,7 @@ import {
 } from "openid-client";
 import { discoveryUrlOf, httpsUrl } from "../trust/fetch-key-set.ts";
 import type { IssuerKeys } from "../trust/issuer-keys.ts";
-import { candidateKeys, decodeToken, faultOfTime, isSignedBy } from "../trust/signed-token.ts";
+import { candidateKeys, decodeToken, isSignedBy, timeError } from "../trust/signed-token.ts";
 import type { ProviderFetch } from "./provider-fetch.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 
@@ -52,21 +52,21 @@ export class ProviderRefusal extends Error {
 }
 
 /** The provider is unreachable, or its response is invalid. */
-export class ProviderFault extends Error {
-  override readonly name: string = "ProviderFault";
+export class ProviderError extends Error {
+  override readonly name: string = "ProviderError";
 }
 
 /** The ID token is not valid at this time: an administrator must set the clocks, and retrying does not help. */
-export class ProviderClockFault extends ProviderFault {
-  override readonly name = "ProviderClockFault";
+export class ProviderClockError extends ProviderError {
+  override readonly name = "ProviderClockError";
 }
 
 export type ProviderClient = {
-  /** The URL to redirect the browser to. Rejects with ProviderFault. */
+  /** The URL to redirect the browser to. Rejects with ProviderError. */
   authorizationUrl(provider: IdentityProviderState, redirectUri: string, checks: SignInChecks): Promise<string>;
-  /** `answer` is the URL that the browser returned to. Rejects with ProviderRefusal and ProviderFault. */
+  /** `answer` is the URL that the browser returned to. Rejects with ProviderRefusal and ProviderError. */
   takeCode(provider: IdentityProviderState, answer: URL, checks: SignInChecks): Promise<ProviderAnswer>;
-  /** `subject` is that of the session. Rejects with ProviderRefusal and ProviderFault. */
+  /** `subject` is that of the session. Rejects with ProviderRefusal and ProviderError. */
   refresh(provider: IdentityProviderState, refreshToken: string, subject: string): Promise<ProviderAnswer>;
   /** Why the provider's metadata cannot be read; undefined if it can. */
   faultOf(provider: IdentityProviderState): Promise<string | undefined>;
@@ -113,15 +113,15 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     }
   };
 
-  /** Throws ProviderFault if none of the provider's keys signed it. */
+  /** Throws ProviderError if none of the provider's keys signed it. */
   const verified = async ({ source }: IdentityProviderState, text: string): Promise<JsonObject> => {
     const token = decodeToken(text);
     const { keys } = await issuerKeys.find(source, (set) => candidateKeys(token, set).length === 0);
     if (!(await isSignedBy(token, candidateKeys(token, keys))))
-      throw new ProviderFault("none of its keys signed the ID token");
-    if (token.issuer !== source.issuer) throw new ProviderFault("the ID token is from another issuer");
-    const fault = faultOfTime(token, clock.now());
-    if (fault !== undefined) throw new ProviderClockFault(fault);
+      throw new ProviderError("none of its keys signed the ID token");
+    if (token.issuer !== source.issuer) throw new ProviderError("the ID token is from another issuer");
+    const fault = timeError(token, clock.now());
+    if (fault !== undefined) throw new ProviderClockError(fault);
     return token.claims;
   };
 
@@ -135,7 +135,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     const own = idToken === undefined ? {} : await verified(provider, idToken);
     const subject = typeof own["sub"] === "string" ? own["sub"] : expectedSubject;
     if (subject === undefined || (expectedSubject !== undefined && subject !== expectedSubject))
-      throw new ProviderFault("its tokens are for another user");
+      throw new ProviderError("its tokens are for another user");
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
     // Its library has checked that it is an object, about the same subject.
     const info = hasUserInfo ? ((await fetchUserInfo(configuration, accessToken, subject)) as JsonObject) : {};
@@ -152,7 +152,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     try {
       return await ask();
     } catch (error) {
-      if (error instanceof ProviderFault) throw error;
+      if (error instanceof ProviderError) throw error;
       if (error instanceof ResponseBodyError && error.error === "invalid_grant")
         throw new ProviderRefusal("the provider refused the grant", { cause: error });
       throw faultFrom(error, "its response is not valid");
@@ -214,7 +214,7 @@ async function discover(
   const found = await discovery(discoveryUrlOf(source), spec.clientId, {}, authenticationOf(provider, secret), options);
   const metadata = found.serverMetadata();
   // Otherwise another issuer's endpoints would be used under this name.
-  if (metadata.issuer !== source.issuer) throw new ProviderFault("its discovery document is for another issuer");
+  if (metadata.issuer !== source.issuer) throw new ProviderError("its discovery document is for another issuer");
   const configuration = new Configuration(
     metadata,
     spec.clientId,
@@ -238,17 +238,17 @@ function secretOf(
   const { secretNamespace, secretName, key = "clientSecret" } = reference;
   const secret = secretAt(secretNamespace, secretName, key);
   if (secret === undefined || secret === "")
-    throw new ProviderFault(`the Secret ${secretNamespace}/${secretName} has no ${key}`);
+    throw new ProviderError(`the Secret ${secretNamespace}/${secretName} has no ${key}`);
   return secret;
 }
 
 /** Messages of libraries may quote secrets, so users get our own. */
-function faultFrom(error: unknown, otherwise: string): ProviderFault {
-  if (error instanceof ProviderFault) return error;
+function faultFrom(error: unknown, otherwise: string): ProviderError {
+  if (error instanceof ProviderError) return error;
   if (error instanceof ClientError && error.code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED")
-    return new ProviderClockFault("the ID token is not valid at this time", { cause: error });
+    return new ProviderClockError("the ID token is not valid at this time", { cause: error });
   const code =
     isJsonObject(error as never) || error instanceof Error ? Reflect.get(error as object, "error") : undefined;
   const why = typeof code === "string" && /^[a-z_]{1,64}$/.test(code) ? `it answers ${code}` : otherwise;
-  return new ProviderFault(why, { cause: error });
+  return new ProviderError(why, { cause: error });
 }

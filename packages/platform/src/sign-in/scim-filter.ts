@@ -5,8 +5,8 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 
 export type ScimFilter = (resource: JsonObject) => boolean;
 
-export class ScimFilterFault extends Error {
-  override readonly name = "ScimFilterFault";
+export class ScimFilterError extends Error {
+  override readonly name = "ScimFilterError";
 }
 
 const MAX_LENGTH = 1_000;
@@ -15,9 +15,9 @@ const MAX_DEPTH = 10;
 const MAX_COMPARISONS = 20;
 const TOKEN = /\s*(?:([()[\]])|("(?:[^"\\]|\\.)*")|([^\s()[\]"]+))/y;
 
-/** Throws ScimFilterFault. */
+/** Throws ScimFilterError. */
 export function parseFilter(text: string): ScimFilter {
-  if (text.length > MAX_LENGTH) throw new ScimFilterFault("the filter is too long");
+  if (text.length > MAX_LENGTH) throw new ScimFilterError("the filter is too long");
   const tokens = tokensOf(text);
   let at = 0;
   let comparisons = 0;
@@ -25,7 +25,7 @@ export function parseFilter(text: string): ScimFilter {
   const take = (): string => tokens[at++] ?? "";
 
   const any = (depth: number): ScimFilter => {
-    if (depth > MAX_DEPTH) throw new ScimFilterFault("the filter is nested too deeply");
+    if (depth > MAX_DEPTH) throw new ScimFilterError("the filter is nested too deeply");
     let left = all(depth);
     while (peek() === "or") {
       take();
@@ -52,14 +52,14 @@ export function parseFilter(text: string): ScimFilter {
     if (peek() === "(") {
       take();
       const inner = any(depth + 1);
-      if (take() !== ")") throw new ScimFilterFault("a parenthesis is not closed");
+      if (take() !== ")") throw new ScimFilterError("a parenthesis is not closed");
       return inner;
     }
     const path = take();
     if (peek() === "[") {
       take();
       const inner = any(depth + 1);
-      if (take() !== "]") throw new ScimFilterFault("a bracket is not closed");
+      if (take() !== "]") throw new ScimFilterError("a bracket is not closed");
       const steps = stepsOf(path);
       const chosen = (resource: JsonObject): readonly JsonObject[] =>
         entriesAt(resource, steps).filter((value): value is JsonObject => isJsonObject(value) && inner(value));
@@ -72,11 +72,11 @@ export function parseFilter(text: string): ScimFilter {
     return comparison((resource) => valuesAt(resource, steps));
   };
   const comparison = (valuesIn: (resource: JsonObject) => readonly JsonValue[]): ScimFilter => {
-    if (++comparisons > MAX_COMPARISONS) throw new ScimFilterFault("the filter has too many comparisons");
+    if (++comparisons > MAX_COMPARISONS) throw new ScimFilterError("the filter has too many comparisons");
     const operator = take().toLowerCase();
     if (operator === "pr") return (resource) => valuesIn(resource).length > 0;
     const compare = OPERATORS.get(operator);
-    if (compare === undefined || at >= tokens.length) throw new ScimFilterFault("the filter is not valid");
+    if (compare === undefined || at >= tokens.length) throw new ScimFilterError("the filter is not valid");
     const wanted = literalOf(take());
     return (resource) => {
       const values = valuesIn(resource).map(comparable);
@@ -87,7 +87,7 @@ export function parseFilter(text: string): ScimFilter {
   };
 
   const filter = any(0);
-  if (at < tokens.length) throw new ScimFilterFault("the filter has unexpected text at its end");
+  if (at < tokens.length) throw new ScimFilterError("the filter has unexpected text at its end");
   return filter;
 }
 
@@ -97,7 +97,7 @@ function tokensOf(text: string): readonly string[] {
   const end = text.trimEnd().length;
   while (expression.lastIndex < end) {
     const found = expression.exec(text);
-    if (found === null) throw new ScimFilterFault("the filter is not valid");
+    if (found === null) throw new ScimFilterError("the filter is not valid");
     tokens.push(found[1] ?? found[2] ?? found[3] ?? "");
   }
   return tokens;
@@ -116,7 +116,7 @@ function literalOf(token: string): Comparable {
     // Entra ID documents filters with unquoted words.
     if (WORD.test(token)) return token.toLowerCase();
   }
-  throw new ScimFilterFault("a value must be a string in quotes, a number, true, false or null");
+  throw new ScimFilterError("a value must be a string in quotes, a number, true, false or null");
 }
 
 /** Strings are compared case-insensitively, like names of people. */

@@ -3,22 +3,22 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Steps } from "@postern/apimachinery/steps/steps";
-import { memberName, parseFilter, ScimFilterFault, stepsOf, withoutSchema } from "./scim-filter.ts";
+import { memberName, parseFilter, ScimFilterError, stepsOf, withoutSchema } from "./scim-filter.ts";
 
 const MAX_OPERATIONS = 1_000;
 /** Maximum of operations times values of a resource: 1,000 members may be added or removed by one operation each. */
 const MAX_WORK = 1_000_000;
 
-/** Other requests get a turn after each operation. Throws ScimFilterFault for invalid operations, and for those that would take too long. */
+/** Other requests get a turn after each operation. Throws ScimFilterError for invalid operations, and for those that would take too long. */
 export function* applyPatch(resource: JsonObject, patch: JsonObject): Steps<JsonObject> {
   const operations = patch[memberName(patch, "Operations") ?? ""];
   if (!isJsonArray(operations) || operations.length > MAX_OPERATIONS)
-    throw new ScimFilterFault("Operations are missing");
+    throw new ScimFilterError("Operations are missing");
   let current = resource;
   let work = 0;
   for (const operation of operations) {
     work += longestListOf(current);
-    if (work > MAX_WORK) throw new ScimFilterFault("too many operations on so many values: send fewer at a time");
+    if (work > MAX_WORK) throw new ScimFilterError("too many operations on so many values: send fewer at a time");
     current = applyOperation(current, operation);
     yield;
   }
@@ -29,19 +29,19 @@ const longestListOf = (resource: JsonObject): number =>
   Math.max(0, ...Object.values(resource).map((value) => (isJsonArray(value) ? value.length : 0)));
 
 function applyOperation(resource: JsonObject, operation: JsonValue): JsonObject {
-  if (!isJsonObject(operation)) throw new ScimFilterFault("an operation must be an object");
+  if (!isJsonObject(operation)) throw new ScimFilterError("an operation must be an object");
   const { op, path, value } = operation;
   const verb = typeof op === "string" ? op.toLowerCase() : "";
-  if (!["add", "replace", "remove"].includes(verb)) throw new ScimFilterFault("op must be add, replace or remove");
+  if (!["add", "replace", "remove"].includes(verb)) throw new ScimFilterError("op must be add, replace or remove");
   if (path === undefined || path === "") {
-    if (!isJsonObject(value) || verb === "remove") throw new ScimFilterFault("without a path, value must be an object");
+    if (!isJsonObject(value) || verb === "remove") throw new ScimFilterError("without a path, value must be an object");
     return Object.entries(value).reduce<JsonObject>(
       // Some directories send paths as names.
       (made, [name, member]) => (member === undefined ? made : changeAt(made, name, verb, member)),
       resource,
     );
   }
-  if (typeof path !== "string" || path.length > 1_000) throw new ScimFilterFault("path must be a string");
+  if (typeof path !== "string" || path.length > 1_000) throw new ScimFilterError("path must be a string");
   return changeAt(resource, path, verb, value);
 }
 
@@ -49,7 +49,7 @@ function changeAt(resource: JsonObject, path: string, verb: string, value: JsonV
   const open = path.indexOf("[");
   if (open >= 0) {
     const close = path.lastIndexOf("]");
-    if (close < open) throw new ScimFilterFault("a bracket is not closed");
+    if (close < open) throw new ScimFilterError("a bracket is not closed");
     return changeSome(
       resource,
       withoutSchema(path.slice(0, open)),

@@ -11,7 +11,7 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { parseFilter, ScimFilterFault } from "./scim-filter.ts";
+import { parseFilter, ScimFilterError } from "./scim-filter.ts";
 import { applyPatch } from "./scim-patch.ts";
 import { nameOf, objectNameFor, SCIM_TYPES, type ScimType, textOf } from "./scim-resources.ts";
 import type { ManagementAnswer, ManagementCall } from "./sign-in-service.ts";
@@ -54,7 +54,7 @@ export function createScimRoutes(deps: ScimDeps): Handler {
       return await answerScim(context, { ...deps, base: `${publicUrl()}${SCIM_PATH}` });
     } catch (error) {
       if (error instanceof ScimFault) return refusal(error.status, error.message, error.scimType);
-      if (error instanceof ScimFilterFault) return refusal(400, error.message, "invalidFilter");
+      if (error instanceof ScimFilterError) return refusal(400, error.message, "invalidFilter");
       if (isApiError(error) && error.code < 500) return refusal(error.code, error.message);
       throw error;
     }

@@ -10,7 +10,7 @@ import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditRefusal } from "./audit-sign-in.ts";
 import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./browser.ts";
-import { faultOfOrigin } from "./browser-session.ts";
+import { originError } from "./browser-session.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { endEarlier, type Session, sessionOf } from "./session.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
@@ -22,7 +22,7 @@ const CLEARED = setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 })
 /** GET: the signed-in user, and the providers to sign in with. `return` is the path to which these return. */
 export async function showSession({ request }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const value = cookieOf(request, SESSION_COOKIE) ?? "";
-  const fault = faultOfOrigin(request, value, deps.publicUrl());
+  const fault = originError(request, value, deps.publicUrl());
   if (fault !== undefined) throw fault;
   const providers = providersFor(safeReturnPath(request.query.get("return"), "/"), deps);
   const session = await sessionOf(request, deps);
@@ -82,7 +82,7 @@ function keyIn(bytes: Uint8Array): string {
 export async function closeSession({ request, audit }: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const value = cookieOf(request, SESSION_COOKIE) ?? "";
   if (value === "") throw unauthorizedError();
-  const fault = faultOfOrigin(request, value, deps.publicUrl());
+  const fault = originError(request, value, deps.publicUrl());
   if (fault !== undefined) throw fault;
   const session = await sessionOf(request, deps);
   if (session !== undefined) {

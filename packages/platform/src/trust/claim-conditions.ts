@@ -32,7 +32,7 @@ export function compileCondition(source: string): CelExpression {
 }
 
 /** Why a text cannot be a condition; undefined for one that can. */
-export function faultOfCondition(source: string): string | undefined {
+export function conditionError(source: string): string | undefined {
   try {
     compileCondition(source);
     return undefined;
@@ -69,7 +69,7 @@ export function compileClaimExpression(source: string): CelExpression {
 }
 
 /** Why a text cannot be an expression over claims; undefined for one that can. */
-export function faultOfClaimExpression(source: string): string | undefined {
+export function claimExpressionError(source: string): string | undefined {
   try {
     compileClaimExpression(source);
     return undefined;
@@ -79,22 +79,22 @@ export function faultOfClaimExpression(source: string): string | undefined {
   }
 }
 
-/** The texts that an expression gives: one for a string, some for a list of strings, none for null or "". Throws ClaimFault. */
+/** The texts that an expression gives: one for a string, some for a list of strings, none for null or "". Throws ClaimError. */
 export function textsOfExpression(expression: CelExpression, claims: CelValue, budget: ClaimBudget): readonly string[] {
   const meter = createCelMeter(Math.min(COST_PER_CONDITION, budget.left));
   try {
     return textsIn(evaluateCel(expression, { names: { claims }, meter }));
   } catch (error) {
-    if (error instanceof CelLimitError) throw new ClaimFault("it costs too much to evaluate");
-    if (error instanceof CelEvaluationError) throw new ClaimFault(error.message);
+    if (error instanceof CelLimitError) throw new ClaimError("it costs too much to evaluate");
+    if (error instanceof CelEvaluationError) throw new ClaimError(error.message);
     throw error;
   } finally {
     budget.left = Math.max(0, budget.left - meter.spent);
   }
 }
 
-export class ClaimFault extends Error {
-  override readonly name = "ClaimFault";
+export class ClaimError extends Error {
+  override readonly name = "ClaimError";
 }
 
 function textsIn(value: CelValue): readonly string[] {
@@ -103,7 +103,7 @@ function textsIn(value: CelValue): readonly string[] {
   if (typeof given === "string") return [given];
   if (given instanceof CelList && given.items.every((item) => typeof item === "string"))
     return given.items.filter((item) => item !== "");
-  throw new ClaimFault("it is neither a string nor a list of strings");
+  throw new ClaimError("it is neither a string nor a list of strings");
 }
 
 /** JSON as expressions see it: whole numbers of 64 bits are int, others double. */

@@ -13,7 +13,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import { faultOf } from "../proxy/upstream-failure.ts";
-import { FetchFault, type FetchKeySet } from "./issuer-keys.ts";
+import { FetchError, type FetchKeySet } from "./issuer-keys.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
 
 /** Where documents are, and what verifies their servers. */
@@ -50,8 +50,8 @@ export function createFetchKeySet(deps: FetchKeySetDeps): FetchKeySet {
     const document = await read("its discovery document", start);
     const { issuer, jwks_uri: place } = parseDocument(document);
     // Another issuer's document would lend its keys to this one's name.
-    if (issuer !== source.issuer) throw new FetchFault("its discovery document is for another issuer");
-    if (typeof place !== "string") throw new FetchFault("its discovery document names no jwks_uri");
+    if (issuer !== source.issuer) throw new FetchError("its discovery document is for another issuer");
+    if (typeof place !== "string") throw new FetchError("its discovery document names no jwks_uri");
     return await read("its key set", httpsUrl(place, "the jwks_uri in its discovery document"));
   };
 }
@@ -62,10 +62,10 @@ export function discoveryUrlOf({ issuer, discoveryURL }: IssuerPlace): URL {
 }
 
 export function httpsUrl(text: string, what: string): URL {
-  if (!URL.canParse(text)) throw new FetchFault(`${what} is no URL`);
+  if (!URL.canParse(text)) throw new FetchError(`${what} is no URL`);
   const url = new URL(text);
-  if (url.protocol !== "https:") throw new FetchFault(`${what} does not start with https://`);
-  if (url.username !== "" || url.password !== "") throw new FetchFault(`${what} has a user or a password in it`);
+  if (url.protocol !== "https:") throw new FetchError(`${what} does not start with https://`);
+  if (url.username !== "" || url.password !== "") throw new FetchError(`${what} has a user or a password in it`);
   return url;
 }
 
@@ -76,7 +76,7 @@ function parseDocument(text: string): JsonObject {
   } catch {
     // Said below.
   }
-  throw new FetchFault("its discovery document is no JSON object");
+  throw new FetchError("its discovery document is no JSON object");
 }
 
 async function readDocument(
@@ -97,17 +97,17 @@ async function readDocument(
     if (statusCode !== 200) {
       response.destroy();
       const redirects = statusCode >= 300 && statusCode < 400;
-      throw new FetchFault(
+      throw new FetchError(
         `${what} responded with code ${statusCode}${redirects ? ", and redirects are not followed" : ""}`,
       );
     }
     return await textOf(response, what);
   } catch (error) {
-    if (error instanceof FetchFault || signal.aborted) throw error;
+    if (error instanceof FetchError || signal.aborted) throw error;
     if (isApiError(error))
-      throw new FetchFault(`${what} cannot be fetched: ${faultOf(error).message}`, { cause: error });
+      throw new FetchError(`${what} cannot be fetched: ${faultOf(error).message}`, { cause: error });
     // It broke off in the middle, or OpenSSL does not read the certificates that the rule gives.
-    throw new FetchFault(`${what} could not be read`, { cause: error });
+    throw new FetchError(`${what} could not be read`, { cause: error });
   }
 }
 
@@ -120,7 +120,7 @@ export async function textOf(response: IncomingMessage, what: string): Promise<s
     size += bytes.length;
     if (size > MAX_DOCUMENT_BYTES) {
       response.destroy();
-      throw new FetchFault(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`);
+      throw new FetchError(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`);
     }
     chunks.push(bytes);
   }

@@ -3,7 +3,7 @@
 
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { faultOfKeySet, type KeySet, readKeySet } from "./key-set.ts";
+import { type KeySet, keySetError, readKeySet } from "./key-set.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
 
 /** What is known of the keys from one place. */
@@ -28,11 +28,11 @@ export type IssuerKeys = Disposable & {
   onChange(listener: (source: IssuerSource) => void): Disposable;
 };
 
-/** The text of the issuer's key set. Throws FetchFault. */
+/** The text of the issuer's key set. Throws FetchError. */
 export type FetchKeySet = (source: IssuerSource, signal: AbortSignal) => Promise<string>;
 
-export class FetchFault extends Error {
-  override readonly name = "FetchFault";
+export class FetchError extends Error {
+  override readonly name = "FetchError";
 }
 
 export type IssuerKeysDeps = {
@@ -93,14 +93,14 @@ export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysDe
     const before = place.state;
     try {
       const text = await fetchKeySet(source, signal);
-      const fault = faultOfKeySet(text);
-      if (fault !== undefined) throw new FetchFault(`its key set ${fault}`);
+      const fault = keySetError(text);
+      if (fault !== undefined) throw new FetchError(`its key set ${fault}`);
       place.failures = 0;
       place.state = { keys: readKeySet(text), fetchedAt: clock.now(), fault: undefined };
     } catch (error) {
       if (signal.aborted) return;
       place.failures++;
-      const fault = error instanceof FetchFault ? error.message : "its response could not be read";
+      const fault = error instanceof FetchError ? error.message : "its response could not be read";
       place.state = { ...before, fault };
     }
     if (signal.aborted) return;

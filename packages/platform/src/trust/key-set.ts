@@ -34,7 +34,7 @@ const MAX_KID = 256;
 const SECRET_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
 /** Why a text is no key set that can be used; undefined for one that is. */
-export function faultOfKeySet(text: string): string | undefined {
+export function keySetError(text: string): string | undefined {
   const keys = keysIn(text);
   if (keys === undefined) return "must be the JSON of a JWK set: an object with a list of keys";
   if (keys.some(isSecret)) return "must contain only public keys";

@@ -29,42 +29,42 @@ export type UnverifiedToken = {
   readonly claims: JsonObject;
 };
 
-export class TokenFault extends Error {
-  override readonly name = "TokenFault";
+export class TokenError extends Error {
+  override readonly name = "TokenError";
 }
 
 const JWT_TYPES: readonly string[] = ["jwt"];
 
 /**
- * Throws TokenFault for what is no signed token, or none that can be used anywhere. The text of the token is in no message. `types` are
+ * Throws TokenError for what is no signed token, or none that can be used anywhere. The text of the token is in no message. `types` are
  * those that its header may name, in lower case.
  */
 export function decodeToken(text: string, types: readonly string[] = JWT_TYPES): UnverifiedToken {
-  if (text.length > MAX_TOKEN_LENGTH) throw new TokenFault(`the token has more than ${MAX_TOKEN_LENGTH} characters`);
+  if (text.length > MAX_TOKEN_LENGTH) throw new TokenError(`the token has more than ${MAX_TOKEN_LENGTH} characters`);
   const segments = text.split(".");
   const [head = "", body = ""] = segments;
-  if (segments.length !== 3 || !segments.every(isCanonical)) throw new TokenFault("the token is not a signed JWT");
-  if (head.length > MAX_HEADER_LENGTH) throw new TokenFault("the header of the token is too long");
+  if (segments.length !== 3 || !segments.every(isCanonical)) throw new TokenError("the token is not a signed JWT");
+  if (head.length > MAX_HEADER_LENGTH) throw new TokenError("the header of the token is too long");
   const header = decodeSegment(head);
   const claims = decodeSegment(body);
-  if (header === undefined || claims === undefined) throw new TokenFault("the token is not a signed JWT");
+  if (header === undefined || claims === undefined) throw new TokenError("the token is not a signed JWT");
   const { alg, kid, crit, typ } = header;
   if (typeof alg !== "string" || !SIGNATURE_ALGORITHMS.includes(alg))
-    throw new TokenFault(`the token must be signed with one of ${SIGNATURE_ALGORITHMS.join(", ")}`);
-  if (crit !== undefined) throw new TokenFault("the header of the token requires extensions (crit)");
+    throw new TokenError(`the token must be signed with one of ${SIGNATURE_ALGORITHMS.join(", ")}`);
+  if (crit !== undefined) throw new TokenError("the header of the token requires extensions (crit)");
   if (typ !== undefined && (typeof typ !== "string" || !types.includes(typ.toLowerCase())))
-    throw new TokenFault("the token is of another type (typ) than JWT");
-  if (kid !== undefined && typeof kid !== "string") throw new TokenFault("the kid of the token is not a string");
+    throw new TokenError("the token is of another type (typ) than JWT");
+  if (kid !== undefined && typeof kid !== "string") throw new TokenError("the kid of the token is not a string");
   const { iss, exp } = claims;
-  if (typeof iss !== "string" || iss === "") throw new TokenFault("the token names no issuer (iss)");
-  if (!isTime(exp)) throw new TokenFault("the token has no expiry (exp)");
+  if (typeof iss !== "string" || iss === "") throw new TokenError("the token names no issuer (iss)");
+  if (!isTime(exp)) throw new TokenError("the token has no expiry (exp)");
   const audiences = audiencesOf(claims["aud"]);
-  if (audiences === undefined) throw new TokenFault("the token names no audience (aud)");
+  if (audiences === undefined) throw new TokenError("the token names no audience (aud)");
   return { text, algorithm: alg, kid, issuer: iss, audiences, expiresAt: exp * 1000, claims };
 }
 
 /** Why the token is not good at this time, in milliseconds since the epoch; undefined where it is. */
-export function faultOfTime({ expiresAt, claims }: UnverifiedToken, now: number): string | undefined {
+export function timeError({ expiresAt, claims }: UnverifiedToken, now: number): string | undefined {
   if (expiresAt <= now - CLOCK_SKEW_MS) return "the token has expired (exp)";
   for (const name of ["nbf", "iat"] as const) {
     const time = claims[name];

@@ -5,7 +5,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createClaimBudget } from "./claim-conditions.ts";
-import { decodeToken, TokenFault, type UnverifiedToken } from "./signed-token.ts";
+import { decodeToken, TokenError, type UnverifiedToken } from "./signed-token.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
 import type { TrustRules } from "./trust-rules.ts";
@@ -159,7 +159,7 @@ function decoded(text: string): UnverifiedToken {
   try {
     return decodeToken(text);
   } catch (error) {
-    if (error instanceof TokenFault) throw new ExchangeRefusal("invalid_request", error.message);
+    if (error instanceof TokenError) throw new ExchangeRefusal("invalid_request", error.message);
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Directory } from "../directory/directory.ts";
 import { type ClaimBudget, claimAt, claimValue, createClaimBudget, evaluateCondition } from "./claim-conditions.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
-import { candidateKeys, faultOfTime, isSignedBy, type UnverifiedToken } from "./signed-token.ts";
+import { candidateKeys, isSignedBy, timeError, type UnverifiedToken } from "./signed-token.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
 
 export type CheckStatus = "True" | "False" | "Unknown";
@@ -31,7 +31,7 @@ export type TokenVerifierDeps = {
   readonly issuerKeys: Pick<IssuerKeys, "find">;
   readonly directory: Pick<Directory, "user">;
   /** Why the keys that a rule was written with do not stand behind it any more; undefined where they do. */
-  readonly faultOfWriter: (rule: TrustRuleState) => string | undefined;
+  readonly writerError: (rule: TrustRuleState) => string | undefined;
   readonly clock: Clock;
 };
 
@@ -54,7 +54,7 @@ export type TokenVerifier = {
 const MAX_TOKEN_ID = 512;
 const MAX_REMEMBERED_MS = 24 * 60 * 60_000;
 
-export function createTokenVerifier({ issuerKeys, directory, faultOfWriter, clock }: TokenVerifierDeps): TokenVerifier {
+export function createTokenVerifier({ issuerKeys, directory, writerError, clock }: TokenVerifierDeps): TokenVerifier {
   const check = (type: TokenCheck["type"], field: string, fault: string | undefined, good: string): TokenCheck => ({
     type,
     field,
@@ -77,11 +77,11 @@ export function createTokenVerifier({ issuerKeys, directory, faultOfWriter, cloc
       token.audiences.some((each) => audiences.includes(each)) ? undefined : "the token is for another audience (aud)",
       "the audience matches the rule",
     );
-    yield check("Time", "", faultOfTime(token, clock.now()), "the token is valid now");
+    yield check("Time", "", timeError(token, clock.now()), "the token is valid now");
   }
 
   const faultOfRule = (rule: TrustRuleState): string | undefined =>
-    rule.isOff ? "the rule is disabled" : faultOfWriter(rule);
+    rule.isOff ? "the rule is disabled" : writerError(rule);
 
   async function signature(token: UnverifiedToken, { source }: TrustRuleState): Promise<TokenCheck> {
     const { keys, fault } = await issuerKeys.find(source, (known) => candidateKeys(token, known).length === 0);

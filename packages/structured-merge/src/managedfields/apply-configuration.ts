@@ -19,7 +19,7 @@ import type { FieldManagerApply, FieldManagerCore } from "./field-manager-core.t
 import {
   decodeStoredManagedFields,
   encodeManagedFields,
-  isManagedFieldsFault,
+  isManagedFieldsError,
   type Managed,
   NOTHING_MANAGED,
 } from "./managed-fields-codec.ts";
@@ -145,7 +145,7 @@ function* withFault<T>(what: string, steps: () => Steps<T>): Steps<T> {
   }
 }
 
-const isDataFault = (error: unknown): error is Error => error instanceof TypedValueError || isManagedFieldsFault(error);
+const isDataFault = (error: unknown): error is Error => error instanceof TypedValueError || isManagedFieldsError(error);
 
 /** `p-default/c1; management.postern/v1, Kind=OwnedAccessKey`, with nothing before the slash for cluster-wide objects. */
 function describeObject({ apiVersion, kind, metadata }: KubeObject): string {

@@ -32,12 +32,12 @@ export function decodeSentManagedFields(managedFields: JsonValue | undefined): M
   try {
     return decodeEntries(managedFields, false);
   } catch (error) {
-    if (isManagedFieldsFault(error)) return undefined;
+    if (isManagedFieldsError(error)) return undefined;
     throw error;
   }
 }
 
-export const isManagedFieldsFault = (error: unknown): error is Error =>
+export const isManagedFieldsError = (error: unknown): error is Error =>
   error instanceof ManagedFieldsError || error instanceof PathElementError;
 
 function decodeEntries(managedFields: JsonValue | undefined, isCanonical: boolean): Managed {

@@ -12,7 +12,7 @@ import {
   decodeSentManagedFields,
   decodeStoredManagedFields,
   encodeManagedFields,
-  isManagedFieldsFault,
+  isManagedFieldsError,
   type Managed,
   NOTHING_MANAGED,
 } from "./managed-fields-codec.ts";
@@ -63,7 +63,7 @@ function decodeStoredOrNothing(stored: JsonValue | undefined): Managed {
   try {
     return decodeStoredManagedFields(stored);
   } catch (error) {
-    if (isManagedFieldsFault(error)) return NOTHING_MANAGED;
+    if (isManagedFieldsError(error)) return NOTHING_MANAGED;
     throw error;
   }
 }

@@ -20,7 +20,7 @@ import {
 } from "../fieldpath/field-set.ts";
 import { fieldElement, MAX_PATH_LENGTH, type PathElement } from "../fieldpath/path-element.ts";
 import { listItemElement } from "./list-item-element.ts";
-import { scalarFault } from "./scalar-fault.ts";
+import { scalarError } from "./scalar-error.ts";
 import {
   formOf,
   type ListSchema,
@@ -30,7 +30,7 @@ import {
   type TypedSchema,
   type ValueForm,
 } from "./typed-schema.ts";
-import { createFaultLog, type FaultLog, TOO_DEEP, UNDECLARED_FIELD } from "./typed-value-error.ts";
+import { createTypedErrorLog, TOO_DEEP, type TypedErrorLog, UNDECLARED_FIELD } from "./typed-value-error.ts";
 
 /** No field is in more than one of the three. */
 export type Comparison = { readonly added: FieldSet; readonly removed: FieldSet; readonly modified: FieldSet };
@@ -49,7 +49,7 @@ type Walk = {
   readonly added: FieldSetDraft;
   readonly removed: FieldSetDraft;
   readonly modified: FieldSetDraft;
-  readonly log: FaultLog;
+  readonly log: TypedErrorLog;
 };
 
 /** A value, or undefined where that side has none. */
@@ -63,7 +63,7 @@ export function compareValues(before: JsonValue, after: JsonValue, schema: Typed
     added: draftFieldSet(),
     removed: draftFieldSet(),
     modified: draftFieldSet(),
-    log: createFaultLog(),
+    log: createTypedErrorLog(),
   };
   visit(walk, before, after, schema);
   walk.log.throwIfAny();
@@ -104,8 +104,8 @@ function recordLeaf(walk: Walk, before: Side, after: Side): void {
 }
 
 function compareScalars(walk: Walk, before: Side, after: Side, kind: ScalarKind): void {
-  const beforeFault = before === undefined ? undefined : scalarFault(kind, before);
-  const afterFault = after === undefined ? undefined : scalarFault(kind, after);
+  const beforeFault = before === undefined ? undefined : scalarError(kind, before);
+  const afterFault = after === undefined ? undefined : scalarError(kind, after);
   if (beforeFault !== undefined && afterFault !== undefined) {
     walk.log.report(walk.path, `lhs: ${beforeFault}`);
     walk.log.report(walk.path, `rhs: ${afterFault}`);

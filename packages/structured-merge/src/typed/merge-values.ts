@@ -13,7 +13,7 @@ import {
 } from "@postern/apimachinery/json/json-value";
 import { fieldElement, formatPathElement, type PathElement } from "../fieldpath/path-element.ts";
 import { listItemElement } from "./list-item-element.ts";
-import { scalarFault } from "./scalar-fault.ts";
+import { scalarError } from "./scalar-error.ts";
 import {
   formOf,
   type ListSchema,
@@ -23,9 +23,9 @@ import {
   type TypedSchema,
   type ValueForm,
 } from "./typed-schema.ts";
-import { createFaultLog, type FaultLog, UNDECLARED_FIELD } from "./typed-value-error.ts";
+import { createTypedErrorLog, type TypedErrorLog, UNDECLARED_FIELD } from "./typed-value-error.ts";
 
-type Walk = { readonly path: PathElement[]; readonly log: FaultLog };
+type Walk = { readonly path: PathElement[]; readonly log: TypedErrorLog };
 
 /** A value, or undefined where that side has none. */
 type Side = JsonValue | undefined;
@@ -36,7 +36,7 @@ type Side = JsonValue | undefined;
  * @throws TypedValueError when the two cannot be merged under the schema.
  */
 export function mergeValues(live: JsonValue, applied: JsonValue, schema: TypedSchema): JsonValue {
-  const walk: Walk = { path: [], log: createFaultLog() };
+  const walk: Walk = { path: [], log: createTypedErrorLog() };
   const merged = visit(walk, live, applied, schema);
   walk.log.throwIfAny();
   return merged ?? null;
@@ -54,8 +54,8 @@ function visitForm(walk: Walk, live: Side, applied: Side, form: ValueForm): Side
 const takeApplied = (live: Side, applied: Side): Side => (applied === undefined ? live : applied);
 
 function mergeScalars(walk: Walk, live: Side, applied: Side, kind: ScalarKind): Side {
-  const liveFault = live === undefined ? undefined : scalarFault(kind, live);
-  const appliedFault = applied === undefined ? undefined : scalarFault(kind, applied);
+  const liveFault = live === undefined ? undefined : scalarError(kind, live);
+  const appliedFault = applied === undefined ? undefined : scalarError(kind, applied);
   if (liveFault !== undefined && appliedFault !== undefined) {
     walk.log.report(walk.path, `lhs: ${liveFault}`);
     walk.log.report(walk.path, `rhs: ${appliedFault}`);

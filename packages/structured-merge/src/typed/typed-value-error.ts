@@ -3,20 +3,20 @@
 
 import { type FieldPath, formatFieldPath } from "../fieldpath/path-element.ts";
 
-export type TypedFault = { readonly path: FieldPath; readonly message: string };
+export type TypedError = { readonly path: FieldPath; readonly message: string };
 
 /** One or more faults of a value. The message is the one clients see. */
 export class TypedValueError extends Error {
   override readonly name = "TypedValueError";
-  readonly faults: readonly TypedFault[];
+  readonly faults: readonly TypedError[];
 
-  constructor(faults: readonly TypedFault[]) {
+  constructor(faults: readonly TypedError[]) {
     super(describeFaults(faults));
     this.faults = faults;
   }
 }
 
-function describeFaults(faults: readonly TypedFault[]): string {
+function describeFaults(faults: readonly TypedError[]): string {
   const texts = faults.map(({ path, message }) =>
     path.length === 0 ? message : `${formatFieldPath(path)}: ${message}`,
   );
@@ -24,15 +24,15 @@ function describeFaults(faults: readonly TypedFault[]): string {
 }
 
 /** Collects faults at the place a walk has reached. */
-export type FaultLog = {
-  readonly faults: TypedFault[];
+export type TypedErrorLog = {
+  readonly faults: TypedError[];
   report(path: FieldPath, message: string): void;
   /** @throws TypedValueError when anything was reported. */
   throwIfAny(): void;
 };
 
-export function createFaultLog(): FaultLog {
-  const faults: TypedFault[] = [];
+export function createTypedErrorLog(): TypedErrorLog {
+  const faults: TypedError[] = [];
   return {
     faults,
     report: (path, message) => {

@@ -11,9 +11,9 @@ import {
 } from "../fieldpath/path-element.ts";
 import { formatGoPlain } from "./format-go-value.ts";
 import { listItemElement } from "./list-item-element.ts";
-import { scalarFault } from "./scalar-fault.ts";
+import { scalarError } from "./scalar-error.ts";
 import { formOf, type ListSchema, type MapSchema, memberSchema, type TypedSchema } from "./typed-schema.ts";
-import { createFaultLog, type FaultLog, TOO_DEEP, UNDECLARED_FIELD } from "./typed-value-error.ts";
+import { createTypedErrorLog, TOO_DEEP, type TypedErrorLog, UNDECLARED_FIELD } from "./typed-value-error.ts";
 
 export type ValidateOptions = {
   /** Stored lists may hold duplicates from before they were sets; applied ones may not. */
@@ -22,13 +22,13 @@ export type ValidateOptions = {
 
 type Walk = {
   readonly path: PathElement[];
-  readonly log: FaultLog;
+  readonly log: TypedErrorLog;
   readonly allowDuplicates: boolean;
 };
 
 /** @throws TypedValueError with every fault that was found. */
 export function validateValue(value: JsonValue, schema: TypedSchema, options: ValidateOptions = {}): void {
-  const walk: Walk = { path: [], log: createFaultLog(), allowDuplicates: options.allowDuplicates ?? false };
+  const walk: Walk = { path: [], log: createTypedErrorLog(), allowDuplicates: options.allowDuplicates ?? false };
   visit(walk, value, schema);
   walk.log.throwIfAny();
 }
@@ -36,7 +36,7 @@ export function validateValue(value: JsonValue, schema: TypedSchema, options: Va
 function visit(walk: Walk, value: JsonValue, schema: TypedSchema): void {
   const form = formOf(schema, value);
   if (typeof form === "string") {
-    const fault = scalarFault(form, value);
+    const fault = scalarError(form, value);
     if (fault !== undefined) walk.log.report(walk.path, fault);
   } else if (form.kind === "map") visitMap(walk, value, form);
   else visitList(walk, value, form);

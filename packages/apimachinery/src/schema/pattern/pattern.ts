@@ -15,7 +15,7 @@ export type Pattern = {
 };
 
 /** What is wrong with a pattern, in Go's words; undefined when it can be compiled. */
-export function findPatternFault(source: string): string | undefined {
+export function findPatternError(source: string): string | undefined {
   try {
     compilePattern(source);
     return undefined;

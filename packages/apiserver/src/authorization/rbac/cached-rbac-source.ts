@@ -4,7 +4,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView, type ViewPrefix } from "../../cache/follow-view.ts";
 import type { Scheduler } from "../../runtime/clock.ts";
 import { ChangeLog } from "../change-log.ts";
-import { RightsSource } from "../rights.ts";
+import { PolicyVersionSource } from "../policy-version.ts";
 import { type PolicyRule, readPolicyRules } from "./policy-rule.ts";
 import type { Grant, RbacChange, RbacSource } from "./rbac-source.ts";
 import { principalOf, type RbacBinding, type RoleRef, readBinding } from "./role-binding.ts";
@@ -78,7 +78,7 @@ type NamespaceGrants = { readonly users: GrantsByName; readonly groups: GrantsBy
 const NONE: readonly Grant[] = [];
 const NO_BINDINGS: ReadonlyMap<string, RbacBinding> = new Map();
 
-export class RbacIndex extends RightsSource implements RbacSource {
+export class RbacIndex extends PolicyVersionSource implements RbacSource {
   readonly #log = new ChangeLog<RbacChange>();
   /** By namespace and name; cluster roles and cluster bindings under "". */
   readonly #roles = new Map<string, Map<string, readonly PolicyRule[]>>();

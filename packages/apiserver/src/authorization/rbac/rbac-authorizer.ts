@@ -9,21 +9,21 @@ import {
   NO_OPINION,
   type ResolvedRules,
 } from "../authorizer.ts";
-import type { Rights } from "../rights.ts";
+import type { PolicyVersion } from "../policy-version.ts";
 import { combinedResource, type PolicyRule, RBAC_GROUP, ruleAllows } from "./policy-rule.ts";
 import type { Grant, RbacSource } from "./rbac-source.ts";
 import { describeBinding, type RoleRef } from "./role-binding.ts";
 
 /** Decisions are synchronous: the source is in memory. */
 export type RbacAuthorizer = {
-  readonly rights: Rights;
+  readonly policyVersion: PolicyVersion;
   authorize(attributes: AuthorizationAttributes): AuthorizationDecision;
   rulesFor(user: UserInfo, namespace: string): ResolvedRules;
 };
 
 export function createRbacAuthorizer({ source }: { readonly source: RbacSource }): RbacAuthorizer {
   return {
-    rights: source,
+    policyVersion: source,
     authorize(attributes) {
       const combined = combinedResource(attributes);
       let allowedBy: Grant | undefined;

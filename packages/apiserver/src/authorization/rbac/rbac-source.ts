@@ -1,6 +1,6 @@
 // The port through which RBAC reads roles and bindings, indexed by subject.
 
-import type { Rights } from "../rights.ts";
+import type { PolicyVersion } from "../policy-version.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { RbacBinding, RbacSubject, RoleRef } from "./role-binding.ts";
 
@@ -15,7 +15,7 @@ export type RbacChange = {
   readonly clusterRole?: string;
 };
 
-export type RbacSource = Rights & {
+export type RbacSource = PolicyVersion & {
   /** The changes that led beyond a version; undefined where they are not known any more. */
   changesSince(version: number): readonly RbacChange[] | undefined;
   /** Grants to a user name (service accounts by their user name). Namespace "" asks for ClusterRoleBindings. */

@@ -52,11 +52,11 @@ export const createEscalationCheck = (deps: EscalationCheckDeps): EscalationChec
     const refuse = (why: string): never => {
       throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
     };
-    const missing = await missingRights(deps, context, namespace, readPolicyRules(role["rules"]), mayEscalate);
+    const missing = await missingPermissions(deps, context, namespace, readPolicyRules(role["rules"]), mayEscalate);
     if (missing !== undefined) refuse(missing);
     if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
     // It can gather anything, now and later.
-    if ((await missingRights(deps, context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
+    if ((await missingPermissions(deps, context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
       refuse("must have cluster-admin privileges to use the aggregationRule");
     }
   },
@@ -75,7 +75,7 @@ export const createEscalationCheck = (deps: EscalationCheckDeps): EscalationChec
       throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
     }
     // A role that is yet to come may open anything.
-    const missing = await missingRights(deps, context, namespace, rules ?? FULL_AUTHORITY, mayBind);
+    const missing = await missingPermissions(deps, context, namespace, rules ?? FULL_AUTHORITY, mayBind);
     if (missing === undefined) return;
     const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
     throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
@@ -108,7 +108,7 @@ async function isAllowed(
  * What the caller would give away without holding it, as a refusal prints it; undefined when nothing. Whoever may give away what they do
  * not hold (`mayGiveAll`) is still held to what their credential opens on the way here: that they cannot widen.
  */
-async function missingRights(
+async function missingPermissions(
   { ruleResolver }: EscalationCheckDeps,
   context: RequestContext,
   namespace: string,

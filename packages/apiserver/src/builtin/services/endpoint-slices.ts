@@ -19,7 +19,7 @@ import type { Strategy } from "../../registry/strategy.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
 import { shownSome } from "./endpoints.ts";
-import { addressFaults } from "./validate-service.ts";
+import { addressErrors } from "./validate-service.ts";
 
 const TYPES = ["FQDN", "IPv4", "IPv6"];
 const MAX_ENDPOINTS = 1000;
@@ -132,7 +132,7 @@ function validateSlice({ addressType, endpoints = [], ports = [] }: EndpointSlic
       if (addresses.length === 0) return [requiredError(path, "must contain at least 1 address")];
       if (addresses.length > MAX_ADDRESSES) return [tooManyError(path, addresses.length, MAX_ADDRESSES)];
       return addresses.flatMap((address, at) =>
-        (addressType === "FQDN" ? isDNS1123Subdomain(address) : addressFaults(address)).map((fault) =>
+        (addressType === "FQDN" ? isDNS1123Subdomain(address) : addressErrors(address)).map((fault) =>
           invalidError(indexPath(path, at), address, fault),
         ),
       );

@@ -15,7 +15,7 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
-import { addressFaults } from "./validate-service.ts";
+import { addressErrors } from "./validate-service.ts";
 
 const addressFields = s.object(
   {
@@ -97,7 +97,7 @@ function validateEndpoints({ subsets }: Endpoints): readonly FieldError[] {
 
 const validateAddresses = (addresses: readonly { readonly ip: string }[], path: string): readonly FieldError[] =>
   addresses.flatMap(({ ip }, index) =>
-    addressFaults(ip).map((fault) => invalidError(`${indexPath(path, index)}.ip`, ip, fault)),
+    addressErrors(ip).map((fault) => invalidError(`${indexPath(path, index)}.ip`, ip, fault)),
   );
 
 const strategy: Strategy<Endpoints> = {

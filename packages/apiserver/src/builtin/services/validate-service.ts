@@ -94,12 +94,12 @@ function validatePort(port: ServicePort, path: string, needsName: boolean): read
       ? isPort(targetPort)
         ? []
         : [invalidError(target, targetPort, PORT_RANGE)]
-      : portNameFaults(targetPort).map((fault) => invalidError(target, targetPort, fault))),
+      : portNameErrors(targetPort).map((fault) => invalidError(target, targetPort, fault))),
   ];
 }
 
 /** Source: k8s.io/apimachinery/pkg/util/validation/validation.go (IsValidPortName) */
-export function portNameFaults(name: string): readonly string[] {
+export function portNameErrors(name: string): readonly string[] {
   return [
     ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
     ...(/^[-a-z0-9]*$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
@@ -135,15 +135,15 @@ function validateAddresses(service: Service): readonly FieldError[] {
     ...clusterIPs.flatMap((address, index) =>
       address === "None" && clusterIPs.length === 1
         ? []
-        : addressFaults(address).map((fault) => invalidError(indexPath("spec.clusterIPs", index), address, fault)),
+        : addressErrors(address).map((fault) => invalidError(indexPath("spec.clusterIPs", index), address, fault)),
     ),
     ...externalIPs.flatMap((address, index) =>
-      addressFaults(address).map((fault) => invalidError(indexPath("spec.externalIPs", index), address, fault)),
+      addressErrors(address).map((fault) => invalidError(indexPath("spec.externalIPs", index), address, fault)),
     ),
   ];
 }
 
-export const addressFaults = (address: string): readonly string[] =>
+export const addressErrors = (address: string): readonly string[] =>
   isIP(address) === 0 ? ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"] : [];
 
 function duplicatePorts(ports: readonly ServicePort[]): readonly FieldError[] {

@@ -19,7 +19,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import type { ReadYaml } from "../../limits/work-threads.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
-import { findTypeFault } from "./find-type-fault.ts";
+import { findTypeError } from "./find-type-error.ts";
 import { withGoValues } from "./go-values.ts";
 import { type ParsedBody, parseBodyInSteps } from "./parse-body.ts";
 
@@ -113,7 +113,7 @@ export function* complete(
   let typed: JsonValue = object;
   if (kind.strategicMergePatch === true) {
     yield;
-    const fault = findTypeFault(object, kind.schema, kind.kind);
+    const fault = findTypeError(object, kind.schema, kind.kind);
     if (fault !== undefined) return { fault };
     yield;
     typed = withGoValues(object, kind.schema);

@@ -9,12 +9,12 @@ export type FieldValidation = "Ignore" | "Warn" | "Strict";
 export const fieldValidationOf = (directive: string | undefined): FieldValidation =>
   directive === "Ignore" || directive === "Strict" ? directive : "Warn";
 
-export type StrictFaults = { readonly warnings: readonly string[]; readonly errors: readonly string[] };
+export type StrictErrors = { readonly warnings: readonly string[]; readonly errors: readonly string[] };
 
 /** Warns about the faults, or throws what `refuse` makes of them. */
 export function applyFieldValidation(
   directive: FieldValidation,
-  { warnings: texts, errors }: StrictFaults,
+  { warnings: texts, errors }: StrictErrors,
   warnings: WarningRecorder,
   refuse: (why: string) => Error,
 ): void {

@@ -15,7 +15,7 @@ import type { ReadYaml } from "../../limits/work-threads.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { complete, refusalOf } from "../decode/decode-object.ts";
-import { applyFieldValidation, fieldValidationOf, type StrictFaults } from "../decode/field-validation.ts";
+import { applyFieldValidation, fieldValidationOf, type StrictErrors } from "../decode/field-validation.ts";
 import { checkValues, type ParsedBody, parseBodyInSteps } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
@@ -58,7 +58,7 @@ const absentUid = (uid: string): string =>
 type Configuration = {
   readonly object: KubeObject;
   /** What a strict reader objects to, as warnings show it and as a refusal does. */
-  readonly faults: StrictFaults;
+  readonly faults: StrictErrors;
 };
 
 /** The merge comes first, and refuses what it cannot place; then the result is held against the path and the schema. */

@@ -27,7 +27,7 @@ import {
 } from "@postern/apimachinery/patch/merge-patch";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
 import { applyStrategicMergePatch, StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-merge-patch";
-import { findMetadataFault } from "@postern/apimachinery/schema/coerce-metadata";
+import { findMetadataError } from "@postern/apimachinery/schema/coerce-metadata";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -189,7 +189,7 @@ export function* asObject(
   const goType = definition.strategicMergePatch === true ? definition.kind : undefined;
   // Patches seldom touch it, and what they leave alone stays the same object.
   const isStored = metadata === current.metadata;
-  const fault = metadata === null || isStored ? undefined : findMetadataFault(metadata, goType);
+  const fault = metadata === null || isStored ? undefined : findMetadataError(metadata, goType);
   if (fault !== undefined) throw patchError(patched, () => fault);
   const typed = { ...patched, apiVersion, kind, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.

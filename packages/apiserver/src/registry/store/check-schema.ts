@@ -11,7 +11,7 @@ import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
 import { withMeta } from "./object-meta.ts";
 import { checkedVersion } from "./preconditions.ts";
 import type { StoreContext } from "./store-context.ts";
-import { schemaFaults, validateChangedObject } from "./validate-object.ts";
+import { schemaErrors, validateChangedObject } from "./validate-object.ts";
 
 /** A new object that has passed the schema. */
 export async function schemaCheckedNew(
@@ -21,7 +21,7 @@ export async function schemaCheckedNew(
   object: KubeObject,
 ): Promise<KubeObject> {
   const submitted = withoutStatus(object, store.definition);
-  if ((await schemaFaults(store, context, submitted)).length === 0) return submitted;
+  if ((await schemaErrors(store, context, submitted)).length === 0) return submitted;
   await createObject(withoutHooks(store), context, namespace, submitted, { dryRun: true });
   throw new Error("an object that its schema refuses was taken");
 }
@@ -35,7 +35,7 @@ export async function schemaCheckedChange(
   subresource: string,
 ): Promise<KubeObject> {
   const merged = mergeSubresource(store.definition, subresource, submitted, old);
-  if ((await schemaFaults(store, context, merged, old)).length === 0) return withMeta(merged, submitted.metadata);
+  if ((await schemaErrors(store, context, merged, old)).length === 0) return withMeta(merged, submitted.metadata);
   checkedVersion(store, old.metadata.name ?? "", submitted, parseResourceVersion(old.metadata.resourceVersion ?? ""));
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
   await validateChangedObject(withoutHooks(store), restored, old, context, subresource);

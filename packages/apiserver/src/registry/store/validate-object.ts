@@ -32,7 +32,7 @@ export async function validateNewObject(
 ): Promise<void> {
   await context.pause();
   const isPlain = store.validator.isPlain(object);
-  const faults = isPlain ? [] : await schemaFaults(store, context, object);
+  const faults = isPlain ? [] : await schemaErrors(store, context, object);
   const errors = await context.inParts(
     checksOf(
       () => validateObjectMeta(object.metadata, metaRules(store)),
@@ -65,7 +65,7 @@ export async function validateChangedObject(
   ];
   await context.pause();
   const isPlain = store.validator.isPlain(object);
-  const faults = isPlain ? [] : await schemaFaults(store, context, object, old);
+  const faults = isPlain ? [] : await schemaErrors(store, context, object, old);
   const errors = await context.inParts(
     checksOf(
       () => validateObjectMeta(object.metadata, metaRules(store)),
@@ -100,7 +100,7 @@ const TAKES_TOO_LONG: FieldError = {
 };
 
 /** What the schema says against an object, or against a change of `old`. */
-export async function schemaFaults(
+export async function schemaErrors(
   { validator, definition: { schema } }: StoreContext,
   context: RequestContext,
   object: KubeObject,

@@ -27,8 +27,8 @@ import { Badge, Button, ErrorNotice, Facts, Notice, Section, Time } from "../../
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
+import { roleName } from "../access/role-name.ts";
 import { SetKubeconfig } from "../hosts/set-kubeconfig.tsx";
-import { roleName } from "../rights/role-name.ts";
 import { ClusterBadge, isBuiltIn } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 

@@ -7,7 +7,7 @@ import { useMay } from "../../api/use-may.ts";
 import { Section } from "../../components/ui.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
-import { roleName } from "../rights/role-name.ts";
+import { roleName } from "../access/role-name.ts";
 
 type Props = {
   readonly kind: "User" | "Team";

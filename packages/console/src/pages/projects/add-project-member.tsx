@@ -8,7 +8,7 @@ import { AddMember } from "../../components/add-member.tsx";
 import { SelectField } from "../../components/fields.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
-import { builtInRole, roleName } from "../rights/role-name.ts";
+import { builtInRole, roleName } from "../access/role-name.ts";
 
 const ROLES = ["project-user", "project-viewer", "project-admin"];
 

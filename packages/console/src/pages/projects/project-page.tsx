@@ -27,8 +27,8 @@ import { Button, Facts, Loading, Notice, Section, Time } from "../../components/
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
+import { roleName } from "../access/role-name.ts";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
-import { roleName } from "../rights/role-name.ts";
 import { AddProjectMember } from "./add-project-member.tsx";
 import { PhaseBadge } from "./projects-page.tsx";
 

@@ -14,7 +14,11 @@ import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../..
 import { createPlatformNames, type PlatformNames } from "../../platform-names.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-roles.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
-import { type InstanceFact, type InstanceFacts, readInstanceFact } from "../instance-facts.ts";
+import {
+  type InstancePermissionIndex,
+  type InstancePermissions,
+  readInstancePermissions,
+} from "../instance-permissions.ts";
 import type { DecisionDeps, Subject } from "../platform-authorizer.ts";
 import type {
   ClusterRequest,
@@ -23,7 +27,12 @@ import type {
   TargetedRequest,
   VirtualClusterRequest,
 } from "../platform-request.ts";
-import { type ProjectChange, type ProjectFact, type ProjectFacts, readProjectFact } from "../project-facts.ts";
+import {
+  type ProjectChange,
+  type ProjectMembership,
+  type ProjectMembershipIndex,
+  readProjectMembership,
+} from "../project-memberships.ts";
 
 export const names: PlatformNames = createPlatformNames({
   domain: "postern",
@@ -32,8 +41,8 @@ export const names: PlatformNames = createPlatformNames({
 });
 
 export type NamedRole = { readonly name: string; readonly rules: readonly PolicyRule[] };
-export type Project = ProjectFact & { readonly name: string };
-export type Instance = InstanceFact & {
+export type Project = ProjectMembership & { readonly name: string };
+export type Instance = InstancePermissions & {
   readonly resource: InstanceResource;
   readonly namespace: string;
   readonly name: string;
@@ -99,23 +108,23 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
     version++;
     listeners.call();
   };
-  const projectFacts: ProjectFacts = {
+  const projectMemberships: ProjectMembershipIndex = {
     get version() {
       return version;
     },
     onChange: (listener) => listeners.add(listener),
     changesSince: (since) => log.since(since),
     get: (name) => projectsByName.get(name),
-    of: (object) => readProjectFact(object.decode()),
+    of: (object) => readProjectMembership(object.decode()),
     entries: () => projectsByName.entries(),
   };
-  const instanceFacts: InstanceFacts = {
+  const instancePermissions: InstancePermissionIndex = {
     get version() {
       return version;
     },
     onChange: (listener) => listeners.add(listener),
     get: (resource, namespace, name) => instancesByKey.get(instanceKey({ resource, namespace, name })),
-    of: (object) => readInstanceFact(object.decode()),
+    of: (object) => readInstancePermissions(object.decode()),
     entries: (resource, namespace) =>
       [...instancesByKey.values()]
         .filter((instance) => instance.resource === resource && instance.namespace === namespace)
@@ -124,8 +133,8 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
   return {
     names,
     rbac,
-    projects: projectFacts,
-    instances: instanceFacts,
+    projects: projectMemberships,
+    instances: instancePermissions,
     keys: { byId: (id) => keys.get(id), refusalOf: () => refusal },
     access: {
       setKey(key, id = key?.id ?? "") {
@@ -138,7 +147,10 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
       setProject(project) {
         const known = projectsByName.get(project.name);
         projectsByName.set(project.name, project);
-        log.add(version + 1, { project: project.name, facts: known === undefined ? [project] : [known, project] });
+        log.add(version + 1, {
+          project: project.name,
+          memberships: known === undefined ? [project] : [known, project],
+        });
         change();
       },
       setInstance(instance) {

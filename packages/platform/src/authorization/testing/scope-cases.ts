@@ -8,12 +8,12 @@ import { management, names, userInfo } from "./memory-world.ts";
 
 const alice = userInfo("alice", "devs");
 /** A key of alice's own, used by her. */
-export const facts = { names, user: alice, owner: { kind: "user", name: "alice" } } as const;
+export const context = { names, user: alice, owner: { kind: "user", name: "alice" } } as const;
 /** What a key opens, of alice's or of a subject of that name. */
 export const opens = (restrictions: AccessKeyRestrictions | undefined, request: PlatformRequest, owner = "alice") =>
   inScope(restrictions, request, {
-    ...facts,
-    owner: owner === "alice" ? facts.owner : { kind: "subject", name: owner },
+    ...context,
+    owner: owner === "alice" ? context.owner : { kind: "subject", name: owner },
   }).open;
 
 export const group = (apiGroup: string, resource: string, verb = "create", parts = {}): PlatformRequest =>

@@ -60,7 +60,7 @@ type IdentityProviderStrategyDeps = {
 function identityProviderStrategy(deps: IdentityProviderStrategyDeps): Strategy<IdentityProvider> {
   const { names } = deps;
   const checkWriter = async (provider: IdentityProvider, context: RequestContext): Promise<void> => {
-    const fault = await faultOfWriter(provider, context, deps);
+    const fault = await writerError(provider, context, deps);
     if (fault === undefined) return;
     const { name = "" } = provider.metadata;
     throw forbiddenRequestError({ group: names.managementGroup, resource: IDENTITY_PROVIDERS }, name, fault);
@@ -82,7 +82,7 @@ function identityProviderStrategy(deps: IdentityProviderStrategyDeps): Strategy<
   };
 }
 
-async function faultOfWriter(
+async function writerError(
   { spec }: IdentityProvider,
   { user, credential }: RequestContext,
   { names, authorizer }: IdentityProviderStrategyDeps,

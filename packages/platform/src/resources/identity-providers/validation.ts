@@ -8,7 +8,7 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import type { IdentityProvider, IdentityProviderSpec } from "../../api/identity-provider.ts";
-import { faultOfClaimExpression, faultOfCondition } from "../../trust/claim-conditions.ts";
+import { claimExpressionError, conditionError } from "../../trust/claim-conditions.ts";
 import { validateAddress, validateCertificates } from "../trust-rules/validation.ts";
 
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];
@@ -36,14 +36,14 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
       const path = indexPath("spec.claimMappings.extra", at);
       return [
         ...(extra.findIndex((other) => other.key === key) === at ? [] : [duplicateError(`${path}.key`, key)]),
-        ...expressionErrors(valueExpression, `${path}.valueExpression`, faultOfClaimExpression),
+        ...expressionErrors(valueExpression, `${path}.valueExpression`, claimExpressionError),
       ];
     }),
     ...claimValidationRules.flatMap(({ claim = "", requiredValue, expression }, at) => {
       const path = indexPath("spec.claimValidationRules", at);
       if ((claim === "") === (expression === undefined))
         return [invalidError(path, "", "needs either a claim with its requiredValue, or an expression")];
-      if (expression !== undefined) return expressionErrors(expression, `${path}.expression`, faultOfCondition);
+      if (expression !== undefined) return expressionErrors(expression, `${path}.expression`, conditionError);
       return requiredValue === undefined
         ? [requiredError(`${path}.requiredValue`, "the required value of the claim")]
         : [];
@@ -58,7 +58,7 @@ function validateMapping({ claim = "", expression, prefix = "" }: Mapping, path:
   if ((claim === "") === (expression === undefined)) return [requiredError(path, "either claim or expression")];
   if (expression === undefined) return [];
   if (prefix !== "") return [invalidError(`${path}.prefix`, prefix, "not allowed with an expression")];
-  return expressionErrors(expression, `${path}.expression`, faultOfClaimExpression);
+  return expressionErrors(expression, `${path}.expression`, claimExpressionError);
 }
 
 function expressionErrors(

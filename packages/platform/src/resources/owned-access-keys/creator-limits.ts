@@ -42,7 +42,7 @@ export async function checkCreator(
   old: OwnedAccessKey | undefined,
   deps: CreatorLimitsDeps,
 ): Promise<void> {
-  const fault = await faultOfCreator(context, object, old, deps);
+  const fault = await creatorError(context, object, old, deps);
   if (fault !== undefined) throw keyRefusedError(object, deps, fault);
 }
 
@@ -57,7 +57,7 @@ export const keyRefusedError = (
  * Why the caller may not create this key for its owner; undefined if it may. Trust rules are checked the same way, for the keys that they issue.
  * `mayBe` says which other owners the caller may create keys for.
  */
-export async function faultOfCreator(
+export async function creatorError(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,

@@ -8,7 +8,7 @@ import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { withFinalizer } from "../../api/finalizers.ts";
-import { faultsOfQuotas, type Project } from "../../api/project.ts";
+import { errorsOfQuotas, type Project } from "../../api/project.ts";
 import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -76,8 +76,8 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
       projectFinalizer(deps.names),
     );
   },
-  validate: (project) => faultsOfQuotas(project),
-  validateUpdate: (project, old) => faultsOfQuotas(project, old),
+  validate: (project) => errorsOfQuotas(project),
+  validateUpdate: (project, old) => errorsOfQuotas(project, old),
   async prepareForUpdate(project, old, context) {
     if (context.info.subresource === "") await checkLimits(project, old, context, deps);
     await deps.checkMembership(project, old, context);

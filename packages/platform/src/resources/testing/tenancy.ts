@@ -17,8 +17,8 @@ import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { ChildKeyRequest, ControlPlaneKeyRequest } from "../../access-keys/mint-access-key.ts";
 import { accessKey } from "../../access-keys/testing/access-key.ts";
 import { type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
-import { createInstanceFacts } from "../../authorization/instance-facts.ts";
-import { createProjectFacts } from "../../authorization/project-facts.ts";
+import { createInstancePermissionIndex } from "../../authorization/instance-permissions.ts";
+import { createProjectMembershipIndex } from "../../authorization/project-memberships.ts";
 import { SEES_EVERYTHING } from "../../authorization/testing/sees-everything.ts";
 import { createBackendRegistry } from "../../clusters/backend-registry.ts";
 import { createControlPlaneKeys } from "../../clusters/control-plane-keys.ts";
@@ -169,7 +169,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
       return { key, expiresAt: known.length === 0 ? undefined : Math.min(...known) };
     },
     insideIdentity: (user: UserInfo, place: InstancePlace) =>
-      insideIdentity(user, place, { names, projects: projectFacts, instances: instanceFacts }),
+      insideIdentity(user, place, { names, projects: projectMemberships, instances: instancePermissions }),
   };
   const surface = createStandardSurface({
     composition: "management",
@@ -195,8 +195,8 @@ export async function createTenancy(options: TenancyOptions = {}) {
   });
   const resource = (kind: string, group = GROUP) => requiredResource(surface.registry, group, kind);
   const prefixOf = (kind: string) => ({ view: resource(kind).view, prefix: resource(kind).keys.prefix });
-  const projectFacts = createProjectFacts(prefixOf("Project"), runtime.scheduler);
-  const instanceFacts = createInstanceFacts(
+  const projectMemberships = createProjectMembershipIndex(prefixOf("Project"), runtime.scheduler);
+  const instancePermissions = createInstancePermissionIndex(
     { virtualclusterinstances: prefixOf("VirtualClusterInstance"), spaceinstances: prefixOf("SpaceInstance") },
     runtime.scheduler,
   );
@@ -337,8 +337,8 @@ export async function createTenancy(options: TenancyOptions = {}) {
     definitions: () => surface.registry.definitions,
     async [Symbol.asyncDispose]() {
       for (const each of controllers) each[Symbol.dispose]();
-      projectFacts[Symbol.dispose]();
-      instanceFacts[Symbol.dispose]();
+      projectMemberships[Symbol.dispose]();
+      instancePermissions[Symbol.dispose]();
       surface[Symbol.dispose]();
       embedded[Symbol.dispose]();
       await cache[Symbol.asyncDispose]();

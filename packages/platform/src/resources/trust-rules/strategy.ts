@@ -28,7 +28,7 @@ import {
   termsOf,
   writeSealedTrustRule,
 } from "../../trust/trust-rule-state.ts";
-import { type CreatorLimitsDeps, faultOfCreator } from "../owned-access-keys/creator-limits.ts";
+import { type CreatorLimitsDeps, creatorError } from "../owned-access-keys/creator-limits.ts";
 import { keyOfRequest, passesItsEndOn } from "../owned-access-keys/lineage.ts";
 import { validateTrustRule } from "./validation.ts";
 
@@ -60,7 +60,7 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
       throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
     // Template of the keys that the rule issues.
     const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;
-    const fault = await faultOfCreator(context, given, undefined, deps, async () =>
+    const fault = await creatorError(context, given, undefined, deps, async () =>
       project === undefined ? false : await mayUseBot(user, project, context, deps),
     );
     if (fault !== undefined) throw refuse(fault);

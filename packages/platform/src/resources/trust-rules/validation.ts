@@ -15,8 +15,8 @@ import { issuerUrlOf, presetOf } from "../../api/issuer-presets.ts";
 import type { TrustRule, TrustRuleSpec } from "../../api/trust-rule.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { faultOfCondition } from "../../trust/claim-conditions.ts";
-import { faultOfKeySet } from "../../trust/key-set.ts";
+import { conditionError } from "../../trust/claim-conditions.ts";
+import { keySetError } from "../../trust/key-set.ts";
 import { validateRules, validateScope, validateSize } from "../owned-access-keys/validation.ts";
 
 export type TrustRuleValidation = {
@@ -50,7 +50,7 @@ export function validateTrustRule(
     ...validateAudiences(spec.audiences),
     ...validateClaims(spec),
     ...(spec.conditions ?? []).flatMap(({ expression }, at) => {
-      const fault = faultOfCondition(expression);
+      const fault = conditionError(expression);
       return fault === undefined
         ? []
         : [invalidError(`${indexPath("spec.conditions", at)}.expression`, expression, fault)];
@@ -97,7 +97,7 @@ export function validateAddress(text: string, path: string, mayHaveQuery: boolea
 }
 
 function validateKeySet(text: string, path: string): readonly FieldError[] {
-  const fault = text.length > MAX_KEY_SET ? `must have at most ${MAX_KEY_SET} characters` : faultOfKeySet(text);
+  const fault = text.length > MAX_KEY_SET ? `must have at most ${MAX_KEY_SET} characters` : keySetError(text);
   // What is refused here may be a private key.
   return fault === undefined ? [] : [invalidError(path, "<hidden>", fault)];
 }

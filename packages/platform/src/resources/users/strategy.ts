@@ -23,7 +23,7 @@ export type UserStrategyDeps = GrantCheckDeps & { readonly directory: Directory 
 export function userStrategy(deps: UserStrategyDeps): Strategy<User> {
   const { directory, names } = deps;
   const prepare = async (user: User, old: User | undefined, context: RequestContext): Promise<User> => {
-    await checkGivenRights(user, old, context, deps);
+    await checkGivenPermissions(user, old, context, deps);
     const { status: _, ...rest } = user;
     // The rest keeps the members that make it an object of this kind.
     return rest as User;
@@ -55,7 +55,7 @@ const SIGN_IN_FIELDS = ["username", "email", "passwordRef", "codesRef"] as const
  * Permissions are granted to subjects and groups, so who writes a user gives them: only groups that the writer may hand out, teams
  * that they lead into among them, and only subjects that it may impersonate. Who changes or demotes a user holds no less than it.
  */
-async function checkGivenRights(
+async function checkGivenPermissions(
   user: User,
   old: User | undefined,
   context: RequestContext,

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { type TrustTest, trustTestSchema } from "../../../api/trust-rule.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import { decodeToken, TokenFault, type UnverifiedToken } from "../../../trust/signed-token.ts";
+import { decodeToken, TokenError, type UnverifiedToken } from "../../../trust/signed-token.ts";
 import type { TokenVerifier } from "../../../trust/token-verifier.ts";
 import { shownClaims, trustRuleId } from "../../../trust/trust-rule-state.ts";
 import type { TrustRules } from "../../../trust/trust-rules.ts";
@@ -38,7 +38,7 @@ export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource =
     try {
       token = decodeToken(spec.token.trim());
     } catch (error) {
-      if (!(error instanceof TokenFault)) throw error;
+      if (!(error instanceof TokenError)) throw error;
       return answer({
         accepted: false,
         checks: [{ type: "Token", field: "", status: "False", message: error.message }],

@@ -18,7 +18,7 @@ const LIKEWISE = {
   path: "",
 } as const;
 
-export async function validateWebhookRights(
+export async function validateWebhookAccess(
   { spec: { conversion } }: CustomResourceDefinition,
   old: CustomResourceDefinition | undefined,
   { outerAuthorizer, user, credential }: RequestContext,

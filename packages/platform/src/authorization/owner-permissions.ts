@@ -8,11 +8,16 @@ import { asksAboutOthers } from "./always-allowed.ts";
 import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
 import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
-import type { ExtraAccessRule, InstanceAccess, InstanceFact, InstanceFacts } from "./instance-facts.ts";
+import type {
+  ExtraAccessRule,
+  InstanceAccess,
+  InstancePermissionIndex,
+  InstancePermissions,
+} from "./instance-permissions.ts";
 import type { TargetedRequest } from "./platform-request.ts";
-import type { ProjectFact, ProjectFacts, ProjectMember } from "./project-facts.ts";
+import type { ProjectMember, ProjectMembership, ProjectMembershipIndex } from "./project-memberships.ts";
 
-export type RightCode =
+export type PermissionCode =
   | "own-user"
   | "own-team"
   | "project-member"
@@ -22,42 +27,46 @@ export type RightCode =
   | "cluster-identity";
 
 /** `reason` is for people: it names the object that gives the right. */
-export type Right = { readonly code: RightCode; readonly reason: string };
+export type Permission = { readonly code: PermissionCode; readonly reason: string };
 
-export type OwnerRightsDeps = {
+export type OwnerPermissionDeps = {
   readonly names: PlatformNames;
   readonly roles: Pick<RbacSource, "rulesOf">;
-  readonly projects: ProjectFacts;
-  readonly instances: InstanceFacts;
+  readonly projects: ProjectMembershipIndex;
+  readonly instances: InstancePermissionIndex;
 };
 
 const MAIN_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "update", "patch", "delete", "use"]);
 
 /** The permission that allows a request to the management API; undefined if only roles may allow it. */
-export function ownerRight(user: UserInfo, request: TargetedRequest, deps: OwnerRightsDeps): Right | undefined {
+export function ownerPermission(
+  user: UserInfo,
+  request: TargetedRequest,
+  deps: OwnerPermissionDeps,
+): Permission | undefined {
   if (!request.isResourceRequest) return undefined;
   const { names, instances, projects } = deps;
-  const identity = identityRight(user, request, deps);
+  const identity = identityPermission(user, request, deps);
   if (identity !== undefined) return identity;
 
   const project = projectOfRequest(request, names);
   if (project !== undefined) {
-    const right = projectRight(user, request, project, projects.get(project), deps);
-    if (right !== undefined) return right;
-    const guest = guestRight(user, request, deps);
+    const permission = projectPermission(user, request, project, projects.get(project), deps);
+    if (permission !== undefined) return permission;
+    const guest = guestPermission(user, request, deps);
     if (guest !== undefined) return guest;
   }
   if (request.apiGroup !== names.managementGroup || request.name === "") return undefined;
   const { resource, namespace, name } = request;
   if (isInstanceResource(resource))
-    return instanceRight(user, request, instances.get(resource, namespace, name), names);
-  return namespace === "" ? ownRight(user, request, names) : undefined;
+    return instancePermission(user, request, instances.get(resource, namespace, name), names);
+  return namespace === "" ? ownPermission(user, request, names) : undefined;
 }
 
 const OWN_PARTS: ReadonlySet<string> = new Set(["", "accesskeys", "credentials"]);
 
 /** The caller's own user and teams, and the lists of keys and credentials below each. */
-export function ownRight(user: UserInfo, request: TargetedRequest, names: PlatformNames): Right | undefined {
+export function ownPermission(user: UserInfo, request: TargetedRequest, names: PlatformNames): Permission | undefined {
   const { verb, resource, subresource, name } = request;
   if (verb !== "get" || !OWN_PARTS.has(subresource)) return undefined;
   if (resource === "users" && isUser(user, name, names)) return { code: "own-user", reason: `is user ${name}` };
@@ -75,13 +84,13 @@ export function projectOfRequest(
 }
 
 /** What a member's ClusterRole opens, in the project's namespace and for the project itself. */
-export function projectRight(
+export function projectPermission(
   user: UserInfo,
   request: TargetedRequest,
   project: string,
-  fact: ProjectFact | undefined,
-  { names, roles }: Pick<OwnerRightsDeps, "names" | "roles">,
-): Right | undefined {
+  fact: ProjectMembership | undefined,
+  { names, roles }: Pick<OwnerPermissionDeps, "names" | "roles">,
+): Permission | undefined {
   for (const role of projectRolesOf(user, fact, names)) {
     const rules = clusterRoleRules(role, roles);
     if (rules.some((rule) => ruleAllows(rule, request))) {
@@ -92,7 +101,11 @@ export function projectRight(
 }
 
 /** The ClusterRoles of a caller in a project, the owner's first. */
-export function projectRolesOf(user: UserInfo, fact: ProjectFact | undefined, names: PlatformNames): readonly string[] {
+export function projectRolesOf(
+  user: UserInfo,
+  fact: ProjectMembership | undefined,
+  names: PlatformNames,
+): readonly string[] {
   if (fact === undefined) return [];
   const roles = fact.members
     .filter((member) => isMember(user, member, names))
@@ -109,12 +122,12 @@ export const clusterRoleRules = (name: string, roles: Pick<RbacSource, "rulesOf"
   roles.rulesOf({ apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name }, "") ?? [];
 
 /** Permissions of the owner of an instance, and of users in its access list. `request` is about that instance. */
-export function instanceRight(
+export function instancePermission(
   user: UserInfo,
   request: TargetedRequest,
-  fact: InstanceFact | undefined,
+  fact: InstancePermissions | undefined,
   names: PlatformNames,
-): Right | undefined {
+): Permission | undefined {
   if (fact === undefined) return undefined;
   const { namespace, name } = request;
   if (isOwner(user, fact.owner, names) && opensToOwner(request)) {
@@ -141,11 +154,11 @@ const opensToGuest = ({ verb, subresource }: TargetedRequest): boolean =>
 export const GUEST_PARTS: readonly string[] = ["", "clusters", "templates"];
 
 /** Users of an instance may get its project: clients look it up there. */
-export function guestRight(
+export function guestPermission(
   user: UserInfo,
   request: TargetedRequest,
-  { names, instances }: Pick<OwnerRightsDeps, "names" | "instances">,
-): Right | undefined {
+  { names, instances }: Pick<OwnerPermissionDeps, "names" | "instances">,
+): Permission | undefined {
   const { apiGroup, resource, namespace, name, verb, subresource } = request;
   const isProject = apiGroup === names.managementGroup && resource === "projects" && namespace === "";
   if (
@@ -163,7 +176,7 @@ export function guestRight(
 export function isGuestOf(
   user: UserInfo,
   project: string,
-  { names, instances }: Pick<OwnerRightsDeps, "names" | "instances">,
+  { names, instances }: Pick<OwnerPermissionDeps, "names" | "instances">,
 ): boolean {
   for (const resource of ["virtualclusterinstances", "spaceinstances"] as const) {
     for (const [, fact] of instances.entries(resource, names.projectNamespace(project))) {
@@ -196,11 +209,11 @@ const accessOpens = ({ verbs, subresources }: InstanceAccess, request: TargetedR
 };
 
 /** What control planes and agents may do with their own keys: check their clients' keys, and see themselves. */
-export function identityRight(
+export function identityPermission(
   user: UserInfo,
   request: TargetedRequest,
-  { names, instances }: Pick<OwnerRightsDeps, "names" | "instances">,
-): Right | undefined {
+  { names, instances }: Pick<OwnerPermissionDeps, "names" | "instances">,
+): Permission | undefined {
   // The names of people and teams never begin so.
   if (!user.name.startsWith(`${names.name}:`)) return undefined;
   const own = parseVirtualClusterIdentity(names, user.name);

@@ -2,15 +2,15 @@
 
 import { ChangeListeners } from "../runtime/change-listeners.ts";
 
-export type Rights = {
-  /** Goes up with every change that may change a decision. */
+export type PolicyVersion = {
+  /** Increases with every change that may affect a decision. */
   readonly version: number;
-  /** Calls back after changes until disposed: once at least after the last of several. */
+  /** Calls back after changes until disposed: at least once after the last of several. */
   onChange(listener: () => void): Disposable;
 };
 
-/** A source of them: a plain number, since each decision looks at all there are. */
-export class RightsSource implements Rights {
+/** A policy version that is increased by hand. */
+export class PolicyVersionSource implements PolicyVersion {
   version = 0;
   readonly #listeners = new ChangeListeners();
 
@@ -26,8 +26,8 @@ export class RightsSource implements Rights {
   }
 }
 
-/** Decisions that follow from all of these. Each version only goes up, so the sum is the same only when every part is. */
-export const combinedRights = (parts: readonly Rights[]): Rights => ({
+/** For decisions that depend on all parts. Versions only increase, so the sum is unchanged only if every part is. */
+export const combinedPolicyVersion = (parts: readonly PolicyVersion[]): PolicyVersion => ({
   get version() {
     let version = 0;
     for (const part of parts) version += part.version;

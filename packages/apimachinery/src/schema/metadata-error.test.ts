@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../json/json-value.ts";
-import { findMetadataFault } from "./coerce-metadata.ts";
+import { findMetadataError } from "./coerce-metadata.ts";
 
 describe("metadata of a wrong type", () => {
   it.each<[JsonValue, string]>([
@@ -21,11 +21,11 @@ describe("metadata of a wrong type", () => {
     [{ creationTimestamp: 1 }, "number into Go value of type string"],
     [[], "array into Go value of type v1.ObjectMeta"],
   ])("%j is refused in Go's words", (metadata, fault) => {
-    expect(findMetadataFault(metadata)).toBe(`json: cannot unmarshal ${fault}`);
+    expect(findMetadataError(metadata)).toBe(`json: cannot unmarshal ${fault}`);
   });
 
   it("begins the path at the object for a kind that has a Go type", () => {
-    const fault = (metadata: JsonValue) => findMetadataFault(metadata, "ConfigMap");
+    const fault = (metadata: JsonValue) => findMetadataError(metadata, "ConfigMap");
     expect(fault({ labels: { a: 1 } })).toBe(
       "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
     );
@@ -35,7 +35,7 @@ describe("metadata of a wrong type", () => {
   });
 
   it("names the time that cannot be read", () => {
-    expect(findMetadataFault({ deletionTimestamp: "soon" })).toBe(
+    expect(findMetadataError({ deletionTimestamp: "soon" })).toBe(
       'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"',
     );
   });
@@ -46,6 +46,6 @@ describe("metadata of a wrong type", () => {
     [{ name: null, labels: null, creationTimestamp: null, generation: 3, unknown: 1 }],
     [{ labels: { a: "b" }, managedFields: [{ fieldsV1: { "f:a": {} }, time: "2024-01-01T00:00:00Z" }] }],
   ])("%j can be read", (metadata) => {
-    expect(findMetadataFault(metadata)).toBeUndefined();
+    expect(findMetadataError(metadata)).toBeUndefined();
   });
 });

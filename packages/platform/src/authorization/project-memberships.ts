@@ -4,7 +4,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ChangeLog } from "@postern/apiserver/authorization/change-log";
-import { type Rights, RightsSource } from "@postern/apiserver/authorization/rights";
+import { type PolicyVersion, PolicyVersionSource } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -18,24 +18,24 @@ export type ProjectMember = {
   readonly clusterRole: string;
 };
 
-export type ProjectFact = { readonly owner: Owner; readonly members: readonly ProjectMember[] };
+export type ProjectMembership = { readonly owner: Owner; readonly members: readonly ProjectMember[] };
 
-/** A project as it was and as it is, as far as it is known of both. */
-export type ProjectChange = { readonly project: string; readonly facts: readonly ProjectFact[] };
+/** The old and the new members of a project, as far as known. */
+export type ProjectChange = { readonly project: string; readonly memberships: readonly ProjectMembership[] };
 
-/** The version goes up when who belongs to any project changes. */
-export type ProjectFacts = Rights & {
-  /** The changes that led beyond a version; undefined where they are not known any more. */
+/** The version increases when the owner or members of any project change. */
+export type ProjectMembershipIndex = PolicyVersion & {
+  /** The changes since a version; undefined if they are no longer known. */
   changesSince(version: number): readonly ProjectChange[] | undefined;
-  get(project: string): ProjectFact | undefined;
-  /** What an object says of itself, which may be older or newer than what `get` knows. */
-  of(object: CachedObject): ProjectFact;
-  /** Every project, in no order. */
-  entries(): Iterable<readonly [project: string, fact: ProjectFact]>;
+  get(project: string): ProjectMembership | undefined;
+  /** Read from the object itself, which may be older or newer than the result of `get`. */
+  of(object: CachedObject): ProjectMembership;
+  /** All projects, unordered. */
+  entries(): Iterable<readonly [project: string, membership: ProjectMembership]>;
 };
 
-/** The parts of a project's spec that open it: `owner {user, team}` and `members[] {kind, name, clusterRole}`. */
-export function readProjectFact(project: KubeObject): ProjectFact {
+/** The parts of a project's spec that give access to it: `owner {user, team}` and `members[] {kind, name, clusterRole}`. */
+export function readProjectMembership(project: KubeObject): ProjectMembership {
   const members = memberOf(project["spec"], "members");
   return { owner: readOwner(project["spec"]), members: isJsonArray(members) ? members.map(readMember) : [] };
 }
@@ -46,16 +46,19 @@ const readMember = (value: JsonValue): ProjectMember => ({
   clusterRole: textOf(value, "clusterRole"),
 });
 
-/** Reads the projects as they are now, and every change from then on, until disposed. The cache must be ready. */
-export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): ProjectFacts & Disposable {
-  const facts = new Map<string, ProjectFact>();
+/** Follows the projects from their current state on, until disposed. The cache must be ready. */
+export function createProjectMembershipIndex(
+  projects: ViewPrefix,
+  scheduler: Scheduler,
+): ProjectMembershipIndex & Disposable {
+  const memberships = new Map<string, ProjectMembership>();
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
-  const byObject = new WeakMap<CachedObject, ProjectFact>();
-  const rights = new RightsSource();
+  const byObject = new WeakMap<CachedObject, ProjectMembership>();
+  const policyVersion = new PolicyVersionSource();
   const log = new ChangeLog<ProjectChange>();
-  /** Without a change that says which project it concerns, every one. */
+  /** Without `made`, any project may have changed. */
   const change = (made?: ProjectChange): void => {
-    rights.changed((version) => {
+    policyVersion.changed((version) => {
       if (made === undefined) log.forget(version);
       else log.add(version, made);
     });
@@ -63,39 +66,39 @@ export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): 
   const put = (object: CachedObject): void => {
     const project = object.decode();
     const { name = "" } = project.metadata;
-    const read = readProjectFact(project);
-    const known = facts.get(name);
-    const fact = known !== undefined && equalJson(known, read) ? known : read;
-    byObject.set(object, fact);
-    if (fact === known) return;
-    facts.set(name, fact);
-    change({ project: name, facts: known === undefined ? [fact] : [known, fact] });
+    const read = readProjectMembership(project);
+    const known = memberships.get(name);
+    const membership = known !== undefined && equalJson(known, read) ? known : read;
+    byObject.set(object, membership);
+    if (membership === known) return;
+    memberships.set(name, membership);
+    change({ project: name, memberships: known === undefined ? [membership] : [known, membership] });
   };
   const followed = followView(projects, scheduler, {
     replace(objects) {
-      facts.clear();
+      memberships.clear();
       change();
       for (const object of objects) put(object);
     },
     put,
     delete(object) {
       const { name = "" } = object.decode().metadata;
-      const known = facts.get(name);
+      const known = memberships.get(name);
       if (known === undefined) return;
-      facts.delete(name);
-      change({ project: name, facts: [known] });
+      memberships.delete(name);
+      change({ project: name, memberships: [known] });
     },
   });
-  return Object.assign(rights, {
+  return Object.assign(policyVersion, {
     changesSince: (since: number) => log.since(since),
-    get: (project: string) => facts.get(project),
-    of: (object: CachedObject) => byObject.get(object) ?? readProjectFact(object.decode()),
-    entries: () => facts.entries(),
+    get: (project: string) => memberships.get(project),
+    of: (object: CachedObject) => byObject.get(object) ?? readProjectMembership(object.decode()),
+    entries: () => memberships.entries(),
     [Symbol.dispose]: () => followed[Symbol.dispose](),
   });
 }
 
-// Reads members of stored specs that decisions depend on; what has another shape than it should counts as absent.
+// Reads members of stored specs for decisions; a member of an unexpected type counts as absent.
 
 export const memberOf = (value: JsonValue | undefined, member: string): JsonValue | undefined =>
   isJsonObject(value) ? value[member] : undefined;

@@ -1,7 +1,7 @@
 // Owners may access what they own, and nothing else: each request with the permission that allows it.
 
 import { describe, expect, it, test } from "vitest";
-import { clusterRoleRules, ownerRight, projectOfRequest, projectRolesOf } from "./owner-rights.ts";
+import { clusterRoleRules, ownerPermission, projectOfRequest, projectRolesOf } from "./owner-permissions.ts";
 import type { TargetedRequest } from "./platform-request.ts";
 import {
   inner,
@@ -17,9 +17,9 @@ import {
 
 const GROUP = names.managementGroup;
 const ask = (verb: string, parts: Partial<TargetedRequest> = {}) => inner({ verb, apiGroup: GROUP, ...parts });
-const right = (user: Parameters<typeof ownerRight>[0], request: TargetedRequest, parts: Partial<World> = {}) => {
+const right = (user: Parameters<typeof ownerPermission>[0], request: TargetedRequest, parts: Partial<World> = {}) => {
   const sources = memorySources(world(parts));
-  return ownerRight(user, request, { ...sources, roles: sources.rbac });
+  return ownerPermission(user, request, { ...sources, roles: sources.rbac });
 };
 const clusterAgent = (cluster: string) => ({ name: `postern:cluster:${cluster}`, groups: ["system:authenticated"] });
 const virtualCluster = (path: string) => ({ name: `postern:vcluster:${path}`, groups: ["system:authenticated"] });
@@ -76,7 +76,7 @@ describe("the owner of an instance", () => {
 });
 
 describe("the access list of an instance", () => {
-  const listed = (user: Parameters<typeof ownerRight>[0], verb: string, subresource = "") =>
+  const listed = (user: Parameters<typeof ownerPermission>[0], verb: string, subresource = "") =>
     right(user, ofInstance(verb, { subresource }), { instances: [instance] });
 
   it("names the entry that allows the request", () => {

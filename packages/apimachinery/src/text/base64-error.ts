@@ -6,7 +6,7 @@ const WHOLE = /^[A-Za-z0-9+/]*$/;
 const DIGIT = /[A-Za-z0-9+/]/;
 
 /** Undefined for base64, else such as `illegal base64 data at input byte 3`. */
-export function findBase64Fault(text: string): string | undefined {
+export function findBase64Error(text: string): string | undefined {
   const at = faultyByte(text);
   return at === undefined ? undefined : `illegal base64 data at input byte ${at}`;
 }

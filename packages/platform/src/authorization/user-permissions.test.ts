@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import { isFilteredList, isFilteredResource } from "./filtered-resources.ts";
-import { createUserRights, useRequest } from "./platform-authorizer.ts";
+import { createUserPermissions, useRequest } from "./platform-authorizer.ts";
 import {
   inner,
   intoCluster,
@@ -70,7 +70,7 @@ describe("the way through a proxy", () => {
         ],
       }),
     );
-    const rights = createUserRights(sources);
+    const rights = createUserPermissions(sources);
     expect(rights.of(userInfo("dora"), intoCluster("c1"))).toMatchObject({ allowed: true, code: "role" });
     expect(rights.of(userInfo("dora"), intoCluster("c2")).allowed).toBe(false);
   });
@@ -78,7 +78,7 @@ describe("the way through a proxy", () => {
 
 describe("filtered lists", () => {
   it("are let through, and say so", () => {
-    const rights = createUserRights(memorySources(world()));
+    const rights = createUserPermissions(memorySources(world()));
     expect(rights.of(userInfo("carl"), management(list))).toEqual({
       allowed: true,
       code: "filtered-list",

@@ -6,7 +6,7 @@ import { formatGoPlain, formatGoSyntax, goTypeName } from "./format-go-value.ts"
 import type { ScalarKind } from "./typed-schema.ts";
 
 /** The fault as text; undefined for a fitting value. Null fits every kind. */
-export function scalarFault(kind: ScalarKind, value: JsonValue): string | undefined {
+export function scalarError(kind: ScalarKind, value: JsonValue): string | undefined {
   if (value === null) return undefined;
   switch (kind) {
     case "numeric":

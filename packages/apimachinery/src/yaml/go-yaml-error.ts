@@ -8,14 +8,14 @@ import { YamlError } from "./yaml-error.ts";
 const UNPRINTABLE = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u;
 
 /** The fault of a text with a character that no YAML text may hold; undefined without one. */
-export function unprintableFault(text: string): YamlError | undefined {
+export function unprintableError(text: string): YamlError | undefined {
   return UNPRINTABLE.test(text.startsWith("\ufeff") ? text.slice(1) : text)
     ? new YamlError("yaml: control characters are not allowed")
     : undefined;
 }
 
 /** `errors` are what our parser found, of which there is at least one. */
-export function goYamlFault(errors: readonly YAMLError[], text: string): YamlError {
+export function goYamlError(errors: readonly YAMLError[], text: string): YamlError {
   const [first] = errors;
   if (first === undefined) return new YamlError("yaml: unknown problem parsing YAML content");
   const { code, message, pos } = first;

@@ -3,7 +3,7 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { expect, it } from "vitest";
-import { findTypeFault } from "./find-type-fault.ts";
+import { findTypeError } from "./find-type-error.ts";
 
 const schema: StructuralSchema = {
   type: "object",
@@ -42,5 +42,5 @@ it.each<[JsonValue, string | undefined]>([
   [{ spec: { replicas: -2147483648 } }, undefined],
   [[], "json: cannot unmarshal array into Go value of type v1.ConfigMap"],
 ])("finds in %j the error %j", (value, fault) => {
-  expect(findTypeFault(value, schema, "ConfigMap")).toBe(fault);
+  expect(findTypeError(value, schema, "ConfigMap")).toBe(fault);
 });

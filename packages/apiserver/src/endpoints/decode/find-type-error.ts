@@ -3,14 +3,14 @@
 
 import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
-import { findBase64Fault } from "@postern/apimachinery/text/base64-fault";
+import { findBase64Error } from "@postern/apimachinery/text/base64-error";
 import { parseGoTime } from "@postern/apimachinery/time/timestamp";
 
 /**
  * Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object; `path` is where the value
  * stands, and is changed on the way.
  */
-export function findTypeFault(
+export function findTypeError(
   value: JsonValue,
   schema: StructuralSchema,
   structName: string,
@@ -26,7 +26,7 @@ export function findTypeFault(
   if (isJsonArray(value)) {
     const { items } = schema;
     if (items === undefined) return undefined;
-    return firstDefined(value, (item) => findTypeFault(item, items, structName, path));
+    return firstDefined(value, (item) => findTypeError(item, items, structName, path));
   }
   if (!isJsonObject(value)) return undefined;
   const values = valueSchemaOf(schema);
@@ -35,7 +35,7 @@ export function findTypeFault(
     const property = propertyOf(schema, name);
     if (property !== undefined) path.push(name);
     const declared = property ?? values;
-    const fault = declared === undefined ? undefined : findTypeFault(member, declared, structName, path);
+    const fault = declared === undefined ? undefined : findTypeError(member, declared, structName, path);
     if (fault !== undefined) return fault;
     if (property !== undefined) path.pop();
   }
@@ -44,7 +44,7 @@ export function findTypeFault(
 
 /** Times and bytes decode themselves, so that their faults name no field. */
 function findTextFault(text: string, { format, isMicroTime }: StructuralSchema): string | undefined {
-  if (format === "byte") return findBase64Fault(text);
+  if (format === "byte") return findBase64Error(text);
   if (format !== "date-time") return undefined;
   const time = parseGoTime(text, isMicroTime === true ? "microsecond" : "second");
   return "fault" in time ? time.fault : undefined;

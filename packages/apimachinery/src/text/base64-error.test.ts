@@ -1,7 +1,7 @@
 // The offsets are those of Go's encoding/base64.
 
 import { expect, it } from "vitest";
-import { findBase64Fault } from "./base64-fault.ts";
+import { findBase64Error } from "./base64-error.ts";
 
 it.each<[text: string, at: number | undefined]>([
   ["", undefined],
@@ -19,5 +19,5 @@ it.each<[text: string, at: number | undefined]>([
   ["abc=x", 4],
   ["é", 0],
 ])("finds in %j byte %s", (text, at) =>
-  expect(findBase64Fault(text)).toBe(at === undefined ? undefined : `illegal base64 data at input byte ${at}`),
+  expect(findBase64Error(text)).toBe(at === undefined ? undefined : `illegal base64 data at input byte ${at}`),
 );

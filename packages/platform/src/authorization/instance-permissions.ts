@@ -3,13 +3,13 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { type Rights, RightsSource } from "@postern/apiserver/authorization/rights";
+import { type PolicyVersion, PolicyVersionSource } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, PeopleList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
-import { memberOf, readOwner, textOf, textsOf } from "./project-facts.ts";
+import { memberOf, readOwner, textOf, textsOf } from "./project-memberships.ts";
 
 /** One of `spec.access[]`. */
 export type InstanceAccess = PeopleList & {
@@ -20,23 +20,26 @@ export type InstanceAccess = PeopleList & {
 /** One of `spec.extraAccessRules[]`: the ClusterRole that people have inside the virtual cluster. */
 export type ExtraAccessRule = PeopleList & { readonly clusterRole: string };
 
-export type InstanceFact = {
+export type InstancePermissions = {
   readonly owner: Owner;
   readonly access: readonly InstanceAccess[];
   readonly extraAccessRules: readonly ExtraAccessRule[];
 };
 
 /** The version increases when access to an instance changes, and not with every write. */
-export type InstanceFacts = Rights & {
-  get(resource: InstanceResource, namespace: string, name: string): InstanceFact | undefined;
-  /** What an object says of itself, which may be older or newer than what `get` knows. */
-  of(object: CachedObject): InstanceFact;
-  /** The instances of a namespace, in no order. */
-  entries(resource: InstanceResource, namespace: string): Iterable<readonly [name: string, fact: InstanceFact]>;
+export type InstancePermissionIndex = PolicyVersion & {
+  get(resource: InstanceResource, namespace: string, name: string): InstancePermissions | undefined;
+  /** Read from the object itself, which may be older or newer than the result of `get`. */
+  of(object: CachedObject): InstancePermissions;
+  /** The instances of a namespace, unordered. */
+  entries(
+    resource: InstanceResource,
+    namespace: string,
+  ): Iterable<readonly [name: string, permissions: InstancePermissions]>;
 };
 
-/** The parts of an instance's spec that open it. */
-export function readInstanceFact(instance: KubeObject): InstanceFact {
+/** The parts of an instance's spec that give access to it. */
+export function readInstancePermissions(instance: KubeObject): InstancePermissions {
   const spec = instance["spec"];
   return {
     owner: readOwner(spec),
@@ -62,41 +65,41 @@ const readPeople = (entry: JsonValue): PeopleList => ({
   teams: textsOf(entry, "teams"),
 });
 
-type FactsByName = Map<string, InstanceFact>;
+type PermissionsByName = Map<string, InstancePermissions>;
 
-const NONE: readonly (readonly [string, InstanceFact])[] = [];
+const NONE: readonly (readonly [string, InstancePermissions])[] = [];
 
-/** Reads the instances as they are now, and every change from then on, until disposed. The cache must be ready. */
-export function createInstanceFacts(
+/** Follows the instances from their current state on, until disposed. The cache must be ready. */
+export function createInstancePermissionIndex(
   views: { readonly [resource in InstanceResource]: ViewPrefix },
   scheduler: Scheduler,
-): InstanceFacts & Disposable {
-  const facts = {
-    virtualclusterinstances: new Map<string, FactsByName>(),
-    spaceinstances: new Map<string, FactsByName>(),
+): InstancePermissionIndex & Disposable {
+  const byResource = {
+    virtualclusterinstances: new Map<string, PermissionsByName>(),
+    spaceinstances: new Map<string, PermissionsByName>(),
   };
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
-  const byObject = new WeakMap<CachedObject, InstanceFact>();
-  const rights = new RightsSource();
+  const byObject = new WeakMap<CachedObject, InstancePermissions>();
+  const policyVersion = new PolicyVersionSource();
 
   const follow = (resource: InstanceResource): Disposable => {
-    const byNamespace = facts[resource];
+    const byNamespace = byResource[resource];
     const put = (object: CachedObject): void => {
       const instance = object.decode();
       const { namespace = "", name = "" } = instance.metadata;
-      const byName = byNamespace.get(namespace) ?? new Map<string, InstanceFact>();
-      const read = readInstanceFact(instance);
+      const byName = byNamespace.get(namespace) ?? new Map<string, InstancePermissions>();
+      const read = readInstancePermissions(instance);
       const known = byName.get(name);
-      const fact = known !== undefined && equalJson(known, read) ? known : read;
-      byObject.set(object, fact);
-      if (fact === known) return;
-      byNamespace.set(namespace, byName.set(name, fact));
-      rights.changed();
+      const permissions = known !== undefined && equalJson(known, read) ? known : read;
+      byObject.set(object, permissions);
+      if (permissions === known) return;
+      byNamespace.set(namespace, byName.set(name, permissions));
+      policyVersion.changed();
     };
     return followView(views[resource], scheduler, {
       replace(objects) {
         byNamespace.clear();
-        rights.changed();
+        policyVersion.changed();
         for (const object of objects) put(object);
       },
       put,
@@ -105,16 +108,17 @@ export function createInstanceFacts(
         const byName = byNamespace.get(namespace);
         if (byName?.delete(name) !== true) return;
         if (byName.size === 0) byNamespace.delete(namespace);
-        rights.changed();
+        policyVersion.changed();
       },
     });
   };
   const followed = [follow("virtualclusterinstances"), follow("spaceinstances")];
 
-  return Object.assign(rights, {
-    get: (resource: InstanceResource, namespace: string, name: string) => facts[resource].get(namespace)?.get(name),
-    of: (object: CachedObject) => byObject.get(object) ?? readInstanceFact(object.decode()),
-    entries: (resource: InstanceResource, namespace: string) => facts[resource].get(namespace)?.entries() ?? NONE,
+  return Object.assign(policyVersion, {
+    get: (resource: InstanceResource, namespace: string, name: string) =>
+      byResource[resource].get(namespace)?.get(name),
+    of: (object: CachedObject) => byObject.get(object) ?? readInstancePermissions(object.decode()),
+    entries: (resource: InstanceResource, namespace: string) => byResource[resource].get(namespace)?.entries() ?? NONE,
     [Symbol.dispose]() {
       for (const handle of followed) handle[Symbol.dispose]();
     },
