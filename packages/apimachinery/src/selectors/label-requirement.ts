@@ -38,7 +38,7 @@ export function newLabelRequirement(
   values: readonly string[],
   path = "",
 ): LabelRequirement {
-  const unique = values.length > 1 ? [...new Set(values)] : values;
+  const unique = withoutDuplicates(values);
   const valuesPath = childPath(path, "values");
   const errors = [
     ...validateLabelKey(key, childPath(path, "key")),
@@ -47,6 +47,12 @@ export function newLabelRequirement(
   ];
   throwIfAny(errors);
   return { key, operator, values: unique };
+}
+
+function withoutDuplicates(values: readonly string[]): readonly string[] {
+  if (values.length <= 1) return values;
+  const unique = new Set(values);
+  return unique.size === values.length ? values : [...unique];
 }
 
 /** Checks of the parser before the operator; without a field path. */
@@ -185,9 +191,10 @@ export function compileLabelRequirements(requirements: readonly LabelRequirement
   };
 }
 
-/** What all requirements of one key ask of it. */
+/** What all requirements of one key ask of it. Put together when a label has the key: of a thousand keys most objects have none. */
 class KeyTest {
   isRequired = false;
+  #pending: LabelRequirement[] = [];
   #isForbidden = false;
   /** Undefined: every value. */
   #allowed: Set<string> | undefined;
@@ -195,18 +202,22 @@ class KeyTest {
   #above: bigint | undefined;
   #below: bigint | undefined;
 
-  add({ operator, values }: LabelRequirement): void {
+  add(requirement: LabelRequirement): void {
+    const { operator } = requirement;
+    if (operator !== "!" && operator !== "!=" && operator !== "notin") this.isRequired = true;
+    this.#pending.push(requirement);
+  }
+
+  #take({ operator, values }: LabelRequirement): void {
     if (operator === "!") this.#isForbidden = true;
     else if (operator === "!=" || operator === "notin") for (const value of values) this.#denied.add(value);
-    else {
-      this.isRequired = true;
-      if (operator === "gt") this.#above = greatest(this.#above, boundOf(values));
-      else if (operator === "lt") this.#below = least(this.#below, boundOf(values));
-      else if (operator !== "exists") this.#allowOnly(values);
-    }
+    else if (operator === "gt") this.#above = greatest(this.#above, boundOf(values));
+    else if (operator === "lt") this.#below = least(this.#below, boundOf(values));
+    else if (operator !== "exists") this.#allowOnly(values);
   }
 
   allows(value: string): boolean {
+    if (this.#pending.length > 0) for (const requirement of this.#pending.splice(0)) this.#take(requirement);
     if (this.#isForbidden || this.#denied.has(value) || this.#allowed?.has(value) === false) return false;
     if (this.#above === undefined && this.#below === undefined) return true;
     const number = parseInt64(value);

@@ -112,12 +112,16 @@ function redactedEncoded(part: string, redact: Redact): string {
   return part;
 }
 
-/** What is no octet of ASCII. */
-const OTHER_THAN_ASCII = /%(?![0-7][0-9a-f])/i;
-
-/** Takes what is malformed as it is: a text that no router reads still reaches the log. A selector may have ten thousand octets. */
+/** Takes what is malformed as it is: a text that no router reads still reaches the log. A selector may have a hundred thousand octets. */
 function decodeOctets(text: string): string {
-  if (!OTHER_THAN_ASCII.test(text)) return decodeURIComponent(text);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return decodeMalformed(text);
+  }
+}
+
+function decodeMalformed(text: string): string {
   const [first = "", ...others] = text.split("%");
   const parts = [first];
   for (const other of others) {
