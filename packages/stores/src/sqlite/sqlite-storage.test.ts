@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeStorage } from "@postern/apiserver/storage/testing/storage-suite";
+import { expect, it, onTestFinished } from "vitest";
 import { openSqliteStorage } from "./sqlite-storage.ts";
 
 describeStorage("SQLite storage", async () => {
@@ -12,4 +13,25 @@ describeStorage("SQLite storage", async () => {
     reopen: () => openSqliteStorage({ path }),
     cleanUp: () => rm(folder, { recursive: true }),
   };
+});
+
+it("lets others go on between writes that are committed together (security book 50)", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "postern-sqlite-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await using storage = await openSqliteStorage({ path: join(folder, "store.db") });
+  const inTurn = [0];
+  let isOver = false;
+  const nextTurn = (): void => {
+    inTurn.push(0);
+    if (!isOver) setImmediate(nextTurn);
+  };
+  nextTurn();
+  const writes = Array.from({ length: 200 }, async (_, index) => {
+    await storage.create(`/key-${index}`, Buffer.from("x"));
+    inTurn.push((inTurn.pop() ?? 0) + 1);
+  });
+  await Promise.all(writes);
+  isOver = true;
+  // Of two commits at most, which may be answered in one turn.
+  expect(Math.max(...inTurn)).toBeLessThanOrEqual(16);
 });

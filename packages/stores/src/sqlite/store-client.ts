@@ -231,12 +231,12 @@ export class StoreClient {
       if (outcome?.type === "written") events.push(toEvent(write, outcome));
     }
     this.#deliver(events);
-    for (const [index, write] of writes.entries()) {
+    settleInSlices(writes, (write, index) => {
       const outcome = unpacked[index];
       if (outcome?.type === "written") write.resolve(outcome.revision);
       else if (outcome?.type === "full") write.reject(fullError());
       else write.reject(refusal(write, outcome?.before && { key: write.key, ...outcome.before }));
-    }
+    });
   }
 
   #deliver(events: readonly StorageEvent[]): void {
@@ -323,4 +323,13 @@ function unpackEntries(bytes: ArrayBuffer, { keys, revisions, lengths }: PackedE
     target.push({ key, value: unpack(bytes, { start, length }), revision });
     start += length;
   }
+}
+
+/** Requests whose writes are committed together all have work left. So many go on in one turn of the event loop, and others between them. */
+const SETTLED_AT_ONCE = 8;
+
+function settleInSlices<T>(writes: readonly T[], settle: (write: T, index: number) => void, from = 0): void {
+  const until = Math.min(from + SETTLED_AT_ONCE, writes.length);
+  for (const [at, write] of writes.slice(from, until).entries()) settle(write, from + at);
+  if (until < writes.length) setImmediate(() => settleInSlices(writes, settle, until));
 }
