@@ -8,6 +8,8 @@ import type { Order, Report } from "./order.ts";
 
 export type Attacker = AsyncDisposable & {
   readonly pid: number;
+  /** Whether an attack that could not be carried out has ended the process. */
+  hasEnded(): boolean;
   attack(name: string, target: Target): Promise<void>;
   /** What it has counted until now. */
   counts(): Promise<Report>;
@@ -27,6 +29,7 @@ export function startAttacker(): Attacker {
   };
   return {
     pid: child.pid ?? 0,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
     attack: async (name, target) => void (await tell({ type: "attack", name, target })),
     counts: () => tell({ type: "counts" }),
     stop: () => tell({ type: "stop" }),
