@@ -21,9 +21,8 @@ const COMPLETE = ["AuditLogError", "BackupError", "ConfigurationError", "Kubecon
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
   if (isApiError(error)) {
-    return error.code === 401
-      ? `${error.message} (401): check the credential in the kubeconfig`
-      : oneLine(error.message);
+    const message = oneLine(error.message);
+    return error.code === 401 ? `${message} (401): check the credential in the kubeconfig` : message;
   }
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   const remedy = code === undefined ? undefined : SYSTEM_FAILURES[code];
@@ -32,9 +31,10 @@ export function describeFailure(error: unknown): string {
   return `unexpected failure: ${oneLine(error.message)} (set DEBUG=1 to see where)`;
 }
 
+/** Servers write messages, too: their control characters must not reach the terminal, nor their lines the commands of a CI system. */
 const oneLine = (text: string): string =>
   text
-    .split("\n")
+    .split(/\p{Cc}/u)
     .map((line) => line.trim())
     .filter((line) => line !== "")
     .join(" ");

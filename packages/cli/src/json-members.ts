@@ -14,6 +14,12 @@ export function textAt(value: JsonValue | undefined, name: string): string {
   return typeof member === "string" ? member : "";
 }
 
+/** The value of an access key. "" for what can be none: a line break would make further variables of it where a program writes it. */
+export function accessKeyAt(value: JsonValue | undefined, name: string): string {
+  const text = textAt(value, name);
+  return /^[!-~]+$/.test(text) ? text : "";
+}
+
 /** Empty without such a list. */
 export function listAt(value: JsonValue | undefined, name: string): readonly JsonValue[] {
   const member = isJsonObject(value) ? value[name] : undefined;

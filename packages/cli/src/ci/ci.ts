@@ -6,6 +6,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { accessKeyAt } from "../json-members.ts";
 import { parseAddress, readAuthority } from "../login/platforms.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
@@ -80,8 +81,9 @@ async function exchange(server: string, authority: string, token: string, target
     body: form.toString(),
   });
   const answer = await readAnswer(response);
-  const { access_token: key, expires_in: seconds, error_description: why } = isJsonObject(answer) ? answer : {};
-  if (response.status === 200 && typeof key === "string") return { key, seconds: Number(seconds) };
+  const { expires_in: seconds, error_description: why } = isJsonObject(answer) ? answer : {};
+  const key = accessKeyAt(answer, "access_token");
+  if (response.status === 200 && key !== "") return { key, seconds: Number(seconds) };
   const said = typeof why === "string" ? why : `it answered with code ${response.status}`;
   throw new UsageError(`${server} issued no access key: ${said}`);
 }

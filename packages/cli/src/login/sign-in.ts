@@ -10,7 +10,8 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { createNodeTransport } from "@postern/client/transport/node";
 import { readAnswer } from "../ci/job-identity.ts";
 import type { CommandContext } from "../command-context.ts";
-import { textAt } from "../json-members.ts";
+import { accessKeyAt, textAt } from "../json-members.ts";
+import { cellText } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 
 export type SignInServer = { readonly server: string; readonly certificateAuthorityPem?: string };
@@ -80,8 +81,8 @@ export async function signInWithDevice(transport: SignInServer, { stderr }: Comm
   const { status, body } = await ask(transport, "POST", "/oauth/device_authorization", {});
   const deviceCode = textAt(body, "device_code");
   if (status !== 200 || deviceCode === "") throw new UsageError(faultIn(body, status));
-  stderr.write(`Open ${textAt(body, "verification_uri")} on any device and enter this code:\n`);
-  stderr.write(`${textAt(body, "user_code")}\n`);
+  stderr.write(`Open ${cellText(body["verification_uri"])} on any device and enter this code:\n`);
+  stderr.write(`${cellText(body["user_code"])}\n`);
   let seconds = Number(body["interval"] ?? 5);
   for (;;) {
     await delay(seconds * 1000);
@@ -98,7 +99,7 @@ async function redeem(transport: SignInServer, form: object): Promise<string> {
 }
 
 function keyIn({ status, body }: Answer): string {
-  const key = textAt(body, "access_token");
+  const key = accessKeyAt(body, "access_token");
   if (status !== 200 || key === "") throw new UsageError(faultIn(body, status));
   return key;
 }
