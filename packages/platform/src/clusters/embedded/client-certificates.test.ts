@@ -62,7 +62,7 @@ describe("certificate signing requests", () => {
     expect(await host.backend("one").authenticateCertificate(request)).toBeUndefined();
   });
 
-  it("signs for a year at most, whatever is asked for", async () => {
+  it("signs for a year at most, whatever is asked for (security book 55)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const signed = await approveAndWait(host, csr({ expirationSeconds: 2 ** 31 - 1 }));
