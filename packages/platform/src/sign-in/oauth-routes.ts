@@ -80,10 +80,8 @@ export async function authorizeDevice({ request }: RequestContext, deps: SignInR
   const until = clock.now() + DEVICE_MS;
   const deviceCode = transactions.secret();
   const userCode = newUserCode(transactions.secret);
-  const isKept =
-    (await records.put("device", deviceCode, { waits: true }, until)) &&
-    (await records.put("user-code", userCode, { deviceCode, from: request.remoteAddress }, until));
-  if (!isKept) return oauthFailure("temporarily_unavailable", "too many sign-ins are pending, try again later", 503);
+  if (!(await records.putDevice({ deviceCode, userCode, from: request.remoteAddress }, until)))
+    return oauthFailure("temporarily_unavailable", "too many sign-ins are pending, try again later", 503);
   const page = `${publicUrl()}${DEVICE_PATH}`;
   return oauthAnswer(200, {
     device_code: deviceCode,

@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { SealedValues } from "../encryption/sealed-value.ts";
@@ -23,7 +24,15 @@ export type SignInRecord = {
 
 export type SignInRecords = {
   /** Resolves with false if there are too many. */
-  put(kind: RecordKind, secret: string, content: JsonObject, until: number): Promise<boolean>;
+  put(kind: "pending" | "code", secret: string, content: JsonObject, until: number): Promise<boolean>;
+  /**
+   * A device code and the user code that refers to it. If too many wait, the oldest of the address with the most of them makes way. Resolves with false if
+   * this server knows of none.
+   */
+  putDevice(
+    device: { readonly deviceCode: string; readonly userCode: string; readonly from: string },
+    until: number,
+  ): Promise<boolean>;
   /** Undefined if it does not exist, has expired, or belongs to another user. */
   read(kind: RecordKind, secret: string): Promise<SignInRecord | undefined>;
   /** The same, and deletes it: of two callers, only one gets it. */
@@ -35,7 +44,6 @@ export type SignInRecords = {
 const MAX_RECORDS = 5_000;
 /** Unauthenticated clients may create these, so some room is reserved for signed-in users. */
 const MAX_OF_STRANGERS = 4_000;
-const OF_STRANGERS: readonly RecordKind[] = ["device", "user-code"];
 
 export function createSignInRecords(
   { view, prefix, storage }: ExpiringRecords,
@@ -65,13 +73,44 @@ export function createSignInRecords(
     return isJsonObject(value) ? { content: value, until: end, revision: entry.revision } : undefined;
   };
 
+  const write = async (kind: RecordKind, secret: string, content: JsonObject, until: number): Promise<void> => {
+    const name = nameOf(kind, secret);
+    await storage.create(prefix + name, encode(name, content, until));
+  };
+  /** Whether it was there. */
+  const remove = async (name: string): Promise<boolean> => {
+    const entry = await storage.get(prefix + name);
+    if (entry === undefined) return false;
+    try {
+      await storage.delete(prefix + name, entry.revision);
+      return true;
+    } catch (error) {
+      if (error instanceof RevisionConflictError) return false;
+      throw error;
+    }
+  };
+  const waiting = new WaitingDevices();
+  const makeWay = async (): Promise<boolean> => {
+    for (let names = waiting.takeOldest(clock.now()); names !== undefined; names = waiting.takeOldest(clock.now())) {
+      const removed = await Promise.all(names.map(remove));
+      if (removed.includes(true)) return true;
+    }
+    return false;
+  };
+
   return {
     read,
     async put(kind, secret, content, until) {
-      const most = OF_STRANGERS.includes(kind) ? MAX_OF_STRANGERS : MAX_RECORDS;
-      if ([...view.list(prefix)].length >= most) return false;
-      const name = nameOf(kind, secret);
-      await storage.create(prefix + name, encode(name, content, until));
+      if (view.list(prefix).length >= MAX_RECORDS) return false;
+      await write(kind, secret, content, until);
+      return true;
+    },
+    async putDevice({ deviceCode, userCode, from }, until) {
+      if (view.list(prefix).length + 2 > MAX_OF_STRANGERS && !(await makeWay())) return false;
+      await write("device", deviceCode, { waits: true }, until);
+      await write("user-code", userCode, { deviceCode, from }, until);
+      const names = [nameOf("device", deviceCode), nameOf("user-code", userCode)];
+      waiting.add(sourceOf(from), { names, until }, clock.now());
       return true;
     },
     async take(kind, secret) {
@@ -99,3 +138,44 @@ export function createSignInRecords(
 }
 
 const purposeOf = (name: string): string => `step of sign-in ${name}`;
+
+type WaitingDevice = { readonly names: readonly string[]; readonly until: number };
+
+/** The device codes that this server has given out, by the address that asked. Some may have been used: their records are gone. */
+class WaitingDevices {
+  readonly #bySource = new Map<string, WaitingDevice[]>();
+
+  #count = 0;
+
+  add(source: string, device: WaitingDevice, now: number): void {
+    if (this.#count >= MAX_OF_STRANGERS) this.#forgetExpired(now);
+    const before = this.#bySource.get(source);
+    if (before === undefined) this.#bySource.set(source, [device]);
+    else before.push(device);
+    this.#count++;
+  }
+
+  #forgetExpired(now: number): void {
+    this.#count = 0;
+    for (const [source, devices] of this.#bySource) {
+      while (devices[0] !== undefined && devices[0].until <= now) devices.shift();
+      if (devices.length === 0) this.#bySource.delete(source);
+      this.#count += devices.length;
+    }
+  }
+
+  /** Names of the records of the oldest of the source that has the most; undefined if none waits. */
+  takeOldest(now: number): readonly string[] | undefined {
+    this.#forgetExpired(now);
+    let most: [source: string, devices: WaitingDevice[]] | undefined;
+    for (const [source, devices] of this.#bySource) {
+      if (most === undefined || devices.length > most[1].length) most = [source, devices];
+    }
+    if (most === undefined) return undefined;
+    const [source, devices] = most;
+    const oldest = devices.shift();
+    this.#count--;
+    if (devices.length === 0) this.#bySource.delete(source);
+    return oldest?.names;
+  }
+}
