@@ -252,6 +252,22 @@ describe("which rule applies", () => {
   });
 });
 
+test("a rule that was written with a key of ten minutes issues nothing after it, nor does what it issued stay (security book 2, 14)", async () => {
+  const brief = await server.key("brief", { ttl: 600 });
+  const { spec } = await server.must({ path: "clustertrustrules/main" });
+  const claims = [{ claim: "repository_id", values: ["550"] }];
+  const body = { metadata: { name: "brief" }, spec: { ...spec, claims } };
+  const written = await server.send({ path: "clustertrustrules", as: brief, body });
+  expect(written.status, written.text).toBe(201);
+  const token = signed({ repository_id: "550" });
+  const issued = await exchange(token, { rule: "brief" });
+  expect(issued.status, issued.text).toBe(200);
+  expect(await server.isAccepted(issued.body.access_token)).toBe(true);
+  await server.must({ method: "DELETE", path: "ownedaccesskeys/brief" });
+  expect(await server.isAccepted(issued.body.access_token)).toBe(false);
+  expect((await exchange(token, { rule: "brief" })).status).toBe(400);
+});
+
 describe("a token that is taken once (security book 18)", () => {
   test("is taken once by many requests at the same moment, and never again", async () => {
     const claims = [{ claim: "repository_id", values: ["601"] }];
