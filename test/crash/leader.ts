@@ -3,7 +3,7 @@
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { whileLeading } from "@postern/platform/store/while-leading";
+import { runWhileLeading } from "@postern/platform/store/run-while-leading";
 import { createEtcdLeaderElection } from "@postern/stores/etcd/etcd-leader-election";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 
@@ -26,7 +26,7 @@ const runtime: Runtime = {
   },
 };
 
-whileLeading({
+runWhileLeading({
   election: createEtcdLeaderElection({ storage, ttlSeconds: Number(ttlSeconds) }),
   name: "standstill",
   identity: "the one that stands still",

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
-import { startWay } from "@postern/stores/etcd/testing/start-way";
+import { startRelay } from "@postern/stores/etcd/testing/start-relay";
 import { expect, it } from "vitest";
 import { adminKey, httpClient, openResponse } from "../e2e/testing/http-client.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
@@ -33,7 +33,7 @@ it.skipIf(whyNoEtcd() !== undefined)(
   async () => {
     await using etcd = await startEtcd();
     const [endpoint = ""] = etcd.endpoints;
-    using way = await startWay(endpoint);
+    using way = await startRelay(endpoint);
     await using directory = await temporaryDirectory();
     await using server = await startPostern(join(directory.path, "data"), ["--store", `etcd://${way.endpoint}`]);
     const [http, admin] = [await httpClient(server), await adminKey(server)];

@@ -117,7 +117,7 @@ test("a virtual cluster is created with roles inside, changed, and deleted after
   await press("Create");
   await page.getByRole("heading", { level: 1, name: "Staging" }).waitFor();
   await page.getByRole("listitem").filter({ hasText: "edit inside" }).getByRole("link", { name: "jane" }).waitFor();
-  await page.locator(".facts").getByText("Ready").waitFor();
+  await page.locator(".description-list").getByText("Ready").waitFor();
   expect((await served.platform.send({ path })).body.spec.extraAccessRules).toEqual([
     { users: ["jane"], clusterRole: "edit" },
   ]);

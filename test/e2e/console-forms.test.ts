@@ -223,14 +223,14 @@ test("a cluster is connected, with its kubeconfig pasted into the page, and allo
     displayName: "EU West",
     kubeConfigRef: { secretNamespace: "clusters", secretName: "eu-west" },
   });
-  await page.locator(".facts .badge", { hasText: "Connected" }).waitFor({ state: "detached" });
+  await page.locator(".description-list .badge", { hasText: "Connected" }).waitFor({ state: "detached" });
   await press("Set kubeconfig");
   const dialog = page.getByRole("dialog");
   await dialog.getByText("--namespace clusters --from-file=config=admin.conf").waitFor();
   await dialog.getByLabel("Kubeconfig", { exact: true }).fill(await adminConfig());
   await press("Save", dialog);
   await dialog.waitFor({ state: "detached" });
-  await page.locator(".facts .badge", { hasText: "Connected" }).waitFor();
+  await page.locator(".description-list .badge", { hasText: "Connected" }).waitFor();
 
   await go("Projects");
   await follow("The Shop");
@@ -252,7 +252,7 @@ test("a cluster is connected, with its kubeconfig pasted into the page, and allo
   await follow("Edit");
   await page.getByText("Closed to new instances").click();
   await press("Save");
-  await page.locator(".facts").getByText("Closed to new instances").waitFor();
+  await page.locator(".description-list").getByText("Closed to new instances").waitFor();
   expect((await specOf("clusters/eu-west")).usable).toBe(false);
   await press("Delete");
   await dialog.getByText("The cluster itself stays as it is.").waitFor();
@@ -274,7 +274,7 @@ test("an existing cluster becomes a virtual cluster of a project, and kubectl re
     .getByLabel("File")
     .setInputFiles({ name: "admin.conf", mimeType: "text/plain", buffer: Buffer.from(await adminConfig()) });
   await press("Save", dialog);
-  await page.locator(".facts .badge", { hasText: "Ready" }).waitFor();
+  await page.locator(".description-list .badge", { hasText: "Ready" }).waitFor();
   await press("Get kubeconfig");
   await press("Create kubeconfig", dialog);
   const saving = page.waitForEvent("download");

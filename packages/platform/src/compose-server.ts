@@ -34,7 +34,7 @@ import { createSignInParts } from "./server/sign-in.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { SETTLE_MS } from "./store/open-sealed-store.ts";
 import type { ServerStore } from "./store/open-server-store.ts";
-import { CONTROLLERS, whileLeading } from "./store/while-leading.ts";
+import { CONTROLLERS, runWhileLeading } from "./store/run-while-leading.ts";
 
 /** A server that answers requests, until it is closed. */
 export type RunningServer = {
@@ -153,7 +153,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const webhook = await openNoticeWebhook(configuration, runtime);
   if (webhook !== undefined) teardown.use(webhook);
   teardown.use(
-    whileLeading({
+    runWhileLeading({
       election,
       name: CONTROLLERS,
       identity,

@@ -21,8 +21,8 @@ import { createDomainMetrics } from "@postern/platform/server/domain-metrics";
 import { createManagementSurface } from "@postern/platform/server/management-surface";
 import { createSignInParts } from "@postern/platform/server/sign-in";
 import { startControllers } from "@postern/platform/server/start-controllers";
+import { runWhileLeading } from "@postern/platform/store/run-while-leading";
 import { deriveServerKeys } from "@postern/platform/store/server-keys";
-import { whileLeading } from "@postern/platform/store/while-leading";
 import { ReplicaTime } from "./replica-time.ts";
 import { createSimulatedElection, type LeaseTable } from "./simulated-election.ts";
 import { type Network, UnreliableStorage } from "./unreliable-storage.ts";
@@ -209,7 +209,7 @@ export class SimulatedServer {
         lease = won;
       },
     });
-    whileLeading({
+    runWhileLeading({
       election,
       name: "controllers",
       identity,

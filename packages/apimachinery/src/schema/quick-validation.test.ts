@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../json/json-value.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
+import { findingsOfWalks } from "./testing/findings-of-walks.ts";
 import { valuesOf } from "./testing/values-of-schema.ts";
-import { whatIsToBeDone } from "./testing/what-is-to-be-done.ts";
 import { createSchemaValidator } from "./validate-schema.ts";
 
 const some = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
@@ -94,7 +94,7 @@ describe("isPlain", () => {
         ([schema, values]) => {
           const { isPlain } = createSchemaValidator(schema);
           for (const value of values) {
-            const found = whatIsToBeDone(value, schema);
+            const found = findingsOfWalks(value, schema);
             if (found.length === 0) faultless++;
             if (!isPlain(value)) continue;
             plain++;

@@ -1,7 +1,7 @@
 // Starts a span for each request, in the trace of its caller.
 // Source of the names: https://opentelemetry.io/docs/specs/semconv/http/http-spans/
 
-import { textBefore } from "@postern/apimachinery/text/without-trailing";
+import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import type { Redact } from "../request/credentials.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { SpanAttributes, TraceHeaders, Tracing } from "../tracing/tracing.ts";

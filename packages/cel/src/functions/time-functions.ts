@@ -1,7 +1,7 @@
 // Points in time and durations: how they are read, and what they are made of.
 // Source: github.com/google/cel-go/common/types/{timestamp,duration}.go
 
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import { GoDurationError, parseGoDuration } from "@postern/apimachinery/time/go-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type CelDuration, type CelTimestamp, failCel } from "../cel-value.ts";
@@ -38,7 +38,7 @@ export function formatCelTimestamp({ nanoseconds, offsetMinutes }: CelTimestamp)
   const rest = ((nanoseconds % SECOND) + SECOND) % SECOND;
   const local = Number((nanoseconds - rest) / MILLISECOND) + offsetMinutes * 60_000;
   const seconds = new Date(local).toISOString().slice(0, 19);
-  const fraction = rest === 0n ? "" : `.${withoutTrailing(String(rest).padStart(9, "0"), "0")}`;
+  const fraction = rest === 0n ? "" : `.${trimTrailing(String(rest).padStart(9, "0"), "0")}`;
   return `${seconds}${fraction}${offsetText(offsetMinutes)}`;
 }
 
@@ -52,7 +52,7 @@ function offsetText(minutes: number): string {
 /** In seconds, such as `5400s`. */
 export function formatCelDuration({ nanoseconds }: CelDuration): string {
   const size = nanoseconds < 0n ? -nanoseconds : nanoseconds;
-  const fraction = withoutTrailing(String(size % SECOND).padStart(9, "0"), "0");
+  const fraction = trimTrailing(String(size % SECOND).padStart(9, "0"), "0");
   return `${nanoseconds < 0n ? "-" : ""}${size / SECOND}${fraction === "" ? "" : `.${fraction}`}s`;
 }
 

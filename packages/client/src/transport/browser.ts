@@ -1,6 +1,6 @@
 // Sends requests with `fetch`: the browser handles trust and certificates.
 
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Transport } from "./transport.ts";
 
 export type BrowserTransportOptions = {
@@ -10,7 +10,7 @@ export type BrowserTransportOptions = {
 };
 
 export function createBrowserTransport({ server, fetch }: BrowserTransportOptions): Transport {
-  const base = withoutTrailing(server, "/");
+  const base = trimTrailing(server, "/");
   return {
     async send({ method, path, headers, body, signal }) {
       const response = await fetch(base + path, {

@@ -2,7 +2,7 @@
 
 import http from "node:http";
 import https from "node:https";
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 
 export type NodeTransportOptions = {
@@ -20,7 +20,7 @@ export type NodeTransportOptions = {
 /** A transport that keeps connections open until it is disposed. */
 export function createNodeTransport(options: NodeTransportOptions): Transport {
   const base = new URL(options.server.includes("://") ? options.server : `https://${options.server}`);
-  const basePath = withoutTrailing(base.pathname, "/");
+  const basePath = trimTrailing(base.pathname, "/");
   const isSecure = base.protocol === "https:";
   const agent = isSecure
     ? new https.Agent({

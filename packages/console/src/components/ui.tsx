@@ -119,9 +119,13 @@ export function Loading({ label = t("state.loading") }: { readonly label?: strin
 }
 
 /** Names and values of one object, as a list. */
-export function Facts({ items }: { readonly items: readonly (readonly [label: string, value: ReactNode])[] }) {
+export function DescriptionList({
+  items,
+}: {
+  readonly items: readonly (readonly [label: string, value: ReactNode])[];
+}) {
   return (
-    <dl className="facts">
+    <dl className="description-list">
       {items.map(([label, value]) => (
         <div key={label}>
           <dt>{label}</dt>

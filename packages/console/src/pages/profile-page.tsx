@@ -9,11 +9,11 @@ import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, managementVersion, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Confirm } from "../components/confirm.tsx";
-import { Button, ErrorNotice, Facts, PageHead, Section, Time } from "../components/ui.tsx";
+import { Button, DescriptionList, ErrorNotice, PageHead, Section, Time } from "../components/ui.tsx";
 import { useSession } from "../session/session-context.tsx";
 import { settings } from "../settings.ts";
 import { counted, t } from "../texts/text.tsx";
-import { KeyLines } from "./keys/key-lines.tsx";
+import { KeyList } from "./keys/key-list.tsx";
 import { isLogin } from "./keys/key-state.ts";
 import { keysOf, Sessions, sessionsIn } from "./people/sessions.tsx";
 
@@ -71,7 +71,7 @@ export function ProfilePage() {
       />
       {self.error !== null && <ErrorNotice error={self.error} onRetry={() => void self.refetch()} />}
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [t("profile.user"), session.user],
             [t("profile.subject"), <code key="subject">{self.data?.subject ?? ""}</code>],
@@ -87,7 +87,7 @@ export function ProfilePage() {
       </div>
       <Sessions user={session.user} list={keys} keys={own} lead={t("profile.sessions.lead")} />
       <Section title={t("profile.keys")} lead={t("profile.keys.lead")}>
-        <KeyLines list={keys} keys={own.filter((key) => !isLogin(key))} none={t("profile.noKeys")} />
+        <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("profile.noKeys")} />
       </Section>
       <Confirm
         isOpen={isEnding}

@@ -6,7 +6,7 @@ import { Code } from "../components/copy-text.tsx";
 import { DisableSwitch } from "../components/disable-switch.tsx";
 import { NewObjectLink } from "../components/new-object-link.tsx";
 import { ObjectActions } from "../components/object-actions.tsx";
-import { EmptyState, ErrorNotice, Facts, Loading, PageHead, Section } from "../components/ui.tsx";
+import { DescriptionList, EmptyState, ErrorNotice, Loading, PageHead, Section } from "../components/ui.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
 import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
@@ -64,7 +64,7 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
     >
       {ready?.status === "False" && !isDisabled && <NotReady condition={ready} />}
       <div className="card stack">
-        <Facts
+        <DescriptionList
           items={[
             [
               t("provider.fact.state"),

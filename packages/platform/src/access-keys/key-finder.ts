@@ -2,7 +2,7 @@
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 
 export const MIN_KEY_LENGTH = 32;
 export const MAX_KEY_LENGTH = 1024;
@@ -34,7 +34,7 @@ function* candidatesIn(text: string, nested = 0): Generator<string> {
   for (const run of text.split(/[^!-~]+/)) {
     if (run.length < MIN_KEY_LENGTH) continue;
     yield run;
-    for (const part of new Set([withoutTrailing(run, ".!?"), ...run.split(/["'`,;<>()[\]{}]+/)])) {
+    for (const part of new Set([trimTrailing(run, ".!?"), ...run.split(/["'`,;<>()[\]{}]+/)])) {
       if (part !== run) yield part;
       const start = part.search(/[=:]/);
       if (start >= 0) yield part.slice(start + 1);

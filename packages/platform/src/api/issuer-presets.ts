@@ -1,6 +1,6 @@
 // Presets for issuers of CI identities: their URLs, and the claims that never change.
 
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 
 export const ISSUER_PRESETS = ["github", "gitlab", "buildkite", "kubernetes"] as const;
 export type IssuerPreset = (typeof ISSUER_PRESETS)[number];
@@ -49,7 +49,7 @@ export const issuerUrlOf = (issuer: IssuerFields): string => issuer.url ?? prese
 function comparable(url: string): string {
   try {
     const { origin, pathname, search } = new URL(url);
-    return `${origin}${withoutTrailing(pathname, "/")}${search}`;
+    return `${origin}${trimTrailing(pathname, "/")}${search}`;
   } catch {
     return url;
   }

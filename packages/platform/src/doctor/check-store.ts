@@ -5,7 +5,7 @@ import type { UnreachableReason } from "@postern/stores/etcd/why-unreachable";
 import { examineSqlite } from "@postern/stores/sqlite/sqlite-storage";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { assertNotInterrupted } from "../store/fill-in-progress.ts";
+import { assertNotInterrupted } from "../store/incomplete-store.ts";
 import { readTls } from "../store/open-store.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
@@ -81,7 +81,7 @@ async function checkEtcd(endpoints: readonly string[], configuration: Configurat
     if (!(error instanceof ConfigurationError)) throw error;
     return { findings: [fault("etcd", error.message, "correct the option")], isReadable: false };
   }
-  const { members, alarms, neighbour, isInstalled, versionFault } = examination;
+  const { members, alarms, otherUser, isInstalled, versionFault } = examination;
   const answering = members.filter((member) => member.fault === undefined);
   const findings = [
     ...members.flatMap((member) => checkMember(member, { answering: answering.length, all: members.length, alarms })),
@@ -96,7 +96,7 @@ async function checkEtcd(endpoints: readonly string[], configuration: Configurat
     const message = `there are no keys below ${etcd.prefix}: no server has started there`;
     findings.push(warning("etcd", message, "check --etcd-prefix"));
   }
-  findings.push(neighbourFinding(neighbour, configuration));
+  findings.push(otherUserFinding(otherUser, configuration));
   return { findings, isReadable: isInstalled && versionFault === undefined };
 }
 
@@ -189,12 +189,12 @@ function alarmFinding(alarm: string): Finding {
   );
 }
 
-function neighbourFinding(neighbour: EtcdExamination["neighbour"], { etcd }: Configuration): Finding {
-  if (neighbour === undefined) return ok("other etcd users", "no other program has keys in this etcd");
+function otherUserFinding(otherUser: EtcdExamination["otherUser"], { etcd }: Configuration): Finding {
+  if (otherUser === undefined) return ok("other etcd users", "no other program has keys in this etcd");
   const who =
-    neighbour.example === undefined
+    otherUser.example === undefined
       ? "this etcd user sees only its own keys"
-      : `other applications have keys below ${neighbour.example}`;
+      : `other applications have keys below ${otherUser.example}`;
   if (etcd.compaction === "always") {
     const remedy = "set --etcd-compaction unless-shared, and --auto-compaction-retention of etcd";
     return warning("other etcd users", `${who}, and this server compacts their history, too`, remedy);

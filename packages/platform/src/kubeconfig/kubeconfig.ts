@@ -1,7 +1,7 @@
 // Writes kubeconfigs: one cluster, one user and one context of the same name.
 // Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go
 
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 
 /** A client that keeps its private key puts it beside the certificate itself. Without any, the client brings a credential of its own. */
@@ -118,7 +118,7 @@ export function normalizeServer(server: string): string | undefined {
   const url = parseUrl(`${protocol}://${authority}${path}`);
   if (url === undefined || url.hostname === "") return undefined;
   // The URL parser drops a port that is the scheme's default; the file keeps what was asked for.
-  return `${protocol}://${url.hostname}${port === undefined ? "" : `:${Number(port)}`}${withoutTrailing(url.pathname, "/")}`;
+  return `${protocol}://${url.hostname}${port === undefined ? "" : `:${Number(port)}`}${trimTrailing(url.pathname, "/")}`;
 }
 
 /** The faults of an address in the field of that path; none when it can be normalised. */

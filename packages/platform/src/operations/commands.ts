@@ -6,10 +6,10 @@ import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import type { Configuration } from "../config/configuration.ts";
 import { exists, systemErrorCode } from "../pki/private-file.ts";
 import { BackupError } from "../store/backup-error.ts";
-import { assertFilled } from "../store/fill-in-progress.ts";
+import { assertComplete } from "../store/incomplete-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { CONTROLLERS } from "../store/run-while-leading.ts";
 import { deriveServerKeys } from "../store/server-keys.ts";
-import { CONTROLLERS } from "../store/while-leading.ts";
 import { type BackupKey, checkOf, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
 import { copyStore } from "./copy-store.ts";
 import type { ContentSummary } from "./entry-frames.ts";
@@ -154,7 +154,7 @@ export async function copyBetween(
     throw inUse(error, from, "stop it, because the copy would miss its writes");
   });
   await using source = storage;
-  await assertFilled(source);
+  await assertComplete(source);
   if ((await source.list("", { limit: 1, remaining: "any" })).entries.length === 0) {
     const [place, flags] =
       from.store.kind === "etcd" ? [from.etcd.prefix, "--from or --etcd-prefix"] : [from.store.path, "--from"];

@@ -3,7 +3,7 @@
 import type { ListResult, Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { BackupError } from "../store/backup-error.ts";
-import { FILLING_KEY } from "../store/fill-in-progress.ts";
+import { INCOMPLETE_KEY } from "../store/incomplete-store.ts";
 import { type ContentSummary, createSummary, encodeEntry } from "./entry-frames.ts";
 
 export type StoreSnapshot = {
@@ -21,7 +21,7 @@ export async function snapshotStore(storage: Storage, signal: AbortSignal): Prom
 
 /** Whether there is nothing in it, or what an earlier try with the same content has left. */
 export const canBeFilled = async (storage: Storage): Promise<boolean> =>
-  (await storage.get(FILLING_KEY)) !== undefined ||
+  (await storage.get(INCOMPLETE_KEY)) !== undefined ||
   (await storage.list("", { limit: 1, remaining: "any" })).entries.length === 0;
 
 /** Told how many more entries are done. */
@@ -40,7 +40,7 @@ export async function summarizeStore(
   const summary = createSummary();
   const { pages } = await snapshotStore(storage, signal);
   for await (const page of pages) {
-    for (const entry of page) if (entry.key !== FILLING_KEY) summary.add(encodeEntry(entry));
+    for (const entry of page) if (entry.key !== INCOMPLETE_KEY) summary.add(encodeEntry(entry));
     onEntries(page.length);
   }
   return summary.finish();

@@ -14,8 +14,8 @@ import { decodeCertificate } from "../certificates/issued-certificate.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ensurePrivateDirectory, exists, syncDirectory } from "../pki/private-file.ts";
 import { BackupError } from "../store/backup-error.ts";
-import { beginFilling, endFilling, partialPathOf } from "../store/fill-in-progress.ts";
 import { FIRST_START_KEY } from "../store/first-start-mark.ts";
+import { markComplete, markIncomplete, partialPathOf } from "../store/incomplete-store.ts";
 import { openStore } from "../store/open-store.ts";
 import type { RecordPrefixes } from "../store/record-prefixes.ts";
 import type { BackupHeader } from "./backup-header.ts";
@@ -93,9 +93,9 @@ export async function fillNewStore<T>(
   }
   if (store.kind === "etcd") {
     return await fillOpened(configuration, async (storage) => {
-      await beginFilling(storage, source);
+      await markIncomplete(storage, source);
       const result = await fill(storage);
-      await endFilling(storage);
+      await markComplete(storage);
       return result;
     });
   }

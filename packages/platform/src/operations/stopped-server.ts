@@ -12,8 +12,8 @@ import { createSealedStorage } from "../encryption/sealed-storage.ts";
 import { readKeyRing } from "../encryption/stored-key-ring.ts";
 import { unreadableSecret } from "../encryption/unreadable-value.ts";
 import { exists } from "../pki/private-file.ts";
-import { assertFilled } from "../store/fill-in-progress.ts";
 import { isFirstStart } from "../store/first-start-mark.ts";
+import { assertComplete } from "../store/incomplete-store.ts";
 import { withRemedy } from "../store/open-sealed-store.ts";
 import { openStore } from "../store/open-store.ts";
 import {
@@ -46,7 +46,7 @@ export async function openStoppedServer(
     }
     const { storage: disk, isShared } = await openStore(configuration, { isReadOnly: true });
     teardown.use(disk);
-    await assertFilled(disk);
+    await assertComplete(disk);
     if (await isFirstStart(disk)) {
       throw new ConfigurationError(`the store is empty; no server has started on it: correct ${flags}`);
     }

@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
-import { startWay } from "@postern/stores/etcd/testing/start-way";
+import { startRelay } from "@postern/stores/etcd/testing/start-relay";
 import { expect, it } from "vitest";
 import { loadConfiguration } from "../config/configuration.ts";
 import { startServer } from "../main.ts";
@@ -15,7 +15,7 @@ it.skipIf(whyNoEtcd() !== undefined)("has everything that another server revoked
   await using directory = await temporaryDirectory();
   await using etcd = await startEtcd();
   const [endpoint = ""] = etcd.endpoints;
-  using way = await startWay(endpoint);
+  using way = await startRelay(endpoint);
   const configure = (store: string) =>
     loadConfiguration({
       flags: new Map([

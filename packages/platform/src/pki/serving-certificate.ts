@@ -4,7 +4,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { textBefore } from "@postern/apimachinery/text/without-trailing";
+import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import { derImplicit, derSequence } from "@postern/apiserver/x509/der";
 import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";

@@ -1,7 +1,7 @@
 // Which addresses the platform connects to: tenants who register a target choose its host name. Special-purpose networks are in one table.
 
 import { isIP } from "node:net";
-import { textBefore } from "@postern/apimachinery/text/without-trailing";
+import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import { ipAddressOctets } from "../pki/serving-certificate.ts";
 
 // The special-purpose addresses, in one table, and which of them the server may dial.

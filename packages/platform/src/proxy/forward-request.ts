@@ -3,7 +3,7 @@
 
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { textBefore, withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { textBefore, trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse, ByteSink, ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
@@ -218,7 +218,7 @@ async function readText(response: IncomingMessage): Promise<string> {
 
 /** As it was where it is no such index. */
 function placedHere(text: string, { server, basePath }: Place): string {
-  const root = withoutTrailing(new URL(server).pathname, "/");
+  const root = trimTrailing(new URL(server).pathname, "/");
   try {
     const index: { paths?: { [name: string]: { serverRelativeURL?: unknown } } } = JSON.parse(text);
     for (const entry of Object.values(index.paths ?? {})) {

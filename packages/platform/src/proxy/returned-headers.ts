@@ -1,7 +1,7 @@
 // The response headers of a target that a caller receives.
 
 import type { IncomingHttpHeaders } from "node:http";
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { isHopByHop, namedInConnection } from "./forwarded-headers.ts";
 import { badGatewayError } from "./upstream-failure.ts";
@@ -66,7 +66,7 @@ export function returnedLocation(headers: IncomingHttpHeaders, options: Redirect
   const { location } = headers;
   if (location === undefined) return undefined;
   const base = new URL(options.server);
-  const root = withoutTrailing(base.pathname, "/");
+  const root = trimTrailing(base.pathname, "/");
   const url = parseUrl(location, new URL(root + options.path, base));
   const isBelow = url?.origin === base.origin && (url.pathname === root || url.pathname.startsWith(`${root}/`));
   if (url === undefined || !isBelow) {

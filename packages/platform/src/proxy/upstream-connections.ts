@@ -4,7 +4,7 @@ import http, { type ClientRequest } from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
@@ -232,7 +232,7 @@ function createUpstreamDialer(
   if (!isSecure && base.protocol !== "http:") throw new TypeError("the target must be an http or https URL");
   const { Agent, request } = isSecure ? https : http;
   const host = base.hostname.replace(/^\[(.*)\]$/, "$1");
-  const basePath = withoutTrailing(base.pathname, "/");
+  const basePath = trimTrailing(base.pathname, "/");
   const connection = {
     lookup: createGuardedLookup(addresses, resolve),
     ...(isSecure ? tlsOptionsOf(target) : {}),

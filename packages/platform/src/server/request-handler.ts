@@ -28,7 +28,7 @@ import { createScimRoutes } from "../sign-in/scim-routes.ts";
 import type { SignInRoutesDeps } from "../sign-in/sign-in-deps.ts";
 import { createSignInRoutes, signInLimits } from "../sign-in/sign-in-routes.ts";
 import { createTokenExchange } from "../trust/token-exchange.ts";
-import { takeToken } from "../trust/token-ids.ts";
+import { markTokenUsed } from "../trust/used-tokens.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
 import { createFrontDoor } from "./front-door.ts";
 import { issueByRule } from "./issue-by-rule.ts";
@@ -209,7 +209,7 @@ const tokenExchange = ({ core, surface, runtime, signal }: RequestHandlerDeps, s
     exchange: createTokenExchange({
       rules: core.trustRules,
       judge: core.judge,
-      take: (rule, id, expiresAt) => takeToken(core.takenTokens, rule, id, expiresAt),
+      take: (rule, id, expiresAt) => markTokenUsed(core.takenTokens, rule, id, expiresAt),
       issue: issueByRule({ mint: surface.mint, clock: runtime.clock, signal }),
       clock: runtime.clock,
     }),

@@ -22,7 +22,7 @@ import { createSignInTransactions } from "../sign-in/sign-in-flow.ts";
 import { createSignInRecords } from "../sign-in/sign-in-records.ts";
 import { createSignInService, type ManagementAnswer, type ManagementCall } from "../sign-in/sign-in-service.ts";
 import { createSignInUsers, type SignInUsers } from "../sign-in/sign-in-users.ts";
-import { takeToken } from "../trust/token-ids.ts";
+import { markTokenUsed } from "../trust/used-tokens.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 
 export type SignInDeps = {
@@ -80,7 +80,7 @@ export function createSignInParts(deps: SignInDeps): SignInParts {
       providers: identityProviders,
       issuerKeys,
       allKeys: () => keys.all(),
-      take: ({ source }, id, expiresAt) => takeToken(core.takenTokens, { source }, `logout ${id}`, expiresAt),
+      take: ({ source }, id, expiresAt) => markTokenUsed(core.takenTokens, { source }, `logout ${id}`, expiresAt),
       endSession: ({ name }) => surface.mint.revoke(name, signal),
       annotation: (name) => names.key(name),
       now: () => clock.now(),

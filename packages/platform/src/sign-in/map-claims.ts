@@ -5,7 +5,7 @@ import { isJsonArray, type JsonObject, type JsonValue } from "@postern/apimachin
 import type { CelExpression } from "@postern/cel/cel-expression";
 import type { CelValue } from "@postern/cel/cel-value";
 import type { IdentityProviderSpec } from "../api/identity-provider.ts";
-import { isPlainName, withoutUnseen } from "../directory/plain-name.ts";
+import { isReadableName, withoutInvisible } from "../directory/readable-name.ts";
 import {
   type ClaimBudget,
   ClaimError,
@@ -103,7 +103,7 @@ export function mapClaims(
   const subject = oneOf("uid", compiled.uid);
   if (username === "" || subject === "") throw new SignInRefusal("the provider returned no username");
   if (username.length > MAX_TEXT || subject.length > MAX_TEXT) throw new SignInRefusal("your username is too long");
-  if (!isPlainName(username)) throw new SignInRefusal("your username has invisible characters");
+  if (!isReadableName(username)) throw new SignInRefusal("your username has invisible characters");
   if (isReserved(username)) throw new SignInRefusal("your username is reserved");
   if (isByEmail(compiled.username) && claims["email_verified"] !== undefined && claims["email_verified"] !== true)
     throw new SignInRefusal("the provider has not verified your e-mail address");
@@ -116,10 +116,10 @@ export function mapClaims(
     subject,
     username,
     // Groups of the system and of the platform cannot be claimed.
-    groups: told.filter((group) => group.length <= MAX_TEXT && isPlainName(group) && !isReserved(group)),
-    email: withoutUnseen(oneOf("email", compiled.email)).slice(0, MAX_TEXT),
+    groups: told.filter((group) => group.length <= MAX_TEXT && isReadableName(group) && !isReserved(group)),
+    email: withoutInvisible(oneOf("email", compiled.email)).slice(0, MAX_TEXT),
     emailVerified: claims["email_verified"] === true,
-    displayName: withoutUnseen(oneOf("displayName", compiled.displayName)).slice(0, MAX_TEXT),
+    displayName: withoutInvisible(oneOf("displayName", compiled.displayName)).slice(0, MAX_TEXT),
     extra: Object.fromEntries(
       compiled.extra.flatMap(({ key, expression }) => {
         const texts = textsGiven(key, expression, value, budget);

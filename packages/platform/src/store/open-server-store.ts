@@ -11,8 +11,8 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Configuration } from "../config/configuration.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { tracedStorage } from "../tracing/traced-storage.ts";
-import { assertFilled } from "./fill-in-progress.ts";
 import { isFirstStart } from "./first-start-mark.ts";
+import { assertComplete } from "./incomplete-store.ts";
 import { openSealedStore } from "./open-sealed-store.ts";
 import { type OpenedStore, openStore, type StoreCheckListener, type StoreWaiting } from "./open-store.ts";
 import { createServerSecret, deriveServerKeys, type ServerKeys, type ServerSecrets } from "./server-keys.ts";
@@ -71,7 +71,7 @@ export async function openServerStore(deps: ServerStoreDeps): Promise<ServerStor
     const onError = (error: unknown) => logger.error({ error, component: "etcd" }, "new credentials do not work");
     teardown.use(repeat({ scheduler, everyMs: RELOAD_MS, work: reloadCredentials, onError }));
   }
-  await assertFilled(disk);
+  await assertComplete(disk);
   teardown.use(
     startCompactionSchedule({
       storage: disk,

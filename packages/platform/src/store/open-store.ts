@@ -14,7 +14,7 @@ import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sq
 import { StoreVersionError, StoreWriteRefusedError } from "@postern/stores/store-errors";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { assertNotInterrupted } from "./fill-in-progress.ts";
+import { assertNotInterrupted } from "./incomplete-store.ts";
 
 export type OpenedStore = {
   readonly storage: Storage;
@@ -88,14 +88,14 @@ async function openEtcd(
     { openEtcdStorage },
     { createEtcdLeaderElection },
     { migrateEtcd },
-    { EtcdPlaceError },
+    { EtcdPrefixError },
     { createEtcdReplicas },
     { openWithLeader },
   ] = await Promise.all([
     import("@postern/stores/etcd/etcd-storage"),
     import("@postern/stores/etcd/etcd-leader-election"),
     import("@postern/stores/etcd/etcd-schema"),
-    import("@postern/stores/etcd/etcd-neighbours"),
+    import("@postern/stores/etcd/other-etcd-users"),
     import("@postern/stores/etcd/etcd-replicas"),
     import("@postern/stores/etcd/wait-for-leader"),
   ]);
@@ -128,7 +128,7 @@ async function openEtcd(
     if (error instanceof StoreVersionError) {
       throw new ConfigurationError(`${error.message}; nothing was changed`, { cause: error });
     }
-    if (error instanceof EtcdPlaceError) {
+    if (error instanceof EtcdPrefixError) {
       throw new ConfigurationError(
         `${error.message}: correct --etcd-prefix, or, for a new installation in this etcd, start once with --etcd-new-installation; nothing was written`,
         { cause: error },

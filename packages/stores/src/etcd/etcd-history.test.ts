@@ -5,7 +5,7 @@ import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEtcdStorage } from "./etcd-storage.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
-import { startWay } from "./testing/start-way.ts";
+import { startRelay } from "./testing/start-relay.ts";
 
 const value = Buffer.from("x");
 
@@ -20,7 +20,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a way to etcd that breaks", () => {
   });
   const start = async (prefix: string) => {
     const [endpoint = ""] = etcd.endpoints;
-    const way = await startWay(endpoint);
+    const way = await startRelay(endpoint);
     const far = await openEtcdStorage({ endpoints: [way.endpoint], prefix, requestTimeoutMs: 1_000 });
     const near = await openEtcdStorage({ endpoints: etcd.endpoints, prefix });
     return { endpoint, way, far, near };

@@ -5,9 +5,9 @@ import { EtcdLease } from "./etcd-lease.ts";
 import { type EtcdStorage, openEtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
-import { startWay } from "./testing/start-way.ts";
+import { startRelay } from "./testing/start-relay.ts";
 
-type Way = Awaited<ReturnType<typeof startWay>>;
+type Way = Awaited<ReturnType<typeof startRelay>>;
 
 /** No timer of this scheduler ends anything, and none asks before it is told to. */
 function timersByHand() {
@@ -146,7 +146,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
   });
 
   test("a lease is counted from the question, however late the answer to it comes", async () => {
-    using way = await startWay(etcd.endpoints[0]!);
+    using way = await startRelay(etcd.endpoints[0]!);
     await using far = await openEtcdStorage({ endpoints: [way.endpoint] });
     const { connection } = far;
     const ttlSeconds = 1;
@@ -172,8 +172,8 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     ["has gone", (way: Way) => way.break()],
     ["says nothing", (way: Way) => way.holdAnswers()],
   ])("a lease is renewed at another endpoint when the one in use %s", async (how, fail) => {
-    using first = await startWay(etcd.endpoints[0]!);
-    using other = await startWay(etcd.endpoints[0]!);
+    using first = await startRelay(etcd.endpoints[0]!);
+    using other = await startRelay(etcd.endpoints[0]!);
     const endpoints = [first.endpoint, other.endpoint];
     using connection = new EtcdConnection({ endpoints, requestTimeoutMs: 5_000, scheduler: systemScheduler });
     const timers = timersByHand();

@@ -26,11 +26,11 @@ import { closedError, isCompacted, isFutureRevision } from "./etcd-errors.ts";
 import { toEntries, toEntry } from "./etcd-events.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
 import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
-import { assertInstalledOrAlone, EtcdPlaceError, findNeighbour } from "./etcd-neighbours.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 import { GrpcError } from "./grpc-error.ts";
+import { assertInstalledOrAlone, EtcdPrefixError, findOtherUser } from "./other-etcd-users.ts";
 import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch-feed.ts";
 import { whyUnreachable } from "./why-unreachable.ts";
 
@@ -98,7 +98,7 @@ export async function openEtcdStorage(options: EtcdStorageOptions): Promise<Etcd
     return new StorageOnEtcd({ connection, keys, feed, readPosition, compaction });
   } catch (error) {
     connection[Symbol.dispose]();
-    if (error instanceof StoreVersionError || error instanceof EtcdPlaceError) throw error;
+    if (error instanceof StoreVersionError || error instanceof EtcdPrefixError) throw error;
     throw await openError(options, error);
   }
 }
@@ -238,7 +238,7 @@ class StorageOnEtcd implements EtcdStorage {
   /** Checked each time, because others may have joined or left. */
   async #mayCompact(): Promise<boolean> {
     if (this.#compaction !== "unless-shared") return this.#compaction === "always";
-    return (await findNeighbour(this)) === undefined;
+    return (await findOtherUser(this)) === undefined;
   }
 
   get oldestRevision(): Revision {

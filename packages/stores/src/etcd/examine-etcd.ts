@@ -7,9 +7,9 @@ import { EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
 import { toStorageError } from "./etcd-errors.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
 import type { StatusResponse } from "./etcd-messages.ts";
-import { findNeighbour, type Neighbour } from "./etcd-neighbours.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { systemScheduler } from "./etcd-timers.ts";
+import { findOtherUser, type OtherUser } from "./other-etcd-users.ts";
 import { type UnreachableReason, whyUnreachable } from "./why-unreachable.ts";
 
 export type EtcdMember = {
@@ -34,7 +34,7 @@ export type EtcdExamination = {
   /** Such as `NOSPACE`. */
   readonly alarms: readonly string[];
   /** Other users of the same etcd; undefined without any. */
-  readonly neighbour: Neighbour | undefined;
+  readonly otherUser: OtherUser | undefined;
   /** Whether there is any key below the prefix. */
   readonly isInstalled: boolean;
   /** Why this release cannot use the data. */
@@ -57,7 +57,7 @@ export async function examineEtcd({
 }: ExamineEtcdOptions): Promise<EtcdExamination> {
   const members = await Promise.all(endpoints.map((address) => examineMember(address, tls, timeoutMs)));
   const answering = members.filter(({ fault }) => fault === undefined).map(({ address }) => address);
-  const unknown = { members, alarms: [], neighbour: undefined, isInstalled: false, versionFault: undefined };
+  const unknown = { members, alarms: [], otherUser: undefined, isInstalled: false, versionFault: undefined };
   if (answering.length === 0) return unknown;
   using connection = connect(answering, tls, timeoutMs);
   const place = { connection, keys: new EtcdKeys(prefix) };
@@ -75,7 +75,7 @@ export async function examineEtcd({
     return {
       members,
       alarms: alarms.flatMap(({ alarm }) => (alarm === undefined || alarm === "NONE" ? [] : [alarm])),
-      neighbour: await findNeighbour(place),
+      otherUser: await findOtherUser(place),
       isInstalled: (kvs ?? []).length > 0,
       versionFault: await versionFaultOf(place),
     };

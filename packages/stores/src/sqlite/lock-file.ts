@@ -1,7 +1,7 @@
 // A file that one holder locks with an operating-system lock, which ends with the process in every case. Node has
 // no API for such a lock; SQLite takes one on every platform.
 
-import { createPrivately } from "./create-privately.ts";
+import { createPrivateDatabase } from "./create-private-database.ts";
 import { openDatabase } from "./sqlite-driver.ts";
 import { failureKind, StoreLockedError } from "./sqlite-errors.ts";
 
@@ -10,7 +10,7 @@ import { failureKind, StoreLockedError } from "./sqlite-errors.ts";
  * another part of this one, holds it, and the error of the file system if it cannot be created.
  */
 export function lockFile(path: string): Disposable {
-  createPrivately(path);
+  createPrivateDatabase(path);
   const database = openDatabase(path);
   try {
     database.exec("BEGIN EXCLUSIVE");

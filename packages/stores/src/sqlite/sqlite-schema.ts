@@ -2,7 +2,7 @@
 
 import { statSync } from "node:fs";
 import { StoreVersionError } from "../store-errors.ts";
-import { createPrivately } from "./create-privately.ts";
+import { createPrivateDatabase } from "./create-private-database.ts";
 import { APPLICATION_ID, knownVersion, migrate, pragma } from "./migrations.ts";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.ts";
 import { failureKind, StoreCorruptError, StoreLockedError } from "./sqlite-errors.ts";
@@ -21,7 +21,7 @@ export type OpenedDatabase = {
 /** Throws StoreLockedError, StoreCorruptError, StoreVersionError, or the error of the file system. */
 export function openStoreDatabase(path: string, maxQuickCheckBytes = QUICK_CHECK_MAX_BYTES): OpenedDatabase {
   assertNotLeftBehind(path);
-  createPrivately(path);
+  createPrivateDatabase(path);
   const database = openDatabase(path);
   try {
     // Exclusive from the first read on, with an operating-system lock that ends with the process in every case. This also

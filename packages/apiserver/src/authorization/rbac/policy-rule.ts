@@ -2,7 +2,7 @@
 // Source: k8s.io/api/rbac/v1/types.go (PolicyRule, RoleRef, Subject)
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { AuthorizationAttributes } from "../authorizer.ts";
 
 /** Absent lists are read as empty ones, so that evaluating a rule needs no checks for absence. */
@@ -92,5 +92,5 @@ const isAnyResourceWith = (resource: string, subresource: string): boolean =>
 
 /** `*` at the end of a rule's path matches any suffix; elsewhere it is a plain character. */
 export function pathMatches(rulePath: string, path: string): boolean {
-  return rulePath === path || (rulePath.endsWith("*") && path.startsWith(withoutTrailing(rulePath, "*")));
+  return rulePath === path || (rulePath.endsWith("*") && path.startsWith(trimTrailing(rulePath, "*")));
 }

@@ -23,7 +23,7 @@ import { CredentialTree } from "../../components/credential-tree.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { Badge, Button, ErrorNotice, Facts, Notice, Section, Time } from "../../components/ui.tsx";
+import { Badge, Button, DescriptionList, ErrorNotice, Notice, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
@@ -55,7 +55,7 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualCluster; r
         <Notice tone={status.phase === "Failed" ? "bad" : "info"}>{status.message}</Notice>
       )}
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [t("cluster.fact.state"), <ClusterBadge key="state" cluster={cluster} />],
             [t("cluster.fact.name"), <code key="name">{name}</code>],

@@ -15,7 +15,7 @@ import { useLive } from "../../api/use-live.ts";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { Facts, Loading, Notice, Section, Time } from "../../components/ui.tsx";
+import { DescriptionList, Loading, Notice, Section, Time } from "../../components/ui.tsx";
 import { projectOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
@@ -69,7 +69,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
         <Notice tone={status.phase === "Failed" ? "bad" : "info"}>{sentence(status.message)}</Notice>
       )}
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [t("cluster.fact.state"), <HostBadge key="state" cluster={cluster} />],
             [t("cluster.fact.name"), <code key="name">{name}</code>],

@@ -7,7 +7,7 @@ import { type Api, useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, type Credential, nameOf } from "../../api/resources.ts";
 import { CredentialTree } from "../../components/credential-tree.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { ErrorNotice, Facts, Loading, Notice, Section, Time } from "../../components/ui.tsx";
+import { DescriptionList, ErrorNotice, Loading, Notice, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 import { KeyActions } from "./key-actions.tsx";
@@ -47,7 +47,7 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
         </Notice>
       )}
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [t("key.fact.state"), <KeyStateBadge key="state" accessKey={accessKey} />],
             [t("key.fact.name"), <code key="name">{name}</code>],

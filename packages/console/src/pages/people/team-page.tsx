@@ -12,10 +12,10 @@ import { Confirm } from "../../components/confirm.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, Section, Time } from "../../components/ui.tsx";
+import { Button, DescriptionList, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
-import { KeyLines } from "../keys/key-lines.tsx";
+import { KeyList } from "../keys/key-list.tsx";
 import { ownerOf } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
 
@@ -47,7 +47,7 @@ function TeamView({ team }: { readonly team: Team }) {
         }
       />
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [t("team.fact.name"), <code key="name">{name}</code>],
             [t("team.fact.owner"), ownerName(spec.owner) || "–"],
@@ -70,7 +70,7 @@ function TeamKeys({ name }: { readonly name: string }) {
   const own = keys.items.filter((key) => ownerOf(key).kind === "team" && ownerOf(key).name === name);
   return (
     <Section title={t("team.keys.title")} lead={t("team.keys.lead")}>
-      <KeyLines list={keys} keys={own} none={t("team.keys.none")} />
+      <KeyList list={keys} keys={own} none={t("team.keys.none")} />
     </Section>
   );
 }

@@ -10,10 +10,10 @@ import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, Section, Time } from "../../components/ui.tsx";
+import { Button, DescriptionList, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { counted, t } from "../../texts/text.tsx";
-import { KeyLines } from "../keys/key-lines.tsx";
+import { KeyList } from "../keys/key-list.tsx";
 import { isLogin } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
 import { keysOf, Sessions } from "./sessions.tsx";
@@ -55,7 +55,7 @@ function UserView({ user }: { readonly user: User }) {
         }
       />
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [t("user.fact.state"), <UserBadge key="state" user={user} />],
             [t("user.fact.name"), <code key="name">{name}</code>],
@@ -81,7 +81,7 @@ function UserView({ user }: { readonly user: User }) {
           </Link>
         }
       >
-        <KeyLines list={keys} keys={own.filter((key) => !isLogin(key))} none={t("user.keys.none")} />
+        <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("user.keys.none")} />
       </Section>
       {spec.kind !== "Bot" && <Sessions user={name} list={keys} keys={own} lead={t("user.sessions.lead")} />}
     </>

@@ -23,7 +23,7 @@ import { Confirm } from "../../components/confirm.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { Button, Facts, Loading, Notice, Section, Time } from "../../components/ui.tsx";
+import { Button, DescriptionList, Loading, Notice, Section, Time } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
@@ -61,7 +61,7 @@ function ProjectView({ project }: { readonly project: Project }) {
       />
       {status.message !== undefined && status.message !== "" && <Notice tone="warn">{status.message}</Notice>}
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [t("project.fact.state"), <PhaseBadge key="state" phase={status.phase} />],
             [t("project.fact.name"), <code key="name">{name}</code>],

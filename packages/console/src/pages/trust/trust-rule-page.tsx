@@ -14,11 +14,11 @@ import { useLive } from "../../api/use-live.ts";
 import { DisableSwitch } from "../../components/disable-switch.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { Facts, Section, Time } from "../../components/ui.tsx";
+import { DescriptionList, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
-import { KeyLines } from "../keys/key-lines.tsx";
+import { KeyList } from "../keys/key-list.tsx";
 import { TestToken } from "./test-token.tsx";
 import { issuerOf, NotReady, ReadyBadge, trustScope } from "./trust-page.tsx";
 
@@ -70,7 +70,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
       />
       {ready?.status === "False" && spec.disabled !== true && <NotReady condition={ready} />}
       <div className="card">
-        <Facts
+        <DescriptionList
           items={[
             [
               t("trust.fact.state"),
@@ -109,7 +109,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
       </Section>
       <Section title={t("trust.gives.title")}>
         <div className="card">
-          <Facts
+          <DescriptionList
             items={[
               [t("trust.gives.user"), spec.user ?? ""],
               [t("trust.gives.scope"), trustScope(rule)],
@@ -129,7 +129,7 @@ function Issued({ rule }: { readonly rule: string }) {
   const issued = keys.items.filter(({ status }) => status?.issuedBy?.rule === rule);
   return (
     <Section title={t("trust.issued.title")} lead={t("trust.issued.lead")}>
-      <KeyLines
+      <KeyList
         list={keys}
         keys={issued}
         none={t("trust.issued.none")}

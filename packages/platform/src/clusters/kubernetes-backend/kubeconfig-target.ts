@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
-import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import {
   KubeconfigError,
   type KubeconfigUser,
@@ -50,7 +50,7 @@ function normalizedServer(server: string): string {
   if (url === undefined || !isWeb || url.username !== "" || url.password !== "") {
     throw new KubeconfigError(`${ORIGIN}: its server is not an http or https URL`);
   }
-  return `${url.origin}${withoutTrailing(url.pathname, "/")}`;
+  return `${url.origin}${trimTrailing(url.pathname, "/")}`;
 }
 
 function credentialOf({

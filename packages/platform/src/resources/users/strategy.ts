@@ -13,7 +13,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { User } from "../../api/user.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
 import type { Directory } from "../../directory/directory.ts";
-import { isPlainName } from "../../directory/plain-name.ts";
+import { isReadableName } from "../../directory/readable-name.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { firstRefusedGroup, type GrantCheckDeps, mayAdminister } from "../grant-check.ts";
 import { validateGroups } from "../validate-groups.ts";
@@ -126,7 +126,7 @@ function validateUser(
     ...NAME_FIELDS.flatMap((field) => {
       const value = user.spec?.[field] ?? "";
       // What an earlier release took can still be changed.
-      if (isPlainName(value) || old?.spec?.[field] === value) return [];
+      if (isReadableName(value) || old?.spec?.[field] === value) return [];
       return [
         invalidError(`spec.${field}`, value, "must not have invisible characters, or spaces at its beginning or end"),
       ];

@@ -9,7 +9,7 @@ import type { StructuralSchema } from "../structural-schema.ts";
 import { createSchemaValidator } from "../validate-schema.ts";
 
 /** The texts of what they change and refuse. */
-export function whatIsToBeDone(value: JsonValue, schema: StructuralSchema): readonly string[] {
+export function findingsOfWalks(value: JsonValue, schema: StructuralSchema): readonly string[] {
   const pruned = pruneUnknownFields(value, schema);
   const coerced = coerceEmbeddedResources(value, schema);
   // With alternatives, the schema is beyond a quick look.

@@ -3,6 +3,6 @@
 /** Controls, halves of characters, line ends, and what is written and not seen, or turns the direction of writing. */
 const UNSEEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
 
-export const withoutUnseen = (text: string): string => text.replaceAll(UNSEEN, "");
+export const withoutInvisible = (text: string): string => text.replaceAll(UNSEEN, "");
 
-export const isPlainName = (text: string): boolean => withoutUnseen(text).trim() === text;
+export const isReadableName = (text: string): boolean => withoutInvisible(text).trim() === text;

@@ -8,7 +8,7 @@ import { Loading } from "../../components/ui.tsx";
 import { KeyStateBadge } from "./key-state-badge.tsx";
 
 /** `keys`: the keys of `list` to show; `none`: the text without keys; `noteOf`: a note for one key. */
-export function KeyLines(props: {
+export function KeyList(props: {
   readonly list: LiveList<unknown>;
   readonly keys: readonly AccessKey[];
   readonly none: string;

@@ -7,11 +7,11 @@ import type { EtcdKeys, KeyRange } from "./etcd-keys.ts";
 type Place = { readonly connection: EtcdConnection; readonly keys: EtcdKeys };
 
 /** There are no keys below the prefix, although the etcd has others. */
-export class EtcdPlaceError extends Error {
-  override readonly name = "EtcdPlaceError";
+export class EtcdPrefixError extends Error {
+  override readonly name = "EtcdPrefixError";
 }
 
-export type Neighbour = {
+export type OtherUser = {
   /** The first part of one of their keys; undefined if it may not be read. */
   readonly example: string | undefined;
 };
@@ -22,7 +22,7 @@ const NO_END = Buffer.from([0]);
 const MAX_EXAMPLE_LENGTH = 60;
 
 /** Other users with keys in this etcd; undefined without any. A user whom etcd refuses other keys shares the etcd with others. */
-export async function findNeighbour({ connection, keys }: Place): Promise<Neighbour | undefined> {
+export async function findOtherUser({ connection, keys }: Place): Promise<OtherUser | undefined> {
   const { key: own, range_end: end } = keys.everything;
   const ranges: readonly KeyRange[] = [
     { key: FIRST_KEY, range_end: own },
@@ -40,14 +40,14 @@ export async function findNeighbour({ connection, keys }: Place): Promise<Neighb
   }
 }
 
-/** Rejects with EtcdPlaceError if there are no keys below the prefix, but visible keys of others in the same etcd. Writes nothing. */
+/** Rejects with EtcdPrefixError if there are no keys below the prefix, but visible keys of others in the same etcd. Writes nothing. */
 export async function assertInstalledOrAlone({ connection, keys }: Place, prefix: string): Promise<void> {
   if ((await asStorageCall(firstKey(connection, keys.everything))) !== undefined) return;
-  const neighbour = await findNeighbour({ connection, keys });
+  const otherUser = await findOtherUser({ connection, keys });
   // A user who may only read its own prefix was given that prefix, and cannot have mistyped it.
-  if (neighbour?.example === undefined) return;
-  throw new EtcdPlaceError(
-    `etcd has no keys below ${JSON.stringify(prefix)}, but keys of other applications, such as below ${JSON.stringify(neighbour.example)}`,
+  if (otherUser?.example === undefined) return;
+  throw new EtcdPrefixError(
+    `etcd has no keys below ${JSON.stringify(prefix)}, but keys of other applications, such as below ${JSON.stringify(otherUser.example)}`,
   );
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { textBefore, withoutTrailing } from "./without-trailing.ts";
+import { textBefore, trimTrailing } from "./trim-trailing.ts";
 
-describe("withoutTrailing", () => {
+describe("trimTrailing", () => {
   it.each([
     ["/a//b///", "/", "/a//b"],
     ["///", "/", ""],
@@ -9,7 +9,7 @@ describe("withoutTrailing", () => {
     ["a.!?.b", ".!?", "a.!?.b"],
     ["a.!?.", ".!?", "a"],
   ])("cuts %j at its end: %j", (text, characters, expected) => {
-    expect(withoutTrailing(text, characters)).toBe(expected);
+    expect(trimTrailing(text, characters)).toBe(expected);
   });
 });
 

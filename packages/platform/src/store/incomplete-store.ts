@@ -6,14 +6,14 @@ import { exists } from "../pki/private-file.ts";
 import { BackupError } from "./backup-error.ts";
 
 /** Outside the prefix of objects: no API shows it. */
-export const FILLING_KEY = "/platform/filling";
+export const INCOMPLETE_KEY = "/platform/filling";
 
 /**
  * Marks an empty store, or finds the mark of an earlier try with the same `source`, which says what the store is filled with. Rejects
  * with BackupError where the store has anything else in it.
  */
-export async function beginFilling(storage: Storage, source: string): Promise<void> {
-  const mark = await storage.get(FILLING_KEY);
+export async function markIncomplete(storage: Storage, source: string): Promise<void> {
+  const mark = await storage.get(INCOMPLETE_KEY);
   if (mark !== undefined) {
     if (Buffer.from(mark.value).toString() === source) return;
     throw new BackupError(
@@ -24,17 +24,17 @@ export async function beginFilling(storage: Storage, source: string): Promise<vo
   if (entries.length > 0) {
     throw new BackupError("the store is not empty: use a new one, or another --etcd-prefix; nothing was written");
   }
-  await storage.create(FILLING_KEY, Buffer.from(source));
+  await storage.create(INCOMPLETE_KEY, Buffer.from(source));
 }
 
-export async function endFilling(storage: Storage): Promise<void> {
-  const mark = await storage.get(FILLING_KEY);
-  if (mark !== undefined) await storage.delete(FILLING_KEY, mark.revision);
+export async function markComplete(storage: Storage): Promise<void> {
+  const mark = await storage.get(INCOMPLETE_KEY);
+  if (mark !== undefined) await storage.delete(INCOMPLETE_KEY, mark.revision);
 }
 
 /** Rejects with ConfigurationError where the store is not whole. */
-export async function assertFilled(storage: Storage): Promise<void> {
-  if ((await storage.get(FILLING_KEY)) === undefined) return;
+export async function assertComplete(storage: Storage): Promise<void> {
+  if ((await storage.get(INCOMPLETE_KEY)) === undefined) return;
   throw new ConfigurationError(
     "the store holds part of a restore or copy that was interrupted: run the same postern restore or postern store copy again, which continues it, or empty the store",
   );

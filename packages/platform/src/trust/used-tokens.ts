@@ -14,7 +14,7 @@ const GRACE_MS = 10 * 60_000;
  * Resolves with false where the token was taken before, by whichever server. `expiresAt` in milliseconds since the epoch. The same issuer
  * gives a jti once, whichever rule it is shown to.
  */
-export async function takeToken(
+export async function markTokenUsed(
   { prefix, storage }: ExpiringRecords,
   { source }: Pick<TrustRuleState, "source">,
   tokenId: string,

@@ -6,7 +6,7 @@ import {
   type Leadership,
 } from "@postern/apiserver/storage/leader-election";
 import { describe, expect, it } from "vitest";
-import { whileLeading } from "./while-leading.ts";
+import { runWhileLeading } from "./run-while-leading.ts";
 
 /** An election whose leadership a test can take away. */
 function lostOnDemand() {
@@ -39,7 +39,7 @@ describe("work of the leader", () => {
     const { election, lose, times } = lostOnDemand();
     const log: string[] = [];
     let starts = 0;
-    await using _ = whileLeading({
+    await using _ = runWhileLeading({
       election,
       name: "n",
       identity: "me",
@@ -59,7 +59,7 @@ describe("work of the leader", () => {
   it("has ended before another server becomes the leader", async () => {
     const { election, times } = lostOnDemand();
     const leaderAtEnd: Promise<string | undefined>[] = [];
-    const leading = whileLeading({
+    const leading = runWhileLeading({
       election,
       name: "n",
       identity: "me",
@@ -76,7 +76,7 @@ describe("work of the leader", () => {
     const { election, lose, times } = lostOnDemand();
     const time = manualTime();
     const done: string[] = [];
-    await using _ = whileLeading({
+    await using _ = runWhileLeading({
       election,
       name: "n",
       identity: "me",

@@ -6,7 +6,7 @@ import type { LeaderElection, Leadership } from "@postern/apiserver/storage/lead
 /** Led by one server for as long as any runs. */
 export const CONTROLLERS = "controllers";
 
-export type WhileLeadingDeps = {
+export type RunWhileLeadingDeps = {
   readonly election: LeaderElection;
   /** What is led. */
   readonly name: string;
@@ -21,7 +21,7 @@ export type WhileLeadingDeps = {
 };
 
 /** Campaigns until it is disposed. */
-export function whileLeading({ election, name, identity, runtime, start }: WhileLeadingDeps): AsyncDisposable {
+export function runWhileLeading({ election, name, identity, runtime, start }: RunWhileLeadingDeps): AsyncDisposable {
   const stopping = new AbortController();
 
   async function lead(): Promise<void> {

@@ -1,7 +1,7 @@
 // Trims the end of a text in linear time. `/x+$/` is quadratic.
 
 /** The text without the characters at its end that are among `characters`. */
-export function withoutTrailing(text: string, characters: string): string {
+export function trimTrailing(text: string, characters: string): string {
   let end = text.length;
   while (end > 0 && characters.includes(text.charAt(end - 1))) end--;
   return text.slice(0, end);

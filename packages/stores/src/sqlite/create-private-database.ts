@@ -7,7 +7,7 @@ import { dirname } from "node:path";
  * Does not touch an existing file. Only a missing file may be opened here: closing a descriptor of an open database would
  * drop this process's locks on it (https://www.sqlite.org/howtocorrupt.html section 2.2). Throws the error of the file system.
  */
-export function createPrivately(path: string): void {
+export function createPrivateDatabase(path: string): void {
   const folder = dirname(path);
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
   // A new folder is durable only once its parent folder was synced. SQLite syncs the folder of the file.

@@ -1,7 +1,7 @@
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EtcdPlaceError } from "./etcd-neighbours.ts";
 import { type EtcdStorageOptions, openEtcdStorage } from "./etcd-storage.ts";
+import { EtcdPrefixError } from "./other-etcd-users.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
 
 describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
@@ -29,11 +29,11 @@ describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
       await using own = await open("/mine");
       const before = await own.currentRevision();
       const refused = open(prefix, { mustBeInstalled: true });
-      await expect(refused).rejects.toThrow(EtcdPlaceError);
+      await expect(refused).rejects.toThrow(EtcdPrefixError);
       await expect(refused).rejects.toThrow(/no keys below .* keys of other applications/);
       await expect(refused).rejects.not.toThrow(/of-others/);
       expect(await own.currentRevision()).toBe(before);
-      await expect(open(prefix, { mustBeInstalled: true })).rejects.toThrow(EtcdPlaceError);
+      await expect(open(prefix, { mustBeInstalled: true })).rejects.toThrow(EtcdPrefixError);
       await using _asked = await open(`${prefix}-asked`, { mustBeInstalled: false });
     },
   );

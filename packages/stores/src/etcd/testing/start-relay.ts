@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
 /** `to` is `host:port`, and so is the endpoint that the way begins at. */
-export async function startWay(to: string) {
+export async function startRelay(to: string) {
   let target: string | undefined = to;
   let isHolding = false;
   const ways = new Set<{ readonly near: Socket; readonly far: Socket }>();
