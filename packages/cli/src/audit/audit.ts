@@ -1,6 +1,6 @@
 // `postern audit`: searches and verifies audit logs.
 
-import { createHash, createHmac } from "node:crypto";
+import { createHash, createHmac, createSecretKey } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { CHAIN_START, createChainReader } from "@postern/apimachinery/audit/audit-chain";
@@ -74,7 +74,7 @@ const sha256 = (text: string): string => createHash("sha256").update(text, "utf8
 async function readHmac(path: string): Promise<(text: string) => string> {
   const text = await readFile(path, "utf8").catch(() => "");
   if (!/^[0-9a-f]{64}\n?$/.test(text)) throw new UsageError(`${path} does not contain 64 hexadecimal digits`);
-  const key = Buffer.from(text.trim(), "hex");
+  const key = createSecretKey(text.trim(), "hex");
   return (line) => createHmac("sha256", key).update(line, "utf8").digest("hex");
 }
 

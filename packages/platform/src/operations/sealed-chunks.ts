@@ -1,7 +1,7 @@
 // Encrypts a stream in chunks that cannot be changed, omitted, reordered or truncated unnoticed. The construction is STREAM (Hoang, Reyhanitabar,
 // Rogaway and Vizár, 2015) over AES-256-GCM.
 
-import { createCipheriv, createDecipheriv, createHash } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createSecretKey } from "node:crypto";
 
 const ALGORITHM = "aes-256-gcm";
 const NONCE_BYTES = 12;
@@ -16,10 +16,11 @@ export type ChunkOpener = {
 /** `key` must not be used for another stream. `head` is the data before the chunks. */
 export function createChunkSealer(key: Uint8Array, head: Uint8Array): ChunkSealer {
   const associated = digestOf(head);
+  const secret = createSecretKey(key);
   let index = 0;
   return {
     seal(chunk, isLast) {
-      const cipher = createCipheriv(ALGORITHM, key, nonceOf(index++, isLast)).setAAD(associated);
+      const cipher = createCipheriv(ALGORITHM, secret, nonceOf(index++, isLast)).setAAD(associated);
       return Buffer.concat([cipher.update(chunk), cipher.final(), cipher.getAuthTag()]);
     },
   };
@@ -27,11 +28,12 @@ export function createChunkSealer(key: Uint8Array, head: Uint8Array): ChunkSeale
 
 export function createChunkOpener(key: Uint8Array, head: Uint8Array): ChunkOpener {
   const associated = digestOf(head);
+  const secret = createSecretKey(key);
   let index = 0;
   return {
     open(sealed, isLast) {
       if (sealed.length < TAG_BYTES) return undefined;
-      const decipher = createDecipheriv(ALGORITHM, key, nonceOf(index++, isLast), { authTagLength: TAG_BYTES })
+      const decipher = createDecipheriv(ALGORITHM, secret, nonceOf(index++, isLast), { authTagLength: TAG_BYTES })
         .setAAD(associated)
         .setAuthTag(sealed.subarray(-TAG_BYTES));
       try {
