@@ -68,6 +68,7 @@ const withoutImpersonationHeaders = (request: ApiRequest): ApiRequest =>
     headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isImpersonationHeader(name))),
   });
 
+/** 500 as in kube-apiserver 1.32, which `/version` names. Later releases answer 400. */
 const refuseWithoutUser = (path: string, asked: ImpersonationRequest) =>
   textResponse(
     500,
