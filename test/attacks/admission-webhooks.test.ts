@@ -69,7 +69,7 @@ test("neither a Service nor a redirect leads to an address that a URL may not na
   expect(attacked.reached()).toBe(0);
 });
 
-test("an answer without an end is cut off, and one that trickles in has its time", async () => {
+test("an endless response is cut off, and a slow one has its deadline", async () => {
   const closed: Promise<unknown>[] = [];
   webhook.raw.set("/endless", endless(closed));
   await configure({ url: `${webhook.url}/endless` });

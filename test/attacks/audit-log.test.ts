@@ -234,7 +234,7 @@ describe("a log with a key", () => {
     expect(await verify("forged.log", forge(await lines()), ...sealed())).toMatchObject({ code: 1 });
   });
 
-  byNight("does not go on in a file that is not sealed with the key: that one is renamed first", async () => {
+  byNight("does not continue a file without HMACs of the key: it is renamed first", async () => {
     await server.stop();
     const forged = rechained(await lines());
     await writeFile(log, `${forged.join("\n")}\n`);

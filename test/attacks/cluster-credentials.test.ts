@@ -197,7 +197,7 @@ describe("credentials that a key created inside a virtual cluster end with the k
     expect(await opens(secret)).toBe(401);
   });
 
-  it("and stays good through a plain rotation", async () => {
+  it("and stay valid after a normal rotation", async () => {
     const maker = { token: await attack.newKey(name) };
     const token = await tokenRequest(maker);
     await attack.rotate(name);

@@ -56,14 +56,14 @@ describe("a stolen value", () => {
     expect(await attack.working(loot)).toEqual([]);
   });
 
-  it("is not good again when the key is enabled without a rotation", async () => {
+  it("is not valid again when the key is enabled without a rotation", async () => {
     await attack.report(stolen);
     await disabledByReport();
     await attack.patch(name, { spec: { disabled: false } });
     expect(await isGood(stolen)).toBe(false);
   });
 
-  it("keeps what was made with it in a plain rotation, since nothing leaked", async () => {
+  it("keeps credentials created with it in a normal rotation", async () => {
     const loot = await attack.steal(stolen, "", 1);
     const { body } = await attack.rotate(name);
     expect(body.status.revokedCredentials).toBeUndefined();

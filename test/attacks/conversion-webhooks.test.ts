@@ -61,7 +61,7 @@ test.each(["127.0.0.2", "2130706434", "[::ffff:127.0.0.2]", "0.0.0.0", "169.254.
   },
 );
 
-test("an answer without an end is cut off, and the version that is stored is served beside it", async () => {
+test("an endless response is cut off, and the stored version is still served", async () => {
   const closed: Promise<unknown>[] = [];
   webhook.raw.set("/endless", endless(closed));
   await define({ url: `${webhook.url}/endless` });

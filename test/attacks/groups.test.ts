@@ -78,7 +78,7 @@ describe("a user who may write users and teams, but not impersonate", () => {
     });
   }
 
-  test("gains nothing by a user whom a team names before there is one (security book 11)", async () => {
+  test("gains nothing from a team that names a user before that user exists (security book 11)", async () => {
     await server.must(patch("teams/chiefs", { spec: { users: ["yet-to-come"] } }));
     const body = { metadata: { name: "yet-to-come" }, spec: {} };
     expect((await server.send({ path: "users", as: clerk, body })).status).toBe(403);

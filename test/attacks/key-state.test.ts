@@ -59,7 +59,7 @@ describe("a key that is refused", () => {
     expect(await wait(name, "true")).toContain("condition met");
   });
 
-  byNight("shows that its owner is locked, and that what it was made with is compromised", async () => {
+  byNight("shows that its owner is locked, and that its parent is compromised", async () => {
     const [user, name, parent, child] = [attack.unique(), attack.unique(), attack.unique(), attack.unique()];
     await attack.http(users, { key: attack.admin, body: { metadata: { name: user }, spec: {} } });
     await attack.newKey(name, { user });

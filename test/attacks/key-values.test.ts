@@ -255,7 +255,7 @@ describe("guesses are slowed down (security book 25, 26)", () => {
     for (let at = 0; at < 9; at++) expect((await server.send(free)).status).toBe(201);
   });
 
-  test("of questions whose a value is, and values that were good are answered all the while", async () => {
+  test("of reviews of values, while known values are answered all the time", async () => {
     const as = await server.user("asker");
     await server.grant("askers", "asker", [
       { verbs: ["create"], apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"] },

@@ -110,7 +110,7 @@ describe("a TTL is extended only with the verb extend", () => {
 });
 
 describe("a new installation gives keys ninety days", () => {
-  test("to every key that says nothing, and says so (security book 14)", async () => {
+  test("to every key without a TTL, with a warning (security book 14)", async () => {
     for (const as of [jane, server.admin]) {
       const { body, warnings } = await server.send({ path: "ownedaccesskeys", as, body: { spec: {} } });
       expect(secondsOf(body)).toBe(90 * DAY);

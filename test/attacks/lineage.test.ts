@@ -77,7 +77,7 @@ const ENDS: readonly [how: string, attack: (parent: Parent) => Attack][] = [
   ["deleted", ({ name }) => ({ method: "DELETE", path: `ownedaccesskeys/${name}` })],
 ];
 
-describe("a key made with a narrowed key ends with it", () => {
+describe("a key created with a limited key expires with it", () => {
   for (const [references, refer] of REFERENCES) {
     for (const [how, attack] of WAYS) {
       for (const [end, ending] of ENDS) {

@@ -362,7 +362,7 @@ test.each([
   });
 });
 
-test("takes an empty name for none (I-02)", async () => {
+test("treats an empty name as absent (I-02)", async () => {
   expect((await whoAmI({ "Impersonate-User": "" })).username).toBe("admin");
 });
 

@@ -162,7 +162,7 @@ test("keeps main resource and status apart (S-18)", async () => {
   expect(entry.fieldsV1).not.toHaveProperty("f:spec");
 });
 
-test("takes a version for a lock, and refuses a uid of what is not there (S-19)", async () => {
+test("uses a resourceVersion as a precondition, and refuses the uid of a missing object (S-19)", async () => {
   expect((await apply("s19", { user: "a" }, "fieldManager=m1", { resourceVersion: "55" })).status).toBe(201);
   expect((await apply("s19", { user: "b" }, "fieldManager=m1", { resourceVersion: "1" })).status).toBe(409);
   expect((await apply("s19-absent", {}, "fieldManager=m1", { uid: "x" })).json).toMatchObject({

@@ -239,7 +239,7 @@ test.each([
   expect(refusal(answer)).toEqual([status, why]);
 });
 
-test("a PUT that creates may bring the version of what is gone", async () => {
+test("a PUT that creates may contain the version of a deleted object", async () => {
   for (const [path, name] of [
     [LEASES, "created"],
     [ROLES, "created"],

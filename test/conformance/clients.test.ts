@@ -67,7 +67,7 @@ const RELEASED_LEASE = "azhzAAofChZjb29yZGluYXRpb24uazhzLmlvL3YxEgVMZWFzZRISCgoK
 
 type ProtobufCase = { readonly base64: string; readonly json: JsonObject };
 
-test("takes protobuf of typed clients for built-in kinds, and answers them in JSON (M-02)", async () => {
+test("accepts protobuf from typed clients for built-in kinds, and answers in JSON (M-02)", async () => {
   const file = new URL("../../packages/apimachinery/src/protobuf/testdata/protobuf-reviews.json", import.meta.url);
   const { cases }: { readonly cases: readonly ProtobufCase[] } = JSON.parse(await readFile(file, "utf8"));
   const bytesOf = (kind: string) => {

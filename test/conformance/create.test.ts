@@ -88,7 +88,7 @@ test.each([
   expect(json.details.causes[0].message).toContain(text);
 });
 
-test("cuts generateName to 58 bytes and adds five of its letters (C-09)", async () => {
+test("truncates generateName to 58 bytes and appends five letters (C-09)", async () => {
   const generateName = "x".repeat(70);
   const { json } = await api.post(KEYS, { ...key(""), metadata: { generateName } });
   expect(json.metadata.name).toMatch(/^x{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/);

@@ -134,7 +134,7 @@ test("fills in defaults on create, on update and in place of null (F-10)", async
   expect((await api.patch(`${WIDGETS}/f10`, MERGE_PATCH, { spec: { color: null } })).json.spec.color).toBe("red");
 });
 
-test("takes 1.0 for an integer, and either for int-or-string (F-11)", async () => {
+test("accepts 1.0 as an integer, and either for int-or-string (F-11)", async () => {
   expect(
     (await api.post(`${WIDGETS}?dryRun=All`, '{"metadata":{"name":"f11"},"spec":{"size":1.0}}')).json.spec.size,
   ).toBe(1);

@@ -21,7 +21,7 @@ test("is a Status with the code of the response, and without details when there 
   });
 });
 
-test("says of a success no more than that it was one (E-01)", async () => {
+test("returns a minimal Status for a success (E-01)", async () => {
   const { metadata } = (await api.post(KEYS, key("e01"))).json;
   expect((await api.delete(`${KEYS}/e01`)).json).toEqual({
     kind: "Status",
@@ -190,7 +190,7 @@ test("has the reason Expired for a version that is gone (E-16)", async () => {
   expect(json).toMatchObject({ code: 410, reason: "Expired" });
 });
 
-test("names the limit that a body is over (E-17)", async () => {
+test("names the limit that a body exceeds (E-17)", async () => {
   const { json } = await api.post(KEYS, JSON.stringify(key("e17", { user: "x".repeat(3 * 1024 * 1024) })));
   expect(json).toMatchObject({
     code: 413,

@@ -121,7 +121,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     expect((await kubectl(["describe", "oak", "k12"])).stdout).toMatch(/Events:[\s\S]*Made[\s\S]*made by hand/);
   });
 
-  test("explains from OpenAPI v3 alone, and lists what is there from discovery (K-13)", async () => {
+  test("explains with OpenAPI v3 only, and lists resources from discovery (K-13)", async () => {
     const explained = await kubectl(["explain", "oak.spec.displayName"]);
     expect(explained.lines).toEqual(OPEN_API);
     expect(explained.stdout).toMatch(/FIELD: displayName <string>[\s\S]*Name shown in the UI\./);

@@ -44,7 +44,7 @@ test("says how many remain, unless a selector leaves objects out (L-02)", async 
   expect(selected).not.toHaveProperty("remainingItemCount");
 });
 
-test("goes on after a full page while there is anything behind it, selected or not (L-02)", async () => {
+test("continues after a full page while objects follow, selected or not (L-02)", async () => {
   const path = await create("l02-page", 2);
   await api.post(KEYS, key("l02-page-z"));
   const first = (await api.get(`${path}&limit=2`)).json;
@@ -86,13 +86,13 @@ test("refuses a version beside a continue token, and a token that is none (L-04)
   }
 });
 
-test.each([-1, -2])("goes on with what is there now from a token of version %i (L-05)", async (rv) => {
+test.each([-1, -2])("continues with the current state after a token of version %i (L-05)", async (rv) => {
   const path = await create(`l05${rv}`, 2);
   const token = Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv, start: `l05${rv}-0\0` })).toString("base64url");
   expect(namesOf((await api.get(`${path}&continue=${token}`)).json)).toEqual([`l05${rv}-1`]);
 });
 
-test("answers 410 to a token whose snapshot is gone, with one that goes on without it (L-05)", async () => {
+test("answers 410 to a token of an expired snapshot, with a token to continue without it (L-05)", async () => {
   const path = await create("l05", 3);
   const token = (await api.get(`${path}&limit=1`)).json.metadata.continue;
   await api.server.compact();
@@ -102,7 +102,7 @@ test("answers 410 to a token whose snapshot is gone, with one that goes on witho
   expect(namesOf((await api.get(`${path}&continue=${json.metadata.continue}`)).json)).toEqual(["l05-1", "l05-2"]);
 });
 
-test("shows exactly a version, at least a version, or whatever is there (L-06)", async () => {
+test("shows exactly a version, at least a version, or the current state (L-06)", async () => {
   const path = await create("l06", 1);
   const { resourceVersion } = (await api.get(path)).json.metadata;
   await api.post(KEYS, key("l06-later", {}, { labels: { case: "l06" } }));

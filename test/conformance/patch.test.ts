@@ -175,7 +175,7 @@ test("answers 500 without a reason where a patch takes the apiVersion away, as u
   });
 });
 
-test("takes a resourceVersion in the patch for a lock (P-09)", async () => {
+test("uses a resourceVersion in the patch as a precondition (P-09)", async () => {
   await create("p09");
   expect((await api.patch(`${KEYS}/p09`, MERGE_PATCH, { metadata: { resourceVersion: "1" } })).status).toBe(409);
 });

@@ -87,7 +87,7 @@ test.each([
   });
 });
 
-test("takes any text but false and 0 for true (R-13)", async () => {
+test("treats any text except false and 0 as true (R-13)", async () => {
   await api.post(KEYS, key("r13"));
   const watch = await api.watch(`${KEYS}?watch=maybe&fieldSelector=metadata.name%3Dr13`);
   expect(JSON.parse((await watch.lines(1))[0] ?? "").type).toBe("ADDED");

@@ -153,7 +153,7 @@ test("prints a scale as what is wanted and what there is (T-01)", async () => {
   expect(json.rows[0].object).toMatchObject({ kind: "PartialObjectMetadata", metadata: { name: "t01-scale" } });
 });
 
-test("answers 404 for the object where the subresource is unknown, also when the object is there (B-04)", async () => {
+test("answers 404 for an unknown subresource, also of an existing object (B-04)", async () => {
   await api.post(WIDGETS, widget("b04"));
   for (const name of ["absent", "b04"]) {
     expect((await api.get(`${WIDGETS}/${name}/nosuch`)).json).toMatchObject({

@@ -13,7 +13,7 @@ test("replaces the whole object (U-01)", async () => {
   expect({ status, spec: json.spec }).toEqual({ status: 200, spec: { team: "t" } });
 });
 
-test("takes the same object for no write: no version, no event (U-02)", async () => {
+test("does not write an unchanged object: no version, no event (U-02)", async () => {
   const old = await create("u02");
   const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${old.metadata.resourceVersion}`);
   expect((await api.put(`${KEYS}/u02`, old)).json).toEqual(old);
@@ -49,7 +49,7 @@ test("answers 500 without reason for a resourceVersion that is no number (U-04)"
   expect(json).not.toHaveProperty("reason");
 });
 
-test("refuses another uid with 409, also where nothing is there (U-05)", async () => {
+test("refuses another uid with 409, also for a missing object (U-05)", async () => {
   const { metadata } = await create("u05");
   const { json } = await api.put(`${KEYS}/u05`, key("u05", {}, { ...metadata, uid: "other" }));
   expect(json).toMatchObject({ code: 409, reason: "Conflict" });
@@ -114,7 +114,7 @@ test("names an owner once, with a warning (U-10)", async () => {
   expect(warnings[0]).toContain("duplicate UID(s) observed: u1");
 });
 
-test("answers 404 where nothing is there (U-11)", async () => {
+test("answers 404 for a missing object (U-11)", async () => {
   expect((await api.put(`${KEYS}/u11`, key("u11", {}, { resourceVersion: "5" }))).json).toMatchObject({
     code: 404,
     reason: "NotFound",
@@ -186,7 +186,7 @@ test("locks one object, under versions that all resources count together (U-14)"
   expect(new Set(versions).size).toBe(versions.length);
 });
 
-test("keeps a finalizer that is there twice (U-09)", async () => {
+test("keeps a duplicate finalizer (U-09)", async () => {
   const finalizers = ["example.com/a", "example.com/a"];
   const { json } = await api.post(KEYS, key("u09-twice", {}, { finalizers }));
   expect(json.metadata.finalizers).toEqual(finalizers);

@@ -72,7 +72,7 @@ test("storageVersionHash is that of the stored version, whichever is asked for (
   expect((await api.get(VERSIONS)).json.preferredVersion.version).toBe("v1");
 });
 
-test("an object is there in every version, with what that version knows", async () => {
+test("an object is served in every version, with the fields of that version", async () => {
   expect((await api.post(gadgets("v1"), gadget("v1", "shown", { size: 2, color: "blue" }))).status).toBe(201);
   expect(await specOf("v1beta1", "shown")).toEqual({ size: 2 });
   const { items } = (await api.get(gadgets("v1alpha1"))).json;

@@ -83,7 +83,7 @@ test("a copy of a store onto a disk that is too small for it fails and leaves no
   }
 });
 
-test("a server on a full disk answers writes with 507, goes on reading, and writes again once there is room", async ({
+test("a server on a full disk answers writes with 507 and reads as usual, and writes again once there is space", async ({
   skip,
 }) => {
   await using directory = await temporaryDirectory();

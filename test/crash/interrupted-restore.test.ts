@@ -87,7 +87,7 @@ const sizeOf = (path: string): Promise<number> =>
     () => 0,
   );
 
-it("is refused by servers and other restores, and goes on after a kill", async () => {
+it("is refused by servers and other restores, and continues after a kill", async () => {
   const dataDir = await newDataDir("killed");
   const child = spawnBehind(ENTRY, ...restoreInto(dataDir));
   const exited = once(child, "exit");
@@ -123,7 +123,7 @@ it("is refused beside the write-ahead log of another store, which would be taken
   await expectRestored(dataDir);
 });
 
-it("says so where the disk is full, and leaves nothing of itself", async ({ skip }) => {
+it("reports a full disk, and leaves nothing behind", async ({ skip }) => {
   const dataDir = await newDataDir("full");
   const mount = spawnSync("mount", ["-t", "tmpfs", "-o", "size=24m", "tmpfs", dataDir]);
   if (mount.status !== 0) return skip("a small disk can only be made by root");

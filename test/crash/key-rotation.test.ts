@@ -116,7 +116,7 @@ async function cutRotation(dataDir: string, expect: ExpectStatic): Promise<CutRo
   return onDisk.size === 2 ? { dataDir, before, unused, admin: key } : undefined;
 }
 
-it.concurrent(`a rotation that is killed goes on with the next start, and no access key stops working`, async ({
+it.concurrent(`a killed rotation continues after the next start, and no access key stops working`, async ({
   expect,
 }) => {
   await using directory = await temporaryDirectory();

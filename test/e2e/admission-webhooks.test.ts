@@ -92,7 +92,7 @@ test("a webhook refuses, also deletions, in the words that kubectl shows", async
   await kubectl.run("delete validatingwebhookconfiguration keep");
 });
 
-test("a webhook without an answer fails the request, or is passed over, and says so", async () => {
+test("a webhook without a response fails the request, or is ignored with a warning", async () => {
   webhook.raw.set("/silent", () => undefined);
   const silent = (more: string) =>
     configuration("ValidatingWebhookConfiguration", "silent", `    timeoutSeconds: 1\n${more}`);

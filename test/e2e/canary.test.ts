@@ -88,7 +88,7 @@ function leaks(text: string, except: ReadonlySet<string> = new Set()): readonly 
 }
 
 describe("secrets (security book 38, 41)", () => {
-  it("come up in a run of everything that handles them", async () => {
+  it("occur in a run of everything that handles them", async () => {
     await newKey("plain", {});
     await newKey("scoped", { scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] }, ttl: 3600 });
     await newKey("sealed", {

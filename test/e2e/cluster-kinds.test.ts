@@ -147,7 +147,7 @@ test("a quota of a namespace is enforced, and says what is used", async () => {
   expect(await kubectl.run("describe quota few -n small")).toMatch(/count\/configmaps +3 +3/);
 });
 
-test("workloads are refused with the reason, and kept where the instance says so", async () => {
+test("workloads are refused with the reason, and stored if the instance allows it", async () => {
   expect(await kubectl.run("get deployments,pods,jobs")).toBe("");
   expect(await kubectl.fails("create deployment web --image=nginx")).toContain(
     'deployments.apps "web" is forbidden: this virtual cluster has no nodes, so that no pods run in it',

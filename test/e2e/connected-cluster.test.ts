@@ -152,7 +152,7 @@ describe("a space in a connected cluster", () => {
     expect((await give(SPACE, "given", near.key)).status).toBe(201);
   });
 
-  it("takes no namespace that is there and is not its own", async () => {
+  it("does not use an existing namespace of others", async () => {
     const spec = { clusterRef: { cluster: "host", namespace: "kube-system" } };
     await near.create(SPACES, { kind: "SpaceInstance", metadata: { name: "thief" }, spec });
     await expect.poll(() => statusOf(`${SPACES}/thief`), WAIT).toMatchObject({ reason: "NamespaceTaken" });
@@ -176,7 +176,7 @@ describe.runIf(FAR_ADDRESS !== undefined)("a vcluster in a connected cluster", (
   const INNER = clusterPath(NAME);
   const SECRETS = `${HOST}/api/v1/namespaces/p-default/secrets`;
 
-  it("waits for the Secret by which it is reached, and says so", async () => {
+  it("waits for the Secret with its kubeconfig, and reports that", async () => {
     const spec = { clusterRef: { cluster: "host" } };
     await near.create(INSTANCES, { kind: "VirtualClusterInstance", metadata: { name: NAME }, spec });
     await expect

@@ -91,7 +91,7 @@ test("one of the credentials is revoked, and the others stay valid", async () =>
   expect([await codeWith(lost), await codeWith(kept)]).toEqual([401, 200]);
 });
 
-test("the overview shows what needs attention as it comes up, and what no longer does not", async () => {
+test("the overview shows what needs attention, and updates itself", async () => {
   await goTo("Overview");
   await page.getByText("Nothing needs your attention.").waitFor();
   const { platform } = served;

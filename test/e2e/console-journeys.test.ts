@@ -205,7 +205,7 @@ test("an identity provider is set up in the console, and a person signs in with 
   await hers.context().close();
 });
 
-test("when the server goes away the page says so, and goes on by itself when it is back", async () => {
+test("the page reports an unreachable server, and recovers by itself", async () => {
   await using data = await temporaryDirectory();
   const [port] = await lastingPorts(1);
   const flags = { "data-dir": data.path, store: "sqlite", "secure-port": String(port) };

@@ -36,7 +36,7 @@ const dialog = (): Locator => page.getByRole("dialog");
 const press = (name: string, where: Page | Locator = page): Promise<void> =>
   where.getByRole("button", { name, exact: true }).click();
 
-test("a key is made with a scope that was picked, and its value is shown once", async () => {
+test("a key is created with a selected scope, and its value is shown once", async () => {
   await page.getByRole("link", { name: "New access key" }).first().click();
   await page.getByLabel("What is it for?").fill("CI of the shop");
   await page.locator("label", { hasText: /^demo/i }).click();
@@ -146,7 +146,7 @@ test("credentials created with a key are shown below it, and are revoked with a 
   expect([await isGood(token), await isGood(spec.key)]).toEqual([false, false]);
 });
 
-byNight("the tree of what was made with a key is shown page by page", async () => {
+byNight("the tree of credentials created with a key is shown page by page", async () => {
   const { spec } = await create("many");
   const path = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
   await inBatches(60, async () => {

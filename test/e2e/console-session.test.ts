@@ -148,7 +148,7 @@ test("signing out in one window signs out the others, and leaves nothing behind"
   expect(await tryFrom(other, USERS)).toBe(403);
 });
 
-test("while the server does not answer, the page stays and says that it is stale, and goes on by itself", async () => {
+test("while the server does not answer, the page shows that it is stale, and recovers by itself", async () => {
   await served.platform.create("ownedaccesskeys", { metadata: { name: "before" }, spec: {} });
   const page = await served.openAs(served.platform.adminKey, "/keys");
   await page.getByRole("link", { name: "before" }).waitFor();

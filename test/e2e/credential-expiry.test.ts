@@ -54,7 +54,7 @@ function usesIt(key: string): Disposable {
 }
 
 describe.each(chosenKubernetesReleases())("kubectl %s, in the middle of a watch", (release) => {
-  it("asks the plugin again when the credential has expired, and goes on", async () => {
+  it("runs the plugin again when the credential has expired, and continues", async () => {
     const { kubectl } = await kubernetesTools(release);
     const home = join(directory.path, `home-${release}`);
     const [bin, calls, config] = [join(home, "bin"), join(home, "calls"), join(home, "exec.kubeconfig")];

@@ -154,7 +154,7 @@ test.each(["1.32", "1.35"] as const)(
   },
 );
 
-test("two controllers elect a leader by a Lease, and the other one goes on when it is gone", async () => {
+test("two controllers elect a leader with a Lease, and the other one takes over", async () => {
   const loaded = new KubeConfig();
   loaded.loadFromFile(config);
   const leases = loaded.makeApiClient(CoordinationV1Api);

@@ -99,7 +99,7 @@ describe("the kubeconfig of an instance", () => {
     );
   });
 
-  it("is created and nothing else, on an instance that is there, under its path alone (B-05)", async () => {
+  it("only supports create, on an existing instance, at its own path (B-05)", async () => {
     for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
       expect((await send(DEMO, { method })).body).toMatchObject({ code: 405, reason: "MethodNotAllowed" });
     }

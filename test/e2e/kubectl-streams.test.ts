@@ -107,7 +107,7 @@ describe.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, tag }) => {
     expect(received.map((bytes, index) => Buffer.compare(bytes, sent[index] ?? Buffer.alloc(0)))).toEqual([0, 0]);
   });
 
-  it("is cut off when the key is revoked, and so is the pod", async () => {
+  it("is closed when the key is revoked, on the side of the pod, too", async () => {
     const { path, key } = await kubeConfig(`revoked-${tag}`);
     const script = "echo begun; exec sleep 1000";
     using running = startTool(program, [

@@ -158,7 +158,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
     }
   });
 
-  it("requests, approves and gets a certificate that works for whom it names (A-03)", async () => {
+  it("requests, approves and gets a certificate that authenticates its user (A-03)", async () => {
     const [key, csr] = [join(directory.path, `${tag}.key`), join(directory.path, `${tag}.csr`)];
     await succeed(
       tool("openssl", [

@@ -191,7 +191,7 @@ describe("where they are allowed", () => {
     expect(await log()).not.toContain(value);
   });
 
-  test("their objects take no more of the store than 64 MiB, and make room when they are deleted", async () => {
+  test("their objects use at most 64 MiB of the store, and free space when they are deleted", async () => {
     const megabytes = 2.5;
     const large = gadget("large", { note: "x".repeat(megabytes * 2 ** 20) });
     const create = (name: string) =>
@@ -211,7 +211,7 @@ describe("where they are allowed", () => {
     expect((await client.send({ method: "DELETE", path: `${GADGETS}?labelSelector=large` })).status).toBe(200);
   });
 
-  byNight("there are no more than the server can bear", async () => {
+  byNight("their number is limited", async () => {
     const made = await Promise.all(
       Array.from({ length: 104 }, (_, at) =>
         client.send({ path: CRDS, body: definition({ group: `g${at}.example.com`, plural: "things", kind: "Thing" }) }),

@@ -98,7 +98,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("notices of two servers on one etcd",
     await directory?.[Symbol.asyncDispose]();
   });
 
-  it("gives keys of people an end by default, says so, and shows it; those of machines none", async () => {
+  it("gives keys of users a default TTL with a warning, and shows it; keys of machines never expire", async () => {
     const make = async (name: string, spec: object) => {
       const object = { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", metadata: { name }, spec };
       return await kubectl(["create", "-f", "-"], JSON.stringify(object));

@@ -172,7 +172,7 @@ describe("a collector that is away", () => {
       /^postern_trace_spans_total\{result="failed"\} (\d+)$/m.exec((await send("/metrics", { key })).text)?.[1] ?? 0,
     );
 
-  it("holds up neither requests nor the end of the server, which says so once", async () => {
+  it("delays neither requests nor the shutdown, and is reported once", async () => {
     await using collector = await startTraceCollector();
     const env = { ...collector.env("alone"), OTEL_EXPORTER_OTLP_TIMEOUT: "300" };
     await collector[Symbol.asyncDispose]();

@@ -197,7 +197,7 @@ describe("an external virtual cluster", () => {
     expect(refused.status).toBe(401);
   });
 
-  it("says so when it is gone, and names no address", async () => {
+  it("reports an unreachable cluster without its address", async () => {
     await apply({
       kind: "VirtualClusterInstance",
       metadata: { name: "nowhere", namespace: "p-default" },

@@ -71,7 +71,7 @@ describe.each([
     await expect.poll(async () => (await near.http(path + MAPS, { key: near.key })).status, WAIT).toBe(200);
   });
 
-  it("acts as the caller there, who reads, writes, applies and watches", async () => {
+  it("impersonates the caller, who reads, writes, applies and watches", async () => {
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
     const { status } = await near.send(`${path}/apis/authentication.k8s.io/v1/selfsubjectreviews`, review);
     expect(status.userInfo.username).toBe("admin");

@@ -106,7 +106,7 @@ const mayGetProjects = (user: string, groups: readonly string[]) =>
   });
 
 describe("an API server with the shipped webhook files", () => {
-  it("learns whose a key is, with the groups that RBAC goes by", async () => {
+  it("gets the user of a key, with the groups for RBAC", async () => {
     const { spec } = await keyFor("alice");
     const { authenticated, user } = await whose(spec.key);
     expect([authenticated, user.username]).toEqual([true, "alice@example.com"]);

@@ -59,7 +59,7 @@ describe.each(RELEASES)("a store of release %s", (release) => {
   // A newer format is for a release that says so: docs/operations/upgrading.md.
   const isNewest = release === NEWEST;
 
-  it("in SQLite is served, and the release before can go on with it", async () => {
+  it("in SQLite is served, and the previous release can continue with it", async () => {
     await using directory = await temporaryDirectory();
     const dataDir = join(directory.path, "data");
     await writeServerKey(dataDir);

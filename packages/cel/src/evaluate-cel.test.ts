@@ -347,7 +347,7 @@ describe("the budget", () => {
     expect(evaluate("self.tags.all(a, a.startsWith('item'))", 100_000, many)).toBe(true);
   });
 
-  it("takes time linear to the text for a pattern, and refuses what such patterns do not have", () => {
+  it("matches patterns in linear time, and refuses unsupported syntax", () => {
     const text = `${"a".repeat(50_000)}!`;
     const self = celValueOf({ name: text }, TYPE);
     expect(evaluate("self.name.matches('^(a+)+$')", 1_000_000, self)).toBe(false);

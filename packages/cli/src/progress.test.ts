@@ -11,7 +11,7 @@ function recorder(isTTY: boolean, isForPrograms = false) {
 
 const entries = (done: number, total?: number) => ({ phase: "copying", unit: "entries", done, total });
 
-test("writes plain lines for each tenth of what takes long, and one for the end of a phase", () => {
+test("writes a line per tenth of a long phase, and one for its end", () => {
   const { progress, wait, text } = recorder(false);
   for (let done = 0; done < 10_000; done += 500) {
     progress.report(entries(done, 10_000));

@@ -206,7 +206,7 @@ describe("stop signals", () => {
     expect(exits).toEqual([143]);
   });
 
-  it("take the repetition that npm sends for what it is", () => {
+  it("ignore the repetition that npm sends", () => {
     const { exits, send } = listen();
     send("SIGINT", 1000);
     send("SIGINT", 1020);

@@ -33,7 +33,7 @@ async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe("the lines of a stream", () => {
-  it("come whole however they are cut, and a cut-off last one is dropped", async () => {
+  it("are complete with any chunks, and an incomplete last one is dropped", async () => {
     const bytes = Buffer.from("ä€😀\n\nsecond\nhalf");
     for (let at = 1; at < bytes.length; at++) {
       expect(await collect(readLines(chunks(bytes.subarray(0, at), bytes.subarray(at))))).toEqual(["ä€😀", "second"]);

@@ -55,7 +55,7 @@ describe("parseLabelSelector", () => {
     expect(() => parseLabelSelector(text)).toThrow(message);
   });
 
-  it("never takes what only the prototype has for a label", () => {
+  it("ignores members of the prototype", () => {
     expect(parseLabelSelector("constructor").matches({})).toBe(false);
     expect(parseLabelSelector("!toString").matches({})).toBe(true);
     expect(parseLabelSelector("hasOwnProperty!=a").matches({})).toBe(true);

@@ -7,7 +7,7 @@ type Shape = { readonly [id: string]: Shape };
 const shapeOf = (nodes: ReturnType<typeof treeOf>): Shape =>
   Object.fromEntries(nodes.map((node) => [node.credential.id, shapeOf(node.below)]));
 
-it("puts each credential below the one that it was made with, once", () => {
+it("puts each credential once, below the one that created it", () => {
   const list = [credential("a"), credential("b", "a"), credential("c", "b", "a"), credential("d", "gone")];
   expect(shapeOf(treeOf(list))).toEqual({ a: { b: { c: {} } }, d: {} });
 });

@@ -155,7 +155,7 @@ describe("soon after a start", () => {
   });
 });
 
-describe("a key stops being good (security book 13, 15)", () => {
+describe("a key becomes invalid (security book 13, 15)", () => {
   const ways: readonly [string, () => Promise<unknown> | undefined, string][] = [
     ["disabled", () => patch("ownedaccesskeys/k", { spec: { disabled: true } }), "disabled"],
     ["deleted", () => remove("ownedaccesskeys/k"), "unknown"],
@@ -213,7 +213,7 @@ describe("a key stops being good (security book 13, 15)", () => {
     await server.login(key);
   });
 
-  it("is not cut by what has nothing to do with its rights", async () => {
+  it("keeps its connections after unrelated changes", async () => {
     const { credential } = await server.login(await newKey());
     let cut = 0;
     const watch = credential?.onRevoked?.(() => cut++);

@@ -34,7 +34,7 @@ describe("the end of a key by its own life", () => {
   ])("%s", (_what, parts, world, end) => expect(ends(world).ownExpiration(keyRecord(parts))).toBe(end));
 });
 
-describe("the end of a key with those it was made with", () => {
+describe("the expiration of a key with its parents", () => {
   const made = (parts: Partial<KeyRecord>, ...parents: readonly Partial<KeyRecord>[]): number | undefined => {
     const keys = parents.map((each, at) => keyRecord({ uid: `parent-${at}`, ...each }));
     return ends({ keys }).expirationWithAncestors(keyRecord({ parentUids: keys.map(({ uid }) => uid), ...parts }));

@@ -99,7 +99,7 @@ it("counts a key whose client went away before the answer (security book 54)", a
   await storage[Symbol.asyncDispose]();
 });
 
-it("each further server lets one key more pass at the most, and none once it has seen them (security book 54)", async () => {
+it("each further server allows at most one more key, and none once it has seen them (security book 54)", async () => {
   const storage = createMemoryStorage();
   const options = { accessKeys: { maxPerOwner: 3 }, storage };
   server = await createAccessKeyServer(options);

@@ -47,7 +47,7 @@ describe("a value that a rotation replaced", () => {
     expect(retired({ acceptedUntil: NOW - 1 })).toBe("replaced by a rotation");
   });
 
-  it("is over with the first use of the value that came after it", () => {
+  it("ends with the first use of the next value", () => {
     const confirmed = (id: string): string | undefined =>
       retired({}, { marks: [{ mark: "confirm", uid: key.uid, id }] });
     expect(confirmed(key.id)).toBe("replaced by a rotation");
@@ -117,7 +117,7 @@ describe("the owner of a key (security book 13)", () => {
   ])("%s", (_what, parts, world, cause) => expect(refusal(parts, world)).toBe(cause));
 });
 
-describe("a key that was made with another (security book 2)", () => {
+describe("a key that was created with another (security book 2)", () => {
   const parent = (parts: Partial<KeyRecord> = {}): KeyRecord =>
     keyRecord({ name: "parent", uid: "parent-uid", id: "parent", ...parts });
   const child = (parents: readonly KeyRecord[], parts: Partial<KeyRecord> = {}, world: Partial<KeyWorld> = {}) =>

@@ -86,7 +86,7 @@ describe("a connection on which a key was shown", () => {
   });
 });
 
-describe("a key that was shown on a connection stops being good there at once when", () => {
+describe("a key that was accepted on a connection is refused there at once when", () => {
   it.each<[string, () => Promise<unknown> | undefined]>([
     ["it is disabled", () => patch("ownedaccesskeys/k", { spec: { disabled: true } })],
     ["it is deleted", () => remove("ownedaccesskeys/k")],

@@ -97,7 +97,7 @@ describe("a right is had by the exact name (security book 7)", () => {
     expect(ALIKE.filter(opens)).toEqual([]);
   });
 
-  it("of the user to whom a role inside is given", () => {
+  it("of the user who has a role inside", () => {
     const rule = { users: [NAME], teams: [], clusterRole: "edit" };
     const sources = memorySources(world({ instances: [instanceWith({ extraAccessRules: [rule] })] }));
     const roleOf = (name: string) => insideClusterRoles(asUser(name), { project: "a", virtualCluster: "v1" }, sources);

@@ -182,7 +182,7 @@ describe("lists", () => {
     expect(await list("projects", admin, { limit: 1 })).toMatchObject({ names: ["a"], remainingItemCount: 2 });
   });
 
-  test("go on across pages", async () => {
+  test("continue across pages", async () => {
     const { putProject, list } = await platform();
     for (const name of ["a", "b", "c", "d"]) await putProject(name, name === "b" ? {} : member("adam"));
     const first = await list("projects", adam, { limit: 2 });
@@ -219,7 +219,7 @@ describe("lists", () => {
 });
 
 describe("watches", () => {
-  test("show objects as they come into sight and go out of it", async () => {
+  test("show objects that become visible, and remove others", async () => {
     const { putProject, putInstance, removeInstance, watch } = await platform();
     await putProject("a", member("adam"));
     await putInstance("p-a/v1", {});
@@ -250,7 +250,7 @@ describe("watches", () => {
     expect(await seenUntil("ENDED 410")).toEqual(["ENDED 410"]);
   });
 
-  test("go on when others join other projects, and when instances come and go", async () => {
+  test("continue when others join other projects, and when instances are created and deleted", async () => {
     const { putProject, putInstance, watch } = await platform();
     await putProject("a", member("adam"));
     const seenUntil = await watch(adam);

@@ -56,7 +56,7 @@ function platform() {
   };
 }
 
-describe("membership gives no more than its giver has (security book 12)", () => {
+describe("members get at most the permissions of the user who adds them (security book 12)", () => {
   test.each(["postern:project-viewer", "postern:project-user", "postern:project-admin"])(
     "a project's admin gives %s",
     async (role) => {
@@ -106,7 +106,7 @@ describe("membership gives no more than its giver has (security book 12)", () =>
     await expect(change(asTeam, { ...asMember, members: [admins] })).resolves.toBeUndefined();
   });
 
-  test("a narrowed key grants no more than it allows", async () => {
+  test("a limited key grants no more than it allows", async () => {
     const { grant, access } = platform();
     const key = accessKey({
       restrictions: ruled({

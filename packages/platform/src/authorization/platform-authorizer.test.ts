@@ -156,7 +156,7 @@ describe("permissions of users", () => {
     expect(verdict(intoCluster("c1"), admin)).toBe("allow");
   });
 
-  test("a virtual cluster's own key asks about others and sees its instance, while the instance is there", () => {
+  test("a virtual cluster's own key can review others and read its instance while the instance exists", () => {
     const { authorizer } = platform();
     const decide = (request: PlatformRequest, name = "postern:vcluster:p-a:v1") =>
       authorizer.decide(request, { user: { name, groups: ["system:authenticated"] } }).code;
@@ -347,7 +347,7 @@ describe("the CVE book", () => {
     }
   });
 
-  test("an object that comes again under an old name belongs to whom it says, not to whom it did (security book 11)", () => {
+  test("an object with a reused name belongs to its present owner, not to the former one (security book 11)", () => {
     const { authorizer, access } = platform();
     const ines = { user: userInfo("ines") };
     expect(authorizer.decide(vci("delete"), ines).verdict).toBe("allow");

@@ -47,7 +47,7 @@ describe("the ledger of credentials", () => {
     (await platform.send({ path: `${INSIDE}/api/v1/namespaces`, certificate })).status;
   const remove = (name: string) => platform.send({ method: "DELETE", path: `ownedaccesskeys/${name}` });
 
-  it("lists keys, kubeconfig tokens and certificates with what they were made with", async () => {
+  it("lists keys, kubeconfig tokens and certificates with their parents", async () => {
     const parent = await create("parent", {
       user: "jane",
       ttl: 7200,

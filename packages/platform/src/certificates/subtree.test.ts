@@ -77,7 +77,7 @@ describe.each<[string, string, object]>([
 ])("the credentials that were created with %s", (_, owner, spec) => {
   const name = `root-of-${owner.replace("/", "-")}`;
 
-  it("are all in the lists of its owner, its own, and that of the virtual cluster, with what they were made with", async () => {
+  it("are all in the lists of the owner, the key and the virtual cluster, with their parents", async () => {
     const tree = await plant(name, spec);
     const [root = "", child = ""] = tree.map(({ id }) => id);
     const parents = [[], [root], [child], [root], [child]];

@@ -44,7 +44,7 @@ const make = (name: string, spec: object) =>
   server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body: { metadata: { name }, spec } });
 const chosen = (): string => `${server.secrets.generate()}-mine`;
 
-it("claims what keys have that were made without, and gives up what is gone, but not before its time", async () => {
+it("claims values of keys without a claim, and releases those of deleted keys after their time", async () => {
   await make("janes", { user: "jane", key: chosen() });
   await make("made", { user: "jane" });
   const { uid } = server.keys.byName("janes") ?? {};

@@ -126,7 +126,7 @@ describe("the sealed store", () => {
     expect(textOf((conflict as RevisionConflictError).current?.value)).toBe(TEXT);
   });
 
-  it("puts a placeholder in place of a value that was changed or moved, and goes on with the others", async () => {
+  it("replaces a changed or moved value by a placeholder, and continues with the others", async () => {
     const disk = createMemoryStorage();
     const ring = await open(disk);
     const { storage, unreadable } = sealedOver(disk, ring);

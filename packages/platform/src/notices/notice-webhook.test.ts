@@ -89,7 +89,7 @@ describe("a webhook of notices", () => {
     for (const secret of [old, next]) expect(new Webhook(secret).verify("{}", headers)).toEqual({});
   });
 
-  it.each([300, 302, 400, 401, 410, 500, 503])("does not take %s for a receipt", async (status) => {
+  it.each([300, 302, 400, 401, 410, 500, 503])("does not accept %s as a receipt", async (status) => {
     const elsewhere = await receiver();
     const target = await receiver((_, response) => response.writeHead(status, { location: elsewhere.url }).end("no"));
     const { webhook } = await webhookTo(target);

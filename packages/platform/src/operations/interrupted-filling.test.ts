@@ -53,7 +53,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a store whose filling was interrupte
     await rm(root, { recursive: true });
   });
 
-  it("is refused by servers, backups and copies, and by another copy; the same one goes on", async () => {
+  it("is refused by servers, backups and other copies; the same copy continues", async () => {
     const target = await inEtcd("/copied");
     await expect(copyBetween(sqlite, target, signal)).rejects.toThrow(TOO_LARGE);
     const start = startServer(target);
@@ -77,7 +77,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a store whose filling was interrupte
     await server.close();
   });
 
-  it("is refused by another restore, and by one that does other things with the keys; the same one goes on", async () => {
+  it("is refused by another restore, and by one with other flags for keys; the same restore continues", async () => {
     const other = await configure("sqlite:other.db");
     // Lists are newer than both backups.
     for (const name of ["backup", "later"]) await backupStore(other, { out: at(name) }, signal);

@@ -64,7 +64,7 @@ describe("the record of an access key", () => {
     expect(restored(policy)).toEqual(expected);
   });
 
-  it("stays disabled as it was in the backup, and takes another display name for no other right", () => {
+  it("stays disabled as in the backup, and another display name does not matter", () => {
     const spec = { ...SPEC, displayName: "another", disabled: true };
     expect(restored(inForce(GOOD), spec)).toEqual({ key: "kept", spec, retired: [] });
   });

@@ -36,7 +36,7 @@ describe("the files of a certificate authority", () => {
     expect(found.authorityKeyIdentifier).toEqual(made.authorityKeyIdentifier);
   });
 
-  it("are completed with the same key when a start was cut between the two", async () => {
+  it("are completed with the same key after a start was interrupted between the two", async () => {
     const made = await load();
     unlinkSync(workspace.path("pki/ca.crt"));
     const again = await load();
@@ -91,7 +91,7 @@ describe("the files of a certificate authority", () => {
     await expect(load()).rejects.toThrow(/EACCES.*readable/);
   });
 
-  it("cannot be made over a file that is there", async () => {
+  it("do not overwrite an existing file", async () => {
     const path = workspace.write("taken", "mine");
     await expect(createPrivateFile(path, "other")).rejects.toThrow(/not overwritten/);
     expect(readFileSync(path, "utf8")).toBe("mine");
@@ -103,7 +103,7 @@ describe("the files of the serving certificate", () => {
   const serve = async (wanted: readonly string[] = names) =>
     loadOrCreateServingCertificate(workspace.path("pki"), { authority: await load(), names: wanted, clock, random });
 
-  it("are made once and found again while they are good", async () => {
+  it("are created once and reused while they are valid", async () => {
     const made = await serve();
     expect(statSync(workspace.path("pki/tls.key")).mode & 0o777).toBe(0o600);
     expect(await serve()).toEqual(made);

@@ -23,7 +23,7 @@ it.each([
   await expect(read(command)).rejects.toBeInstanceOf(ConfigurationError);
 });
 
-it("waits for none that takes too long, nor for what that has started", async () => {
+it("does not wait for a command that takes too long, nor for its children", async () => {
   // It ends when nobody reads it any more.
   const command = "sh -c 'while echo x; do sleep 0.1; done'; true";
   await expect(read(command, 300)).rejects.toThrow(/took longer than 0.3 seconds/);

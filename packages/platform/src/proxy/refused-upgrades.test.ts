@@ -61,7 +61,7 @@ describe("an upgrade that the target does not make (security book 30)", () => {
     expect(head).toMatch(/^HTTP\/1\.1 404 /);
   });
 
-  test("is cut when the key is revoked while the target thinks about it", async () => {
+  test("is closed if the key is revoked before the target has answered", async () => {
     const arrived = deferred();
     const { port, requests } = await serveSpdy(() => arrived.resolve());
     const answered = askToUpgrade(port);

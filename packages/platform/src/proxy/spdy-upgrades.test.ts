@@ -112,7 +112,7 @@ describe("SPDY", () => {
     await expect.poll(() => connections.active).toBe(0);
   });
 
-  test("is cut on both sides when the caller's key is revoked (security book 15)", async () => {
+  test("is closed on both sides when the caller's key is revoked (security book 15)", async () => {
     const targetClosed = deferred();
     const { port, requests, connections } = await serveSpdy((socket) => {
       socket.write(`${SWITCHING}\r\nopen`);

@@ -134,7 +134,7 @@ test("a target that is slow to read slows the caller's upload", async () => {
   expect(largestGap).toBeLessThan(MAX_IN_FLIGHT);
 });
 
-test("a watch is cut when the caller's key is revoked, on both sides (security book 15)", async () => {
+test("a watch is closed on both sides when the caller's key is revoked (security book 15)", async () => {
   const upstreamClosed = deferred();
   const upstream = await serveUpstream((request, response) => {
     request.socket.once("close", () => upstreamClosed.resolve());
@@ -151,7 +151,7 @@ test("a watch is cut when the caller's key is revoked, on both sides (security b
   await expect.poll(() => connections.active).toBe(0);
 });
 
-test("a stream is cut although its reader takes nothing any more", async () => {
+test("a stream is closed although its reader has stopped reading", async () => {
   const upstreamClosed = deferred();
   const upstream = await serveUpstream((request, response) => {
     request.socket.once("close", () => upstreamClosed.resolve());

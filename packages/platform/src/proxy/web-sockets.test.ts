@@ -127,7 +127,7 @@ describe("WebSockets", () => {
       await expect.poll(() => connections.active).toBe(0);
     });
 
-    test("are cut on both sides when the caller's key is revoked, and nothing else of the connection (security book 15)", async () => {
+    test("are closed on both sides when the caller's key is revoked, without the rest of the connection (security book 15)", async () => {
       const { port, requests, ofTarget, connections } = await serveEcho();
       const session = openSession(port);
       const { stream } = await openHttp2WebSocket(session, EXEC);

@@ -70,7 +70,7 @@ describe("the token of a ServiceAccount over the wire", () => {
     expect((await platform.send({ path: MAPS, key: token, headers: asJane })).status).toBe(403);
   });
 
-  it("has its watches cut when the ServiceAccount goes (security book 15)", async () => {
+  it("loses its watches when the ServiceAccount is deleted (security book 15)", async () => {
     const token = await robotToken();
     const watch = await platform.open({ path: `${MAPS}?watch=1`, key: token });
     await platform.send({ method: "DELETE", path: `${ACCOUNTS}/robot` });

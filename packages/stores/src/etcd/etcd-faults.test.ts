@@ -178,7 +178,7 @@ describe.skipIf(missing)("one member", () => {
     expect(watch.log.map((line) => line.split("@")[0])).toEqual(["put /a", "put /b"]);
   });
 
-  test("a list larger than one message of etcd is that of one revision, while writes go on", async () => {
+  test("a list larger than one etcd message is of one revision, despite concurrent writes", async () => {
     await using storage = await open("/large");
     const { connection, keys } = storage;
     const names = Array.from({ length: 2_500 }, (_, index) => `/n${String(index).padStart(4, "0")}`);
@@ -308,7 +308,7 @@ describe.skipIf(missing)("TLS", () => {
     expect(await storage.create("/a", value)).toBeGreaterThan(1);
   });
 
-  test("new certificates are taken up while watches go on; those that do not work change nothing", async () => {
+  test("new certificates are used while watches continue; those that do not work change nothing", async () => {
     const credentials = { ca: await pem("ca.crt"), cert: await pem("client.crt"), key: await pem("client.key") };
     await using storage = await openEtcdStorage({
       endpoints: etcd.endpoints,

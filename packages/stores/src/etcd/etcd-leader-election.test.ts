@@ -117,7 +117,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     expect(next.signal.aborted).toBe(false);
   });
 
-  test("a leader that is cut off stops before its lease runs out, and another one follows", async () => {
+  test("a disconnected leader stops before its lease expires, and another one follows", async () => {
     await using lonely = await openEtcdStorage({ endpoints: etcd.endpoints });
     const leadership = await createEtcdLeaderElection({ storage: lonely, ttlSeconds: 2 }).campaign(
       "cut",
@@ -137,7 +137,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     expect(order).toEqual(["the old one stopped", "the new one began"]);
   });
 
-  test("a lease that etcd has no more is over for its holder, too", async () => {
+  test("a lease that etcd has lost ends for its holder, too", async () => {
     const { connection } = one;
     const lease = await EtcdLease.grant({ connection, scheduler: systemScheduler, ttlSeconds: 2 });
     await two.connection.call(two.connection.methods.leaseRevoke, { ID: lease.id }, { repeatable: true });

@@ -243,7 +243,7 @@ describe("a server that does as it likes", () => {
     expect(sessions.size).toBeGreaterThan(1);
   });
 
-  test("messages of a stream come whole, wherever they are cut", async () => {
+  test("messages of a stream are complete, with any chunks", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 8 }),

@@ -50,7 +50,7 @@ test.each([
   ["the new table", "CREATE TABLE integrity"],
   ["the number of the version", "PRAGMA user_version"],
   ["the end of the transaction", "COMMIT"],
-])("is the old one, whole, when the process is killed before %s is there", async (_, statement) => {
+])("is the complete old one if the process is killed before %s exists", async (_, statement) => {
   const module = (name: string) => JSON.stringify(new URL(`../../dist/sqlite/${name}.js`, import.meta.url).href);
   // Dies in the middle of a migration: every statement of it goes through `exec`.
   const program = `

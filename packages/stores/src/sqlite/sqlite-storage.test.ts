@@ -15,7 +15,7 @@ describeStorage("SQLite storage", async () => {
   };
 });
 
-it("lets others go on between writes that are committed together (security book 50)", async () => {
+it("lets other requests run between writes that are committed together (security book 50)", async () => {
   const folder = await mkdtemp(join(tmpdir(), "postern-sqlite-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   await using storage = await openSqliteStorage({ path: join(folder, "store.db") });

@@ -109,7 +109,7 @@ describe("group commit", () => {
     expect(outcomes()[0]).toHaveLength(10);
   });
 
-  test("a transaction takes so many of them that the first does not wait for too long", () => {
+  test("a transaction is limited, so that the first write does not wait for too long", () => {
     session.receive(requests(Array.from({ length: 2_500 }, (_, index) => ({ key: `/${index}`, value: "x" }))));
     runToEnd();
     expect(outcomes().map(({ length }) => length)).toEqual([1_024, 1_024, 452]);
@@ -228,7 +228,7 @@ describe("a disk that fails", () => {
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 3 }]);
   });
 
-  test("for lack of room: nothing is stored, and reads go on", () => {
+  test("for lack of space: nothing is stored, and reads continue", () => {
     beforeExec = (sql) => {
       if (sql === "COMMIT") throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
     };

@@ -53,7 +53,7 @@ describe("capUpdateOwners", () => {
     expect(capped.get("ancient-changes v1")).toEqual({ fields: ["f:m10", "f:m11"], time: time(1) });
   });
 
-  it("goes on filling the bucket that is there", () => {
+  it("continues to fill the existing bucket", () => {
     const capped = result([{ manager: "ancient-changes", second: 0 }, ...numbered(12, { second: 5 })]);
     expect(capped.size).toBe(10);
     expect(capped.get("ancient-changes v1")?.fields).toEqual(["f:ancient-changes", "f:m10", "f:m11", "f:m12"]);

@@ -216,14 +216,14 @@ describe("ownedaccesskeys/rotate", () => {
     }
   });
 
-  it("takes the same nonce of another caller for another rotation", async () => {
+  it("treats the same nonce of another caller as another rotation", async () => {
     const first = (await rotate({ nonce: "n" })).body.status.key;
     const second = (await rotate({ nonce: "n" }, { name: "root2", groups: ["system:masters"] })).body.status.key;
     expect(second).toBeDefined();
     expect(second).not.toBe(first);
   });
 
-  it("is only for whom the key is, and for whom it was made (security book 5, 6)", async () => {
+  it("is allowed only for the owner of the key and its creator (security book 5, 6)", async () => {
     const joe = (await server.login(await newKey("joes", { user: "joe" }))).user;
     expect((await rotate({ nonce: "a" }, joe)).status).toBe(404);
     const narrowed = await newKey("narrow", { user: "jane", scope: {}, rules: [{ resources: [{ group: "*" }] }] });

@@ -29,7 +29,7 @@ const ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes";
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
 
 describe("the Service of the API", () => {
-  it("is there from the start, as in a cluster of Kubernetes", async () => {
+  it("exists from the start, as in Kubernetes", async () => {
     expect(await get(SERVICE)).toMatchObject({
       metadata: { labels: { component: "apiserver", provider: "kubernetes" } },
       spec: {

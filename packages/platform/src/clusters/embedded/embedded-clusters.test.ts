@@ -36,7 +36,7 @@ describe("the life of embedded virtual clusters", () => {
     expect((await host.clusters.open("one")).authority.certificatePem).toBe(authority);
   });
 
-  it("lets in whom the platform sends from the first request on", async () => {
+  it("accepts callers from the platform from the first request on", async () => {
     await using host = await createEmbeddedHost();
     await host.clusters.provision("one", signal);
     const user = { name: "alice", groups: ["example:role:edit"] };
@@ -102,7 +102,7 @@ describe("the life of embedded virtual clusters", () => {
     expect(await host.keysOf("/registry/vc-one/")).toEqual([]);
   });
 
-  it("cuts the watches of a cluster that stops", async () => {
+  it("ends the watches of a stopping cluster", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const context = createTestContext({ url: `${MAPS}?watch=1` });
@@ -138,7 +138,7 @@ describe("the life of embedded virtual clusters", () => {
     await expect(host.request("one", { method, url, body: {} })).rejects.toMatchObject({ code: 405, details: {} });
   });
 
-  it("cuts the watches of a cluster that is removed, and runs nothing more for it", async () => {
+  it("ends the watches of a removed cluster, and runs nothing more for it", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const { body } = await host.backend("one").proxy(createTestContext({ url: `${MAPS}?watch=1` }), root);

@@ -38,7 +38,7 @@ it("refuses one object or one byte too many, and accepts again when there is roo
   await storage.create("/d", value(1));
 });
 
-it("lets updates go on a little longer than creations", async () => {
+it("refuses creations earlier than updates", async () => {
   const { storage, look } = await createMeter({ objects: 10, bytes: 100 });
   const revision = await storage.create("/a", value(96));
   await look();

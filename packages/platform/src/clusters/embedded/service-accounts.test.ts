@@ -69,7 +69,7 @@ describe("ServiceAccounts of an embedded virtual cluster", () => {
 });
 
 describe("tokens of ServiceAccounts", () => {
-  it("say for whom they are, for how long, and which ServiceAccount it is", async () => {
+  it("contain audience, expiration and ServiceAccount", async () => {
     await using host = await createHost();
     const { metadata } = (await host.request("one", { url: `${ACCOUNTS}/default` })).body;
     const answer = await createToken(host, { audiences: ["vault"], expirationSeconds: 600 });
@@ -219,7 +219,7 @@ describe("tokens of ServiceAccounts", () => {
     expect(dump).not.toContain("BEGIN PRIVATE KEY");
   });
 
-  it("stay good when the cluster is stopped and started again", async () => {
+  it("stay valid when the cluster is stopped and started again", async () => {
     await using host = await createHost();
     const { token } = (await createToken(host)).status;
     await host.clusters.stop("one");

@@ -131,7 +131,7 @@ describe("the issuer of tokens", () => {
     expect(isOurs).toBe(true);
   });
 
-  it("is asked by ServiceAccounts, and by whom RBAC lets", async () => {
+  it("is sent by ServiceAccounts, and by users with permission", async () => {
     await using host = await createHost();
     const robot = await authenticate(host, await tokenOf(host));
     const call = { url: "/openid/v1/jwks", ...robot };

@@ -119,7 +119,7 @@ describe("a cluster trust rule (security book 12)", () => {
 });
 
 describe("a trust rule of a project (security book 10, 12)", () => {
-  it("is written by its administrators, for themselves and for bots that do no more in it than they", async () => {
+  it("is written by administrators of the project, for themselves and for bots without more permissions there", async () => {
     for (const user of ["lead", "bot"]) {
       expect(await write({ path: PROJECT, key: keys["lead"] }, { user })).toEqual([201, ""]);
     }

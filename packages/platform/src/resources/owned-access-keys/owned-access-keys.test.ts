@@ -178,7 +178,7 @@ describe("updating", () => {
     expect((await server.login(key)).user.name).toBe("jane");
   });
 
-  it("rotates: the old value is dead and its connections are cut, the new one lives", async () => {
+  it("rotates: the old value is refused and its connections are closed, the new one is valid", async () => {
     const { key } = (await create({})).body.spec;
     const { credential } = await server.login(key);
     let cut = 0;

@@ -65,7 +65,7 @@ describe("presentActivities", () => {
     });
   });
 
-  it("keeps no more than it may", () => {
+  it("keeps at most its limit", () => {
     const [first, second] = records;
     if (first === undefined || second === undefined) throw new Error("there are no records");
     const used = new Map([first, second].map(({ key }) => [key.slice("/keys/".length), USED_AT]));

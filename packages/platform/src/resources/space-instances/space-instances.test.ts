@@ -18,7 +18,7 @@ it("is placed, and is owned by its creator", async () => {
   });
 });
 
-it("is Ready once its namespace is there, which has what the template says", async () => {
+it("is Ready once its namespace exists as in the template", async () => {
   const template = { metadata: { labels: { tier: "gold" }, annotations: { note: "ours" } } };
   const path = `/apis/${GROUP}/v1/${PATH}/team`;
   await tenancy.create(PATH, { metadata: { name: "team" }, spec: { template } });

@@ -213,7 +213,7 @@ describe("virtualclusterinstances/{name}/accesskey", () => {
     expect(new Set(answers.map(({ accessKey }) => accessKey)).size).toBe(1);
   });
 
-  it("answers with a new key when the old one is no longer good", async () => {
+  it("answers with a new key when the old one is invalid", async () => {
     const { accessKey } = await ask();
     tenancy.keys.delete(accessKey);
     expect((await ask()).accessKey).not.toBe(accessKey);

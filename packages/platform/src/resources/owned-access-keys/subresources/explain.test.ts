@@ -67,7 +67,7 @@ describe("ownedaccesskeys/explain", () => {
     expect(JSON.stringify((await platform.send(ask)).body.status.remedies)).not.toContain("add to spec.scope");
   });
 
-  it("leaves out of the least scope what is gone", async () => {
+  it("leaves deleted objects out of the narrowest scope", async () => {
     const made = { metadata: { name: "brief", namespace: "p-default" }, spec: {} };
     await platform.create("namespaces/p-default/spaceinstances", made);
     const key = await create("of-brief");
@@ -175,7 +175,7 @@ describe("ownedaccesskeys/explain", () => {
     expect((await explain("any", spec)).status).toBe(status);
   });
 
-  it("is for whom the key is alone", async () => {
+  it("is allowed only for the owner of the key", async () => {
     await platform.send({ method: "POST", path: "users", body: { metadata: { name: "eve" }, spec: {} } });
     const key = await create("eves", { user: "eve" });
     const answer = await platform.send({
