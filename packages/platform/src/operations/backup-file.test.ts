@@ -17,6 +17,8 @@ const { signal } = new AbortController();
 const SERVER_KEY = Buffer.alloc(32, 7);
 const PREFIXES = { accessKeys: "/registry/keys/", certificates: "/registry/certificates/" };
 const key = serverBackupKey(SERVER_KEY);
+/** By night each byte is changed (ADR 117). */
+const BYTES_APART = process.env["EVERY_CASE"] === undefined ? 5 : 1;
 
 let directory: string;
 beforeAll(async () => {
@@ -110,7 +112,7 @@ describe("a backup", () => {
     for (let index = 0; index < 5; index++) await storage.create(`/k/${index}`, Buffer.from("value"));
     const bytes = await readFile((await backUp("bits", storage)).path);
     const path = join(directory, "bits-changed");
-    for (let at = 0; at < bytes.length; at++) {
+    for (let at = 0; at < bytes.length; at += BYTES_APART) {
       const changed = Buffer.from(bytes);
       changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));
       await writeFile(path, changed);

@@ -3,7 +3,7 @@
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Revision } from "@postern/apiserver/storage/storage";
+import type { ListResult, Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openSqliteStorage, type SqliteStorage } from "./sqlite-storage.ts";
@@ -20,6 +20,11 @@ afterEach(async () => {
 });
 
 const backup = () => join(folder, "backup.db");
+/** Texts are compared in a hundredth of the time that arrays of bytes take. */
+const legible = ({ entries, ...rest }: ListResult) => ({
+  ...rest,
+  entries: entries.map(({ value, ...entry }) => ({ ...entry, value: Buffer.from(value).toString("latin1") })),
+});
 
 test("a backup of an empty store is an empty store", async () => {
   expect(await storage.backupTo(backup())).toBe(1);
@@ -44,7 +49,7 @@ test("a backup holds exactly the state of its revision, whatever is written mean
   const revision = await copying;
   await using copy = await openSqliteStorage({ path: backup() });
   expect(await copy.currentRevision()).toBe(revision);
-  expect(await copy.list("/")).toEqual(await storage.list("/", { revision }));
+  expect(legible(await copy.list("/"))).toEqual(legible(await storage.list("/", { revision })));
   await expect(copy.list("/", { revision: revision - 1 })).rejects.toBeInstanceOf(RevisionCompactedError);
   expect(writes).toHaveLength(200);
   const [first] = (await copy.list("/", { limit: 1 })).entries;
