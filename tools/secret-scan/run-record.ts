@@ -1,7 +1,7 @@
 // The record of a test run for the scan at its end: all responses and outputs, and the files of its servers.
 // A frame is a line of JSON that describes the following bytes and their number.
 
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 /** Requests and inputs come from tests; responses and outputs are scanned. */
@@ -33,16 +33,21 @@ export function createRunFolders(folder: string): void {
 export function createRunRecorder(folder: string): RunRecorder {
   let number = 0;
   let size = 0;
+  /** Open as long as the worker runs: there are tens of thousands of frames. */
+  let file: number | undefined;
   return {
     write(kind, place, content) {
-      if (size > MAX_FILE_BYTES) {
+      if (size > MAX_FILE_BYTES && file !== undefined) {
+        closeSync(file);
+        file = undefined;
         number++;
         size = 0;
       }
+      file ??= openSync(join(framesFolder(folder), `${process.pid}-${number}`), "a", 0o600);
       const head = Buffer.from(`${JSON.stringify({ kind, place, bytes: content.length })}\n`);
       const frame = Buffer.concat([head, content]);
       size += frame.length;
-      appendFileSync(join(framesFolder(folder), `${process.pid}-${number}`), frame, { mode: 0o600 });
+      for (let written = 0; written < frame.length; ) written += writeSync(file, frame, written);
     },
   };
 }
