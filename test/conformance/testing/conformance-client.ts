@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { singleUseAgent } from "../../e2e/testing/single-use-agent.ts";
 
 export type WireRequest = {
   readonly method: string;
@@ -44,6 +45,7 @@ export type ClientOptions = { readonly url: string; readonly ca: string };
 
 export function createConformanceClient({ url, ca }: ClientOptions): ConformanceClient {
   const { hostname, port } = new URL(url);
+  const agent = singleUseAgent(ca);
   const open = ({ method, path, headers = {}, body }: WireRequest): Promise<OpenAnswer> =>
     new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { "Content-Length": String(Buffer.byteLength(body)) };
@@ -52,8 +54,7 @@ export function createConformanceClient({ url, ca }: ClientOptions): Conformance
         port,
         path,
         method,
-        ca,
-        agent: false,
+        agent,
         headers: { ...headers, ...length },
       });
       request.on("error", reject);

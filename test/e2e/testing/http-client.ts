@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { request } from "node:https";
 import type { PosternProcess } from "./postern-process.ts";
+import { singleUseAgent } from "./single-use-agent.ts";
 
 export type Answer = {
   readonly status: number;
@@ -31,15 +32,14 @@ export async function adminKey(server: PosternProcess): Promise<string> {
 }
 
 export async function httpClient(server: Pick<PosternProcess, "url" | "caFile">): Promise<HttpClient> {
-  const ca = await readFile(server.caFile);
+  const agent = singleUseAgent(await readFile(server.caFile));
   return (path, { method, key, body, headers = {} } = {}) => {
     const content = typeof body === "object" ? `${JSON.stringify(body)}\n` : body;
     return new Promise((resolve, reject) => {
       const sent = request(
         `${server.url}${path}`,
         {
-          ca,
-          agent: false,
+          agent,
           method: method ?? (body === undefined ? "GET" : "POST"),
           headers: {
             ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
