@@ -285,6 +285,7 @@ export class HttpTransport {
     state.active += 1;
     stream.once("close", () => {
       state.active -= 1;
+      if (!stream.headersSent) state.reading?.lost();
     });
     // Once everything has been read that came with it: of requests that were cancelled in the same breath none is worked on.
     this.#arrivals.add(state, () => this.#beginStream(stream, headers, rawHeaders, state.connection));

@@ -41,7 +41,7 @@ it("nothing is read of a connection that is stopped (security book 48)", async (
 });
 
 /** Connections of one crowd, of which each opens `streams` in every turn in which it is read, and which of them are read in each turn. */
-async function readInEachTurn(streams: readonly number[], turns: number) {
+async function readInEachTurn(streams: readonly number[], turns: number, what: "opened" | "lost" = "opened") {
   const { join } = createReadTurns();
   const isRead = streams.map(() => true);
   const connections = streams.map((_, number) => {
@@ -54,7 +54,7 @@ async function readInEachTurn(streams: readonly number[], turns: number) {
   for (let turn = 0; turn < turns; turn++) {
     seen.push(isRead.map((is) => (is ? "x" : "-")).join(""));
     for (const [number, connection] of connections.entries())
-      for (let each = 0; isRead[number] && each < (streams[number] ?? 0); each++) connection.opened();
+      for (let each = 0; isRead[number] && each < (streams[number] ?? 0); each++) connection[what]();
     await new Promise((resolve) => setImmediate(resolve));
   }
   return seen;
@@ -62,6 +62,10 @@ async function readInEachTurn(streams: readonly number[], turns: number) {
 
 it("of many busy connections one is read in each turn of the event loop (security book 48)", async () => {
   expect(await readInEachTurn([200, 200, 200], 6)).toEqual(["xxx", "x--", "-x-", "--x", "x--", "-x-"]);
+});
+
+it("of many connections whose streams end without an answer one is read in each turn as well (security book 48)", async () => {
+  expect(await readInEachTurn([200, 200, 200], 4, "lost")).toEqual(["xxx", "x--", "-x-", "--x"]);
 });
 
 it("connections that bring little are soon read again (security book 48)", async () => {

@@ -9,6 +9,8 @@ import type { TLSSocket } from "node:tls";
 export type ReadConnection = Disposable & {
   /** It has opened a stream. Returns how many it has opened in this turn. */
   opened(): number;
+  /** A stream of it ended before its answer: all of a session end at once, and each costs about what opening it did. */
+  lost(): void;
   /** It has sent SETTINGS, which may touch every open stream. Returns how many it has sent in this turn. */
   set(): number;
   /** Whose it turned out to be. */
@@ -19,7 +21,7 @@ export type ReadConnection = Disposable & {
 
 export type ReadTurns = { join(socket: TLSSocket): ReadConnection };
 
-/** Some milliseconds of work: each costs a tenth of what its request will. */
+/** Streams opened or lost. Some milliseconds of work: each costs a tenth of what its request will. */
 const STREAMS_IN_A_TURN = 128;
 
 /** Those who are read together. */
@@ -27,8 +29,8 @@ type Crowd = {
   readonly sockets: Set<TLSSocket>;
   /** Those that are not read now, in the order in which they will be. */
   readonly held: Set<TLSSocket>;
-  /** Streams that were opened since the event loop last turned. */
-  opened: number;
+  /** Streams that were opened, or ended before their answer, since the event loop last turned. */
+  worked: number;
   /** How many connections were read in the last turn. */
   released: number;
 };
@@ -47,8 +49,8 @@ export function createReadTurns(): ReadTurns {
     for (const each of counts) Object.assign(each, NOTHING);
     counts.clear();
     for (const crowd of busy) {
-      const isWithin = crowd.opened <= STREAMS_IN_A_TURN;
-      crowd.opened = 0;
+      const isWithin = crowd.worked <= STREAMS_IN_A_TURN;
+      crowd.worked = 0;
       crowd.released = isWithin ? crowd.released * 2 : 1;
       release(crowd);
       if (crowd.held.size === 0) busy.delete(crowd);
@@ -62,7 +64,7 @@ export function createReadTurns(): ReadTurns {
   const crowdOf = (name: string): Crowd => {
     const known = crowds.get(name);
     if (known !== undefined) return known;
-    const crowd = { sockets: new Set<TLSSocket>(), held: new Set<TLSSocket>(), opened: 0, released: 1 };
+    const crowd = { sockets: new Set<TLSSocket>(), held: new Set<TLSSocket>(), worked: 0, released: 1 };
     crowds.set(name, crowd);
     return crowd;
   };
@@ -81,14 +83,18 @@ export function createReadTurns(): ReadTurns {
         if (crowd.held.delete(socket)) readOn(socket);
         if (crowd.sockets.size === 0 && crowds.get(name) === crowd) crowds.delete(name);
       };
+      const count = (): void => {
+        crowd.worked += 1;
+        attendTo();
+        if (crowd.worked === STREAMS_IN_A_TURN + 1) holdAll(crowd);
+      };
       return {
         opened() {
-          crowd.opened += 1;
           own.opened += 1;
-          attendTo();
-          if (crowd.opened === STREAMS_IN_A_TURN + 1) holdAll(crowd);
+          count();
           return own.opened;
         },
+        lost: count,
         set() {
           own.set += 1;
           attendTo();
