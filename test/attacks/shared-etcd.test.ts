@@ -60,7 +60,10 @@ it.skipIf(whyNoEtcd() !== undefined)(
     const key = await adminKey(server);
     const compactions = async (): Promise<number> => {
       const { text } = await send("/metrics", { key });
-      return Number(/^postern_store_operation_duration_seconds_count\{.*operation="compact"\} (\d+)$/m.exec(text)?.[1]);
+      // None before the first one.
+      return Number(
+        /^postern_store_operation_duration_seconds_count\{.*operation="compact"\} (\d+)$/m.exec(text)?.[1] ?? 0,
+      );
     };
     let made = 0;
     /** There is something to forget at each step: the server is written to. */
