@@ -3,7 +3,7 @@
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -81,8 +81,8 @@ it("names every package whose code is inside, with licence and hash", () => {
 
 describe.each(casesOf(NODES, ([, node]) => node === NODE))("on %s", (_, node) => {
   it("serves the tour, and its first line says that it is ready", async () => {
-    const reader = join(directory.path, `reader-${node.replaceAll("/", "-")}`);
-    await mkdir(reader);
+    // The Node of the run can be one of the others.
+    const reader = await mkdtemp(join(directory.path, "reader-"));
     const args = [command(), "serve", "--secure-port", "0"];
     await using server = await startInstalled(spawn(node, args, { cwd: reader, env: { PATH: process.env["PATH"] } }));
     expect(server.output().split("\n")[0]).toMatch(/^Postern is ready at https:/);
