@@ -237,7 +237,7 @@ describe("the quota of each user in a project", () => {
     expect((await server.send({ ...given, body: { spec: { owner: { user: "owner" } } } })).status).toBe(403);
     expect((await server.send({ ...given, body: { spec: { displayName: "x" } } })).status).toBe(200);
     for (const status of [201, 201, 403]) expect((await create({ team: "crew" })).status).toBe(status);
-    // The whole project has room for one more, whoever owns it.
+    // The whole project has room for one more, of any owner.
     expect((await create({ user: "maker" })).status).toBe(201);
     expect((await create({ user: "maker" })).body.message).toContain("(spec.quotas.project of the project)");
   });
