@@ -47,9 +47,9 @@ export type WatchQuery = Selection & {
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED";
 
 /**
- * The next objects, as they are now: about as many bytes as are asked for, and none where many were looked at in vain. After the last of them it calls
- * `initialEventsEnd` and returns undefined. All events that it was told before the observer has sent. Where a promise is returned the observer sends what it
- * resolves with before events that it is told meanwhile; it rejects with the error that ends the watch.
+ * Reads the next objects in their current state, about `bytes` bytes of them. Returns an empty list if none of those it read matches. After the last
+ * object it calls `initialEventsEnd` and returns undefined. The observer sends every event that it received before the call first. If a promise is
+ * returned, the observer sends the objects before events that arrive in the meantime; a rejection ends the watch with that error.
  */
 export type ReadInitialState = (bytes: number) => Awaitable<readonly CachedObject[] | undefined>;
 
