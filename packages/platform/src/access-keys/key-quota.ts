@@ -25,7 +25,7 @@ export type KeyQuota = {
   /** The owner of each key that counts for a project. Stops at `upTo` keys; with `owner` only keys of that owner count. */
   countedIn(
     project: string,
-    options?: { readonly owner?: AccessKeyOwner; readonly upTo?: number },
+    options?: { readonly owner?: AccessKeyOwner | undefined; readonly upTo?: number },
   ): Promise<readonly AccessKeyOwner[]>;
 };
 
@@ -96,14 +96,12 @@ export function createKeyQuota({ keys, maxPerOwner, lookup, restrictionNames, re
         async check() {
           const allowed = allowedNow();
           if (allowed === undefined || !(await reaches(key, project))) return;
-          const of = owner === undefined ? {} : { owner: key.owner };
-          const { length: used } = await countedIn(project, { ...of, upTo: allowed });
-          if (used < allowed) return;
-          const why = exceededQuota(project, "ownedaccesskeys", {
-            used,
-            allowed,
-            ...(owner === undefined ? {} : { owner }),
+          const { length: used } = await countedIn(project, {
+            owner: owner === undefined ? undefined : key.owner,
+            upTo: allowed,
           });
+          if (used < allowed) return;
+          const why = exceededQuota(project, "ownedaccesskeys", { used, allowed, owner });
           throw refuse(`spec.scope: ${why}`);
         },
       };

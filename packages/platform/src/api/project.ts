@@ -192,11 +192,11 @@ export const errorsOfQuotas = ({ spec }: Project, old?: Project): readonly Field
     });
   });
 
-/** In the words of Kubernetes' quotas, with the field that says so. `owner`: of a quota of each user, such as `user jane`. */
+/** In the words of Kubernetes' quotas, with the field that says so. `owner`, such as `user "jane"`: the quota is that of each user. */
 export function exceededQuota(
   project: string,
   resource: CountedResource,
-  { used, allowed, owner }: { readonly used: number; readonly allowed: number; readonly owner?: string },
+  { used, allowed, owner }: { readonly used: number; readonly allowed: number; readonly owner: string | undefined },
 ): string {
   const of = `project ${JSON.stringify(project)}${owner === undefined ? "" : `, ${owner}`}`;
   const field = owner === undefined ? "spec.quotas.project" : "spec.quotas.user";

@@ -32,7 +32,7 @@ export function instanceLimits(
     const check = (): void => {
       const used = count();
       if (used < allowed) return;
-      const why = exceededQuota(project, plural, { used, allowed, ...(owner === undefined ? {} : { owner }) });
+      const why = exceededQuota(project, plural, { used, allowed, owner });
       throw forbiddenRequestError({ group: names.managementGroup, resource: plural }, name, why);
     };
     return [{ name: `${plural} of ${namespace}${owner === undefined ? "" : `, ${owner}`}`, check }];

@@ -38,6 +38,8 @@ export type ProjectQuotasDeps = {
 const BETWEEN_WRITES_MS = 1000;
 
 type Quotas = NonNullable<NonNullable<Project["status"]>["quotas"]>;
+/** Amounts by resource. */
+type Used = { [resource: string]: string };
 type Limits = { readonly [scope in QuotaScope]: { readonly [resource: string]: string } };
 
 const readScope = createMemberReader({ spec: { scope: true } });
@@ -71,25 +73,18 @@ export function createProjectQuotas(
   }
 
   async function usageOf({ metadata: { name = "" } }: Project, limits: Limits): Promise<Quotas> {
-    const used: Record<string, string> = {};
-    const usedBy = {
-      users: new Map<string, Record<string, string>>(),
-      teams: new Map<string, Record<string, string>>(),
-    };
+    const used: Used = {};
+    const [users, teams] = [new Map<string, Used>(), new Map<string, Used>()];
     for (const resource of COUNTED_RESOURCES) {
       if (limits.project[resource] === undefined && limits.user[resource] === undefined) continue;
       const owners = await ownersOf(resource, name);
       if (limits.project[resource] !== undefined) used[resource] = String(owners.length);
       if (limits.user[resource] === undefined) continue;
-      for (const [kind, of] of [
-        ["user", usedBy.users],
-        ["team", usedBy.teams],
-      ] as const) {
-        const names = owners.flatMap((owner) => (owner?.kind === kind ? [owner.name] : []));
-        for (const [owner, count] of countsOf(names)) of.set(owner, { ...of.get(owner), [resource]: String(count) });
-      }
+      const namesOf = (kind: AccessKeyOwner["kind"]) =>
+        owners.flatMap((owner) => (owner?.kind === kind ? [owner.name] : []));
+      addUsage(users, resource, namesOf("user"));
+      addUsage(teams, resource, namesOf("team"));
     }
-    const { users, teams } = usedBy;
     return {
       ...(isEmpty(limits.project) ? {} : { project: { limit: limits.project, used } }),
       ...(isEmpty(limits.user)
@@ -142,10 +137,13 @@ export function createProjectQuotas(
 
 const isEmpty = (limit: object): boolean => Object.keys(limit).length === 0;
 
-function countsOf(names: readonly string[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const name of names.toSorted()) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return counts;
+/** One more for each name in the list. */
+function addUsage(usage: Map<string, Used>, resource: CountedResource, names: readonly string[]): void {
+  for (const name of names) {
+    const used = usage.get(name) ?? {};
+    used[resource] = String(Number(used[resource] ?? 0) + 1);
+    usage.set(name, used);
+  }
 }
 
 function withQuotas({ status }: Project, quotas: Quotas | undefined): Project["status"] {
