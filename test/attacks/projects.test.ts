@@ -278,3 +278,55 @@ describe("the quota of each user in a project", () => {
     ]);
   });
 });
+
+describe("the finalizers of the server", () => {
+  const STRIPS: readonly [what: string, attack: Omit<Attack, "path">][] = [
+    ["a merge patch", { method: "PATCH", headers: MERGE, body: { metadata: { finalizers: null } } }],
+    ["an empty list", { method: "PATCH", headers: MERGE, body: { metadata: { finalizers: [] } } }],
+    ["a JSON patch", { method: "PATCH", headers: JSON_PATCH, body: [{ op: "remove", path: "/metadata/finalizers" }] }],
+  ];
+  const instances = "namespaces/p-left/virtualclusterinstances";
+
+  test.each(STRIPS)("stay when tenants remove them with %s (security book 11, 13)", async (_, attack) => {
+    const members = [{ kind: "User", name: "member", clusterRole: "postern:project-admin" }];
+    await server.must({ path: "projects", body: { metadata: { name: "left" }, spec: { members } } });
+    expect((await server.send({ path: instances, as: member, body: { metadata: { name: "kept" } } })).status).toBe(201);
+    for (const [path, finalizer] of [
+      ["projects/left", "postern/project"],
+      [`${instances}/kept`, "postern/virtual-cluster"],
+    ] as const) {
+      await server.send({ ...attack, path, as: member });
+      const { metadata } = await server.must({ path });
+      expect(metadata.finalizers).toEqual([finalizer]);
+      const { finalizers: _f, ...bare } = metadata;
+      const { spec, apiVersion, kind } = await server.must({ path });
+      await server.send({ method: "PUT", path, as: member, body: { apiVersion, kind, spec, metadata: bare } });
+      expect((await server.must({ path })).metadata.finalizers).toEqual([finalizer]);
+    }
+    // Otherwise the namespace would stay, with all that its tenants may do in it.
+    await server.must({ method: "DELETE", path: "projects/left" });
+    await expect.poll(async () => (await server.send({ path: "/api/v1/namespaces/p-left" })).status).toBe(404);
+    await expect.poll(async () => (await server.send({ path: "projects/left" })).status).toBe(404);
+    expect((await server.send({ path: `${instances}/kept`, as: member })).status).toBe(403);
+  });
+});
+
+test("a required template cannot be avoided by an instance that was external (security book 1)", async () => {
+  const former = await server.user("former");
+  const members = [{ kind: "User", name: "former", clusterRole: "postern:project-admin" }];
+  const spec = { members, requireTemplate: { disabled: false } };
+  await server.must({ path: "projects", body: { metadata: { name: "formed" }, spec } });
+  const path = "namespaces/p-formed/virtualclusterinstances";
+  for (const [name, external, ours] of [
+    ["outside", { external: true }, { external: false, clusterRef: { cluster: "embedded" } }],
+    ["alone", { standalone: true }, { standalone: false, clusterRef: { cluster: "embedded" } }],
+    ["placed", { external: true, clusterRef: { cluster: "embedded" } }, { external: null }],
+  ] as const) {
+    const body = { metadata: { name }, spec: { ...external, template: { workloads: "stored" } } };
+    expect((await server.send({ path, as: former, body })).status).toBe(201);
+    const change = { method: "PATCH", headers: MERGE, path: `${path}/${name}`, body: { spec: ours } };
+    const refused = await server.send({ ...change, as: former });
+    expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining("requires a template")]);
+    expect((await server.send(change)).status).toBe(200);
+  }
+});

@@ -1,6 +1,8 @@
-// The maximum number of instances per project and per owner: `spec.quotas`.
+// The maximum number of instances per project and per owner, `spec.quotas`, and who may lift the limits of a project.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
 import { ownerOf, sameOwner } from "../access-keys/access-key-owner.ts";
 import { exceededQuota, type QuotaScope, quotaOf } from "../api/project.ts";
@@ -8,6 +10,31 @@ import type { SpaceInstance } from "../api/space-instance.ts";
 import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
+
+/** The verb on a project that changes what the platform allows it. */
+export const RESTRICT_VERB = "restrict";
+
+/** Whether the caller may change what limits the project, or do what it is limited to do. */
+export async function mayRestrict(
+  project: string,
+  { user, credential }: Pick<RequestContext, "user" | "credential">,
+  { authorizer, names }: { readonly authorizer: Authorizer; readonly names: Pick<PlatformNames, "managementGroup"> },
+): Promise<boolean> {
+  const { verdict } = await authorizer.authorize({
+    user,
+    credential,
+    verb: RESTRICT_VERB,
+    isResourceRequest: true,
+    apiGroup: names.managementGroup,
+    apiVersion: "v1",
+    resource: "projects",
+    subresource: "",
+    namespace: "",
+    name: project,
+    path: "",
+  });
+  return verdict === "allow";
+}
 
 export type ProjectLimitsDeps = {
   readonly names: Pick<PlatformNames, "projectOf" | "managementGroup">;

@@ -13,6 +13,8 @@ import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
+import { keepFinalizer } from "../kept-finalizer.ts";
+import { mayRestrict, RESTRICT_VERB } from "../project-limits.ts";
 import {
   type NameDeps,
   type NamedObject,
@@ -35,8 +37,6 @@ export type ProjectStrategyDeps = NameDeps &
     readonly createNamespace: (project: Project, signal: AbortSignal) => Promise<string | undefined>;
   };
 
-/** The verb on a project that changes what the platform allows it. */
-const RESTRICT_VERB = "restrict";
 /** Fields that every writer of a project may change. All other fields of its spec limit the project, also those of later releases. */
 const OPEN_FIELDS: readonly string[] = ["displayName", "description", "owner", "members", "access"];
 
@@ -81,7 +81,7 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
   async prepareForUpdate(project, old, context) {
     if (context.info.subresource === "") await checkLimits(project, old, context, deps);
     await deps.checkMembership(project, old, context);
-    return project;
+    return keepFinalizer(project, old, projectFinalizer(deps.names), context);
   },
   // Before the answer: what a client creates next may be in that namespace. The controller makes it where this has failed.
   async afterCreate(project, { signal, warnings }) {
@@ -94,8 +94,8 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
 async function checkLimits(
   project: Project,
   old: Project | undefined,
-  { user, credential }: RequestContext,
-  { authorizer, names }: ProjectStrategyDeps,
+  context: RequestContext,
+  deps: ProjectStrategyDeps,
 ): Promise<void> {
   const limitsOf = (from: Project | undefined): JsonObject =>
     Object.fromEntries(Object.entries(from?.spec ?? {}).filter(([field, value]) => !isOpen(field, value)));
@@ -105,21 +105,8 @@ async function checkLimits(
   );
   if (changed === undefined) return;
   const { name = "" } = project.metadata;
-  const resource = { group: names.managementGroup, resource: "projects" };
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb: RESTRICT_VERB,
-    isResourceRequest: true,
-    apiGroup: resource.group,
-    apiVersion: "v1",
-    resource: resource.resource,
-    subresource: "",
-    namespace: "",
-    name,
-    path: "",
-  });
-  if (verdict === "allow") return;
+  const resource = { group: deps.names.managementGroup, resource: "projects" };
+  if (await mayRestrict(name, context, deps)) return;
   throw forbiddenRequestError(
     resource,
     name,

@@ -1,10 +1,12 @@
 // SpaceInstances: namespaces of connected clusters, for projects.
 
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
@@ -16,8 +18,9 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { extendedView } from "../extended-view.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
+import { keepFinalizer } from "../kept-finalizer.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
-import { instanceLimits, type ProjectLimitsDeps } from "../project-limits.ts";
+import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../project-limits.ts";
 import { stateColumns } from "../state-columns.ts";
 import {
   type NameDeps,
@@ -94,6 +97,7 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
   async prepareForCreate(instance, context): Promise<SpaceInstance> {
     const { user } = context;
     await checkInstanceGrants("spaceinstances", instance, undefined, context, deps);
+    await checkReservedMetadata(instance, undefined, context, deps);
     const owner = instance.spec?.owner ?? callerAsOwner(user, deps);
     const { cluster = "", namespace = "" } = instance.spec?.clusterRef ?? {};
     const clusterRef = {
@@ -108,19 +112,70 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
     ...nameIsDNSLabel(spec?.clusterRef?.namespace ?? "", false).map((fault) =>
       invalidError("spec.clusterRef.namespace", spec?.clusterRef?.namespace, fault),
     ),
+    ...validateOwnNamespace(metadata.namespace ?? "", spec?.clusterRef ?? {}, deps.names),
     ...(await validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps, { signal })),
   ],
 
   async prepareForUpdate(instance, old, context) {
     if (context.info.subresource === "status") return withoutCallersView(instance);
     await checkInstanceGrants("spaceinstances", instance, old, context, deps);
-    return {
-      ...instance,
-      spec: { ...instance.spec, clusterRef: { ...old.spec?.clusterRef, ...instance.spec?.clusterRef } },
-    };
+    await checkReservedMetadata(instance, old, context, deps);
+    const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
+    const placed = { ...instance, spec: { ...instance.spec, clusterRef } };
+    return keepFinalizer(placed, old, spaceFinalizer(deps.names), context);
   },
   validateUpdate: ({ spec }, old) => validateSamePlacement(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
 });
+
+/** In a connected cluster, the namespaces that are named like those of projects are for their virtual clusters. */
+function validateOwnNamespace(
+  projectNamespace: string,
+  { cluster = "", namespace = "" }: NonNullable<NonNullable<SpaceInstance["spec"]>["clusterRef"]>,
+  names: Pick<PlatformNames, "projectOf">,
+): readonly FieldError[] {
+  const project = names.projectOf(namespace);
+  if (cluster === EMBEDDED_CLUSTER || project === undefined || namespace === projectNamespace) return [];
+  const text = `namespaces with this name are for the virtual clusters of the project ${JSON.stringify(project)}`;
+  return [forbiddenError("spec.clusterRef.namespace", text)];
+}
+
+/** Of labels and annotations, which domains Kubernetes and the platform keep to themselves: they lift security rules of a cluster, for example. */
+const RESERVED_DOMAINS: readonly string[] = ["kubernetes.io", "k8s.io"];
+/** What applications describe themselves with. */
+const OPEN_DOMAINS: readonly string[] = ["app.kubernetes.io"];
+
+function isReservedKey(key: string, { domain }: Pick<PlatformNames, "domain">): boolean {
+  const prefix = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
+  if (prefix === "" || OPEN_DOMAINS.includes(prefix)) return false;
+  return [...RESERVED_DOMAINS, domain].some((reserved) => prefix === reserved || prefix.endsWith(`.${reserved}`));
+}
+
+/** Throws 403 for labels and annotations of a namespace in a connected cluster which its tenants may not choose. */
+async function checkReservedMetadata(
+  instance: SpaceInstance,
+  old: SpaceInstance | undefined,
+  context: RequestContext,
+  deps: SpaceInstanceStrategyDeps,
+): Promise<void> {
+  const { names } = deps;
+  const { cluster = "" } = old?.spec?.clusterRef ?? instance.spec?.clusterRef ?? {};
+  if (cluster === "" || cluster === EMBEDDED_CLUSTER) return;
+  const keysOf = (from: SpaceInstance | undefined): readonly (readonly [field: string, key: string, value: string])[] =>
+    (["labels", "annotations"] as const).flatMap((field) =>
+      Object.entries(from?.spec?.template?.metadata?.[field] ?? {}).map(([key, value]) => [field, key, value] as const),
+    );
+  const before = new Set(keysOf(old).map((entry) => JSON.stringify(entry)));
+  const added = keysOf(instance).find((entry) => isReservedKey(entry[1], names) && !before.has(JSON.stringify(entry)));
+  if (added === undefined) return;
+  const project = names.projectOf(instance.metadata.namespace ?? "") ?? "";
+  if (await mayRestrict(project, context, deps)) return;
+  const [field, key] = added;
+  throw forbiddenRequestError(
+    { group: names.managementGroup, resource: "spaceinstances" },
+    instance.metadata.name ?? "",
+    `spec.template.metadata.${field}: ${JSON.stringify(key)} in a connected cluster requires the verb restrict on project ${JSON.stringify(project)}`,
+  );
+}
 
 /** The permissions of a caller are shown to that caller only. */
 function withoutCallersView(instance: SpaceInstance): SpaceInstance {

@@ -28,8 +28,9 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
+import { keepFinalizer } from "../kept-finalizer.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
-import { instanceLimits, type ProjectLimitsDeps } from "../project-limits.ts";
+import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../project-limits.ts";
 import {
   type NameDeps,
   type NamedObject,
@@ -106,7 +107,8 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
     await checkTemplateRequired(instance, old, context, deps);
     // A client that sends back less than it was given does not move the virtual cluster.
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
-    return { ...instance, spec: { ...instance.spec, clusterRef } };
+    const placedInstance = { ...instance, spec: { ...instance.spec, clusterRef } };
+    return keepFinalizer(placedInstance, old, virtualClusterFinalizer(deps.names), context);
   },
   validateUpdate: async (instance, old, { signal }) => [
     ...validateSpec(instance.spec),
@@ -186,7 +188,7 @@ function validateTemplate(
 async function checkTemplateRequired(
   instance: VirtualClusterInstance,
   old: VirtualClusterInstance | undefined,
-  { user, credential }: RequestContext,
+  context: RequestContext,
   deps: VirtualClusterInstanceStrategyDeps,
 ): Promise<void> {
   const isFree = ({ spec }: VirtualClusterInstance): boolean =>
@@ -194,24 +196,11 @@ async function checkTemplateRequired(
   const own = ({ spec }: VirtualClusterInstance): JsonValue => [spec?.template ?? null, spec?.templateRef ?? null];
   const project = projectOf(instance, deps);
   if (project?.spec?.requireTemplate?.disabled !== false || isRunByOthers(instance) || !isFree(instance)) return;
-  if (old !== undefined && equalJson(own(instance), own(old))) return;
-  const { managementGroup } = deps.names;
-  const { verdict } = await deps.authorizer.authorize({
-    user,
-    credential,
-    verb: "restrict",
-    isResourceRequest: true,
-    apiGroup: managementGroup,
-    apiVersion: "v1",
-    resource: "projects",
-    subresource: "",
-    namespace: "",
-    name: project.metadata.name ?? "",
-    path: "",
-  });
-  if (verdict === "allow") return;
+  // One that others ran was free of what the project requires.
+  if (old !== undefined && !isRunByOthers(old) && equalJson(own(instance), own(old))) return;
+  if (await mayRestrict(project.metadata.name ?? "", context, deps)) return;
   throw forbiddenRequestError(
-    { group: managementGroup, resource: "virtualclusterinstances" },
+    { group: deps.names.managementGroup, resource: "virtualclusterinstances" },
     instance.metadata.name ?? "",
     `project ${JSON.stringify(project.metadata.name)} requires a template: set spec.templateRef, and no spec.template`,
   );
