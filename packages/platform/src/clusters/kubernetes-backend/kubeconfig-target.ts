@@ -102,7 +102,13 @@ function pemOf(source: PemSource, name: string): string {
 
 function isLoopbackHost(hostname: string): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+  // A URL spells 127.0.0.0/8 inside of IPv6 in hexadecimal.
+  return (
+    host === "localhost" ||
+    host === "::1" ||
+    /^::ffff:7f[0-9a-f]{2}:/.test(host) ||
+    (isIP(host) === 4 && host.startsWith("127."))
+  );
 }
 
 function parseUrl(text: string): URL | undefined {

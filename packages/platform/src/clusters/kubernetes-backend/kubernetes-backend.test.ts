@@ -332,6 +332,7 @@ describe("a vcluster in a connected cluster", () => {
       name: "web",
       loopbackServer: inner.url,
       isOwn: ({ metadata }) => metadata.labels?.["owner"] !== "another",
+      isSpace: () => false,
       clock: { now: () => now.value, elapsed: () => now.value },
     });
     const backend = createKubernetesBackend({ source, names, clock, scheduler });
@@ -343,14 +344,15 @@ describe("a vcluster in a connected cluster", () => {
     return { inner, outer, backend, source, put, now };
   }
 
-  test.each([undefined, "https://localhost:8443", "https://127.0.0.1:10443"])(
+  test.each([undefined, "https://localhost:8443", "https://127.0.0.1:10443", "https://[::ffff:127.0.0.1]:8443"])(
     "is reached by its Secret there: %s",
     async (server) => {
       const { backend, put, outer } = await connectVcluster(server);
       await put();
       expect((await ask(backend, { url: CONFIG_MAPS })).status).toBe(200);
       expect((await ask(backend, { url: CONFIG_MAPS })).status).toBe(200);
-      expect(outer.cluster.requests).toHaveLength(1);
+      // The Secret and its namespace, once.
+      expect(outer.cluster.requests).toHaveLength(2);
       expect(backend.serverCertificateAuthority).toContain("CERTIFICATE");
     },
   );

@@ -119,10 +119,15 @@ describe("an external virtual cluster", () => {
 });
 
 describe("a vcluster in a connected cluster", () => {
-  async function withVcluster(namespace: string, name: string, labels = {}) {
+  async function withVcluster(namespace: string, name: string, labels = {}, isSpace = false) {
     const platform = await createPlatform();
     const { host } = platform;
-    if (namespace !== "default") {
+    if (isSpace) {
+      const clusterRef = { cluster: "host", namespace };
+      const metadata = { namespace: "p-default", name: "space", uid: "space-uid" };
+      const kind = { apiVersion: "management.example.com/v1", kind: "SpaceInstance" };
+      await platform.backends.ofSpace({ ...kind, metadata, spec: { clusterRef } }).provision({}, signal);
+    } else if (namespace !== "default") {
       await host.admin("POST", "/api/v1/namespaces", {
         apiVersion: "v1",
         kind: "Namespace",
@@ -157,6 +162,18 @@ describe("a vcluster in a connected cluster", () => {
     ["tenants", "any", { "example.com/project": "other", "example.com/virtual-cluster": "web" }],
   ])("is not reached when it is another's: %s/%s %j (security book 10)", async (namespace, name, labels) => {
     expect(await faultOf((await withVcluster(namespace, name, labels)).health(signal))).toBe("NotOfThisInstance");
+  });
+
+  // Its users could make the platform connect to any address, or wait there for the instance of another project.
+  test.each([
+    ["p-default", "web", {}],
+    ["tenants", "any", { "example.com/project": "default", "example.com/virtual-cluster": "web" }],
+  ])("is not reached by a Secret in a space: %s/%s %j (security book 10, 31)", async (namespace, name, labels) => {
+    const vcluster = await withVcluster(namespace, name, labels, true);
+    expect(await vcluster.health(signal)).toMatchObject({
+      reason: "NotOfThisInstance",
+      message: expect.stringContaining("is a space"),
+    });
   });
 });
 

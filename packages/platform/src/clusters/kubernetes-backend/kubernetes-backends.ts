@@ -19,6 +19,7 @@ import { type ClusterSource, createSecretSource, kubeconfigIn, type SecretSource
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 import { createKubernetesBackend } from "./kubernetes-backend.ts";
 import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
+import { spaceOwnerLabel } from "./space-namespace.ts";
 import { createVclusterSource } from "./vcluster-source.ts";
 
 export type KubernetesBackends = {
@@ -97,6 +98,7 @@ export function createKubernetesBackends(deps: KubernetesBackendsDeps): Kubernet
       name: virtualCluster,
       isOwn: ({ metadata: { labels = {} } }) =>
         isPlacedByName || (labels[names.key("project")] === project && labels[names.key("virtual-cluster")] === name),
+      isSpace: ({ metadata: { labels = {} } }) => Object.hasOwn(labels, spaceOwnerLabel(names)),
       clock,
     });
   }

@@ -45,6 +45,19 @@ test("its namespace is made, kept as it should be, and removed", async () => {
   expect(await backend.remove(signal)).toBe(true);
 });
 
+test("its labels do not give its namespace to another space (security book 10)", async () => {
+  const { cluster, space } = await createHost();
+  const labels = { "example.com/space-instance-uid": "two", "app.kubernetes.io/managed-by": "tenant" };
+  const own = { "example.com/space-instance-uid": "one", "app.kubernetes.io/managed-by": "example" };
+  await space("one").provision({ labels }, signal);
+  for (const tier of ["gold", "silver"]) {
+    await space("one").provision({ labels: { ...labels, tier } }, signal);
+    expect(await cluster.admin("GET", "/api/v1/namespaces/team-a")).toMatchObject({
+      metadata: { labels: { ...own, tier } },
+    });
+  }
+});
+
 test("another owner's namespace is neither used nor removed", async () => {
   const { cluster, space } = await createHost();
   await space("one").provision({}, signal);

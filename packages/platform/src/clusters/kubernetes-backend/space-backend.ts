@@ -5,7 +5,7 @@ import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { PlatformNames } from "../../platform-names.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
-import { carries, type SpaceMetadata } from "../space-metadata.ts";
+import type { SpaceMetadata } from "../space-metadata.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { bindRoles } from "./bind-roles.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
@@ -70,7 +70,7 @@ export function createSpaceBackend(deps: SpaceBackendDeps): SpaceBackend {
       const found = await own.find(connection, signal);
       if (found === undefined) return await own.create(connection, metadata, signal);
       if (!own.isOurs(found)) throw taken(namespace);
-      if (!carries(found, metadata)) await own.label(connection, metadata, signal);
+      await own.label(connection, found, metadata, signal);
     },
     async bindRoles(clusterRoles, signal) {
       const connection = await host.connect(signal);

@@ -4,7 +4,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
-import type { SpaceMetadata } from "../space-metadata.ts";
+import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import { asPlatformRequest } from "./cluster-refusal.ts";
 
@@ -14,7 +14,8 @@ export type SpaceNamespace = {
   /** Whether the namespace has the uid of this space. */
   isOurs(found: KubeObject): boolean;
   create(connection: ClusterConnection, metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
-  label(connection: ClusterConnection, metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
+  /** Sets what `found` lacks of the metadata. */
+  label(connection: ClusterConnection, found: KubeObject, metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
   /** Deletes this namespace, and not another one with its name. */
   delete(connection: ClusterConnection, found: KubeObject, signal: AbortSignal): Promise<void>;
 };
@@ -26,8 +27,16 @@ export type SpaceNamespaceDeps = {
   readonly names: Pick<PlatformNames, "name" | "key">;
 };
 
+/** The label of a space's namespace with the uid of the space. */
+export const spaceOwnerLabel = (names: Pick<PlatformNames, "key">): string => names.key("space-instance-uid");
+
 export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceDeps): SpaceNamespace {
-  const ownerLabel = names.key("space-instance-uid");
+  const ownerLabel = spaceOwnerLabel(names);
+  /** The tenant chooses the labels, but not whose the namespace is. */
+  const withOwner = ({ labels, annotations }: SpaceMetadata) => ({
+    labels: { ...labels, [ownerLabel]: uid, "app.kubernetes.io/managed-by": names.name },
+    annotations: { ...annotations },
+  });
   const namespacesOf = ({ client }: ClusterConnection) =>
     createResourceClient(client, { group: "", version: "v1", resource: "namespaces" });
   return {
@@ -41,17 +50,17 @@ export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceDe
     },
     isOurs: ({ metadata }) => metadata.labels?.[ownerLabel] === uid,
     async create(connection, metadata, signal) {
-      const labels = { ...metadata.labels, [ownerLabel]: uid, "app.kubernetes.io/managed-by": names.name };
-      const object = {
-        apiVersion: "v1",
-        kind: "Namespace",
-        metadata: { name: namespace, labels, annotations: { ...metadata.annotations } },
-      };
+      const object = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, ...withOwner(metadata) } };
       await asPlatformRequest("create the namespace", namespacesOf(connection).create(object, { signal }));
     },
-    async label(connection, { labels, annotations }, signal) {
-      const patch = { metadata: { labels: { ...labels }, annotations: { ...annotations } } };
-      const work = namespacesOf(connection).patch(namespace, { type: "merge", patch }, { signal });
+    async label(connection, found, metadata, signal) {
+      const wanted = withOwner(metadata);
+      if (carries(found, wanted)) return;
+      const work = namespacesOf(connection).patch(
+        namespace,
+        { type: "merge", patch: { metadata: wanted } },
+        { signal },
+      );
       await asPlatformRequest("label the namespace", work);
     },
     async delete(connection, { metadata: { uid: foundUid } }, signal) {

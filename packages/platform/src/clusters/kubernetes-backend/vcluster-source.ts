@@ -1,9 +1,9 @@
 // Finds a vcluster in a connected cluster: its kubeconfig is in the Secret vc-<name> there.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { collectionPath } from "@postern/client/resource-client";
+import { collectionPath, createResourceClient } from "@postern/client/resource-client";
 import { badGatewayError, unreachableError } from "../../proxy/upstream-failure.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
@@ -29,6 +29,8 @@ export type VclusterSourceDeps = {
    * Whether the Secret there is this instance's. The creator of an instance chooses its target, and gets all permissions in it.
    */
   readonly isOwn: (secret: KubeObject) => boolean;
+  /** Whether a namespace there is a space: its users write the Secrets in it, and could name any address and any instance. */
+  readonly isSpace: (namespace: KubeObject) => boolean;
   readonly clock: Clock;
 };
 
@@ -36,21 +38,26 @@ export type VclusterSourceDeps = {
 const FRESH_MS = 60_000;
 
 export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
-  const { connections, key, host, namespace, name, isOwn, clock } = deps;
+  const { connections, key, host, namespace, name, isOwn, isSpace, clock } = deps;
   const { loopbackServer = `https://${name}.${namespace}.svc` } = deps;
   let readAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<ClusterConnection> | undefined;
 
   async function read(signal: AbortSignal): Promise<ClusterConnection> {
-    const secret = await readSecret(await host.connect(signal), namespace, `vc-${name}`, signal);
-    if (!isOwn(secret)) {
-      connections.remove(key);
-      const message = "it belongs to another instance: its Secret is not labelled for this one";
-      throw badGatewayError({ reason: "NotOfThisInstance", message });
-    }
-    const connection = connections.connectionOf(key, kubeconfigIn(secret), loopbackServer);
+    const connection = await host.connect(signal);
+    const secret = await readSecret(connection, namespace, `vc-${name}`, signal);
+    const found = await readNamespace(connection, namespace, signal);
+    if (!isOwn(secret)) throw foreign("it belongs to another instance: its Secret is not labelled for this one");
+    if (found !== undefined && isSpace(found))
+      throw foreign("its namespace is a space, whose users can change its Secret");
+    const own = connections.connectionOf(key, kubeconfigIn(secret), loopbackServer);
     readAt = clock.elapsed();
-    return connection;
+    return own;
+  }
+
+  function foreign(message: string): ApiError {
+    connections.remove(key);
+    return badGatewayError({ reason: "NotOfThisInstance", message });
   }
 
   /** Concurrent callers share one read. It has its own timeout, because the first caller's signal must not cancel it for others. */
@@ -86,6 +93,25 @@ export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
       readAt = Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+/** Undefined where the credential may not read it: then the platform has made no space there. */
+async function readNamespace(
+  { client }: ClusterConnection,
+  name: string,
+  signal: AbortSignal,
+): Promise<KubeObject | undefined> {
+  try {
+    return await createResourceClient(client, { group: "", version: "v1", resource: "namespaces" }).get(name, {
+      signal,
+    });
+  } catch (error) {
+    if (isApiError(error, "Forbidden")) return undefined;
+    if (isApiError(error, "NotFound")) {
+      throw unreachableError({ reason: "VirtualClusterNotFound", message: "its namespace has been deleted" }, error);
+    }
+    throw error;
+  }
 }
 
 async function readSecret(
