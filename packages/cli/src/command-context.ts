@@ -4,6 +4,8 @@ export type Output = {
   write(text: string): unknown;
   /** A terminal whose lines can be rewritten. */
   readonly isTTY?: boolean;
+  /** The same without a filter: for text of this program alone. */
+  readonly raw?: Output;
 };
 
 export type CommandContext = {

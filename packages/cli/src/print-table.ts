@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { listAt } from "./json-members.ts";
+import { plainText } from "./plain-text.ts";
 
 export const TABLE_MEDIA_TYPE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
@@ -25,7 +26,7 @@ export function printTable(table: JsonValue | undefined): string {
 /** Aligned text with a heading; "" without rows. */
 export function printRows(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return "";
-  const lines = [headings.map((name) => name.toUpperCase()), ...rows];
+  const lines = [headings.map((name) => name.toUpperCase()), ...rows].map((line) => line.map(plainText));
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)));
   return lines
     .map(
@@ -40,9 +41,9 @@ export function printRows(headings: readonly string[], rows: readonly (readonly 
 
 const pad = (text: string, width: number): string => text + " ".repeat(width - [...text].length);
 
-/** Names and descriptions are foreign text: control characters must not reach the terminal. */
+/** Names and descriptions are foreign text: a terminal must not act on them. */
 export const cellText = (cell: JsonValue | undefined): string =>
-  (cell === null || cell === undefined ? "<none>" : String(cell)).replaceAll(/\p{Cc}/gu, " ");
+  plainText(cell === null || cell === undefined ? "<none>" : String(cell));
 
 // Prints one object with one field per line.
 

@@ -15,11 +15,13 @@ import { createKeyCommand } from "./key/key.ts";
 import { createCredentialCommand } from "./kubeconfig/credential.ts";
 import { createKubeconfigCommand } from "./kubeconfig/kubeconfig.ts";
 import { createLoginCommand, createLogoutCommand, createStatusCommand, createWhoAmICommand } from "./login/login.ts";
+import { withPlainText } from "./plain-text.ts";
 import { createServeCommand } from "./serve.ts";
 import { createTrustCommand } from "./trust/trust.ts";
 import { createVersionCommand, versionText } from "./version.ts";
 
-export async function createProgram(context: CommandContext): Promise<Command> {
+export async function createProgram(given: CommandContext): Promise<Command> {
+  const context = { ...given, stderr: withPlainText(given.stderr) };
   const program = new Command("postern")
     .description("Manages access to virtual Kubernetes clusters")
     .version(versionText(), "--version", "print the version");

@@ -36,6 +36,7 @@ export function createProgress({
   now = () => performance.now(),
 }: ProgressOptions): Progress {
   const isTerminal = stderr.isTTY === true;
+  const output = stderr.raw ?? stderr;
   let phase = "";
   let startedAt = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
@@ -45,7 +46,7 @@ export function createProgress({
 
   const write = (step: ProgressStep): void => {
     const line = textOf(step, (now() - startedAt) / 1000);
-    stderr.write(isTerminal ? `${CLEAR}${line}` : `${line}\n`);
+    output.write(isTerminal ? `${CLEAR}${line}` : `${line}\n`);
     toldAt = now();
     toldShare = shareOf(step) ?? 0;
     isTold = true;
@@ -79,7 +80,7 @@ export function createProgress({
     [Symbol.dispose]() {
       const wasShown = isTerminal && isTold;
       finish();
-      if (wasShown) stderr.write(CLEAR);
+      if (wasShown) output.write(CLEAR);
     },
   };
 }

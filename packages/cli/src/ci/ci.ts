@@ -1,6 +1,6 @@
 // `postern ci login`: exchanges the identity token of a CI job for an access key.
 
-import { appendFile, chmod, writeFile } from "node:fs/promises";
+import { appendFile, open } from "node:fs/promises";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { createNodeTransport } from "@postern/client/transport/node";
@@ -103,9 +103,14 @@ async function handOver(
     ...(authority === "" || authority.includes("\n") ? [] : ([["POSTERN_CA", authority]] as const)),
   ];
   if (writeEnv !== undefined) {
-    await writeFile(writeEnv, variables.map(([name, value]) => `${name}=${value}\n`).join(""), { mode: 0o600 });
-    // Otherwise an existing file would keep its mode.
-    await chmod(writeEnv, 0o600);
+    const file = await open(writeEnv, "w", 0o600);
+    try {
+      // Otherwise an existing file would keep its mode. Before it holds the key.
+      await file.chmod(0o600);
+      await file.writeFile(variables.map(([name, value]) => `${name}=${value}\n`).join(""));
+    } finally {
+      await file.close();
+    }
     stderr.write(`wrote ${writeEnv}\n`);
     return;
   }

@@ -7,7 +7,8 @@ import { Command } from "commander";
 import { allFiles, parseTime, printSummary } from "../audit/audit.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { objectAt } from "../json-members.ts";
+import { accessKeyAt, objectAt } from "../json-members.ts";
+import { cellText } from "../print-table.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
@@ -40,9 +41,9 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
           spec: { nonce: randomUUID(), compromised: true },
         });
         const status = objectAt(answer, "status");
-        stdout.write(`${status["key"] ?? ""}\n`);
+        stdout.write(`${accessKeyAt(status, "key")}\n`);
         stderr.write(
-          `access key ${name} has a new value; keep it now, it is not shown again; ${status["revokedCredentials"] ?? 0} access keys and certificates that were created with the old one are revoked\n`,
+          `access key ${name} has a new value; keep it now, it is not shown again; ${cellText(status["revokedCredentials"] ?? 0)} access keys and certificates that were created with the old one are revoked\n`,
         );
         // The old value of the key no longer authenticates.
         const key = await keys.get(name).catch(unlessRefused);

@@ -6,7 +6,9 @@ import { Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
+import { accessKeyAt } from "../json-members.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { plainText } from "../plain-text.ts";
 import { UsageError } from "../usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "../virtual-cluster-name.ts";
 import { accessKeysOf } from "./access-keys.ts";
@@ -73,10 +75,10 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         const created = await accessKeysOf(client, group).create(toAccessKey(`${group}/v1`, name, flags));
         // Objects of an API are JSON; their type says so member by member.
         if (!writeAs(flags, created as KubeObject as JsonValue, context, [created.metadata.name ?? ""])) {
-          context.stdout.write(`${created.spec?.key ?? ""}\n`);
+          context.stdout.write(`${accessKeyAt(created.spec, "key")}\n`);
         }
         const where = flags.output === "name" ? "its value is in the Secret" : "keep it now, it is not shown again";
-        context.stderr.write(`access key ${created.metadata.name} created; ${where}\n`);
+        context.stderr.write(`access key ${plainText(created.metadata.name ?? "")} created; ${where}\n`);
       },
       // The field is the only one for verbs, resources and namespaces. What replaces it for whole projects is no advice to who has set --verb.
       { printsWarning: (text) => !text.startsWith("spec.rules: deprecated") },

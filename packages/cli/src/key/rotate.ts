@@ -5,7 +5,8 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
-import { objectAt } from "../json-members.ts";
+import { accessKeyAt, objectAt } from "../json-members.ts";
+import { cellText } from "../print-table.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
 type RotateFlags = ConnectionFlags & { readonly grace?: number };
@@ -29,11 +30,11 @@ export const createKeyRotateCommand = (context: CommandContext): Command =>
           spec: { nonce: randomUUID(), gracePeriodSeconds: flags.grace },
         });
         const status = objectAt(answer, "status");
-        context.stdout.write(`${status["key"] ?? ""}\n`);
+        context.stdout.write(`${accessKeyAt(status, "key")}\n`);
         const old =
           (flags.grace ?? 0) === 0
             ? "the old value is refused from now on"
-            : `the old value is accepted until the new one is used, at most until ${status["previousKeyExpirationTimestamp"]}`;
+            : `the old value is accepted until the new one is used, at most until ${cellText(status["previousKeyExpirationTimestamp"])}`;
         context.stderr.write(`access key ${name} rotated; keep the new value now, it is not shown again; ${old}\n`);
       }),
     );

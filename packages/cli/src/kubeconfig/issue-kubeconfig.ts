@@ -32,7 +32,7 @@ export async function issueKubeconfig(
   place: VirtualClusterPlace,
   wishes: KubeconfigOptions,
 ): Promise<IssuedKubeconfig> {
-  if (wishes.clientCert !== true) return issuedKubeconfig(await ask(client, place, wishes, {}));
+  if (wishes.clientCert !== true) return issuedKubeconfig(await ask(client, place, wishes, {}), nameOf(place, wishes));
   const subject = objectAt(await ask(client, place, wishes, { dryRun: true }), "certificateSubject");
   // Loads the platform's code only here: the other commands start without it.
   const { createCertificateRequest } = await import("@postern/platform/pki/certificate-request");
@@ -42,7 +42,10 @@ export async function issueKubeconfig(
     { commonName: textAt(subject, "commonName"), organizations: listAt(subject, "organizations").map(String) },
     publicKey,
   );
-  const { entry, expires } = issuedKubeconfig(await ask(client, place, wishes, { certificateSigningRequest }));
+  const { entry, expires } = issuedKubeconfig(
+    await ask(client, place, wishes, { certificateSigningRequest }),
+    nameOf(place, wishes),
+  );
   const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const key = { "client-key-data": Buffer.from(pem).toString("base64") };
   return { entry: { ...entry, user: { ...entry.user, ...key } }, expires };
@@ -53,7 +56,12 @@ export const describeKubeconfig = async (
   client: ApiClient,
   place: VirtualClusterPlace,
   wishes: KubeconfigOptions,
-): Promise<KubeconfigEntry> => issuedKubeconfig(await ask(client, place, wishes, { dryRun: true })).entry;
+): Promise<KubeconfigEntry> =>
+  issuedKubeconfig(await ask(client, place, wishes, { dryRun: true }), nameOf(place, wishes)).entry;
+
+/** Another name could replace what the user has of another cluster. */
+const nameOf = ({ project, virtualCluster }: VirtualClusterPlace, { contextName }: KubeconfigOptions): string =>
+  contextName ?? `${project}-${virtualCluster}`;
 
 /** The status of the response. */
 async function ask(
@@ -90,19 +98,32 @@ async function ask(
   return objectAt(reply, "status");
 }
 
-/** Throws Error unless the response is a kubeconfig with one context, as our servers send. */
-function issuedKubeconfig({ kubeConfig, expirationTimestamp }: JsonObject): IssuedKubeconfig {
+/** What the server may write into the kubeconfig: kubectl runs programs and reads files of this machine for other members, such as `exec` and `tokenFile`. */
+const MEMBERS = {
+  cluster: ["server", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name"],
+  user: ["token", "client-certificate-data", "client-key-data"],
+  context: ["cluster", "user", "namespace"],
+} as const;
+
+/** Throws Error unless the response is a kubeconfig with one context of that name, as our servers send. */
+function issuedKubeconfig({ kubeConfig, expirationTimestamp }: JsonObject, name: string): IssuedKubeconfig {
   const config = parse(String(kubeConfig), { maxAliasCount: 0, schema: "core" }) as JsonValue;
-  const member = (list: string, name: string): JsonObject => {
+  const member = (list: string, kind: keyof typeof MEMBERS): JsonObject => {
     const items = isJsonObject(config) ? config[list] : undefined;
     const [first] = isJsonArray(items) ? items : [];
-    return objectAt(first, name);
+    const found = objectAt(first, kind);
+    const known: readonly string[] = MEMBERS[kind];
+    const other = Object.keys(found).find((key) => !known.includes(key));
+    if (other !== undefined)
+      throw new UsageError(`refused the kubeconfig of the server: it has ${other} for the ${kind}`);
+    return found;
   };
-  const name = isJsonObject(config) ? config["current-context"] : undefined;
   const cluster = member("clusters", "cluster");
-  if (typeof name !== "string" || typeof cluster["server"] !== "string") {
+  const current = isJsonObject(config) ? config["current-context"] : undefined;
+  if (typeof current !== "string" || typeof cluster["server"] !== "string") {
     throw new Error("the server sent no kubeconfig");
   }
+  if (current !== name) throw new UsageError(`refused the kubeconfig of the server: its context is not ${name}`);
   const { cluster: _cluster, user: _user, ...context } = member("contexts", "context");
   return {
     entry: { name, cluster, user: member("users", "user"), context },

@@ -17,6 +17,7 @@ import { formatDurationSeconds, parseDurationSeconds } from "../duration-seconds
 import { describeFailure } from "../failure.ts";
 import { type ConnectionFlags, type FoundConnection, findConnection } from "../login/platforms.ts";
 import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "../namespace-prefix-option.ts";
+import { plainText } from "../plain-text.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
 import {
@@ -95,7 +96,7 @@ async function writeKubeconfig(
   if (name !== undefined && first?.expires !== undefined) {
     const what = flags.clientCert === true ? "client certificate" : "token";
     const again = commandLine(name, flags);
-    context.stderr.write(`The ${what} expires at ${first.expires}. For a new one, run it again: ${again}\n`);
+    context.stderr.write(`The ${what} expires at ${plainText(first.expires)}. For a new one, run it again: ${again}\n`);
   }
   if (failures.length > 0)
     throw new UsageError(`${failures.length} of ${failures.length + issued.length} virtual clusters failed`);
@@ -120,6 +121,14 @@ async function placesOf(
   return chosen;
 }
 
+/** The names of contexts, where the usual one would mean two of the virtual clusters: a tenant may choose the name of one so that it does. */
+function contextNames(places: readonly VirtualClusterPlace[]): readonly (string | undefined)[] {
+  const usual = places.map(({ project, virtualCluster }) => `${project}-${virtualCluster}`);
+  return places.map(({ project, virtualCluster }, at) =>
+    usual.filter((name) => name === usual[at]).length > 1 ? `${project}/${virtualCluster}` : undefined,
+  );
+}
+
 type Issued = { readonly issued: readonly IssuedKubeconfig[]; readonly failures: readonly string[] };
 
 /** An unreachable cluster does not prevent the others. The error of a single one is thrown. */
@@ -130,10 +139,17 @@ async function issueAll(
   connection: FoundConnection,
 ): Promise<Issued> {
   const { ttl, clusterServer, contextName, clientCert, readOnly } = flags;
-  const wishes = { ttlSeconds: ttl, clusterServer, contextName, clientCert, readOnly };
+  const names = new Map(contextNames(places).map((name, at) => [places[at], name]));
   const issue = async (place: VirtualClusterPlace): Promise<IssuedKubeconfig> => {
+    const wishes = {
+      ttlSeconds: ttl,
+      clusterServer,
+      contextName: contextName ?? names.get(place),
+      clientCert,
+      readOnly,
+    };
     if (flags.exec !== true) return await issueKubeconfig(client, place, wishes);
-    const entry = await describeKubeconfig(client, place, { clusterServer, contextName });
+    const entry = await describeKubeconfig(client, place, { clusterServer, contextName: wishes.contextName });
     return { entry: { ...entry, user: execUser(place, flags, connection) }, expires: undefined };
   };
   const issued: IssuedKubeconfig[] = [];

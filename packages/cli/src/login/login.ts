@@ -10,6 +10,7 @@ import { listAt, objectAt, textAt } from "../json-members.ts";
 import { accessKeysOf } from "../key/access-keys.ts";
 import { forgetCredentials } from "../kubeconfig/credential.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { plainText } from "../plain-text.ts";
 import { printFields, printRows } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 import { askWhoAmI } from "../whoami.ts";
@@ -71,7 +72,7 @@ async function logIn(server: string, flags: LoginFlags, context: CommandContext)
   const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust);
   await savePlatform(environment, { name, server: address, token, certificateAuthorityPem: authority });
   stderr.write(
-    `Signed in to ${address} as ${holderOf(me)}, with access key ${me["accessKey"] ?? "?"}, expires ${endOf(me)}.\n`,
+    `Signed in to ${address} as ${holderOf(me)}, with access key ${plainText(String(me["accessKey"] ?? "?"))}, expires ${endOf(me)}.\n`,
   );
 }
 
@@ -157,7 +158,7 @@ async function logOut(
       if (revoke !== true && accessKeyType !== "Login") return;
       if (typeof accessKey !== "string") throw new UsageError("the credential is not an access key: nothing to delete");
       await accessKeysOf(client, group).delete(accessKey);
-      stderr.write(`Access key ${accessKey} deleted.\n`);
+      stderr.write(`Access key ${plainText(accessKey)} deleted.\n`);
     }).catch((error: unknown) => {
       // Deletes the credential even if the platform is unreachable or the key has expired.
       if (revoke === true) throw error;
@@ -249,8 +250,8 @@ async function stateOf(name: string, context: CommandContext): Promise<PlatformS
 function holderOf(me: JsonObject): string {
   const user = textAt(me["user"], "name");
   const team = textAt(me["team"], "name");
-  if (user !== "") return `user ${user}`;
-  return team === "" ? textAt(me, "subject") : `team ${team}`;
+  if (user !== "") return plainText(`user ${user}`);
+  return plainText(team === "" ? textAt(me, "subject") : `team ${team}`);
 }
 
-const endOf = (me: JsonObject): string => String(me["accessKeyExpirationTimestamp"] ?? "never");
+const endOf = (me: JsonObject): string => plainText(String(me["accessKeyExpirationTimestamp"] ?? "never"));

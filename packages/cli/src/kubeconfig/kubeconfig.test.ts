@@ -1,0 +1,104 @@
+// What a platform may write into the kubeconfig of a user, and onto the terminal.
+
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseKubeconfig } from "@postern/client/kubeconfig";
+import { sendJson, startTestServer, type TestServer } from "@postern/client/testing/test-server";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { runCommand } from "../testing/run-command.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "postern-kubeconfig-command-"));
+const merged = join(directory, "merged");
+let platform: TestServer;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  platform = await startTestServer();
+  environment = { POSTERN_URL: platform.url, POSTERN_TOKEN: "secret", POSTERN_CA: platform.certificatePem };
+});
+beforeEach(() => rmSync(merged, { force: true }));
+afterAll(async () => {
+  await platform[Symbol.asyncDispose]();
+  rmSync(directory, { recursive: true });
+});
+
+type Parts = { name?: string; cluster?: object; user?: object; context?: object };
+
+const kubeconfigOf = ({ name = "shop-web", cluster = {}, user = {}, context = {} }: Parts = {}) =>
+  stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster: { server: "https://web.example.com", ...cluster } }],
+    users: [{ name, user: { token: "pst_x", ...user } }],
+    contexts: [{ name, context: { cluster: name, user: name, ...context } }],
+    "current-context": name,
+  });
+
+function answer(parts: Parts, status: object = {}, headers: Record<string, string> = {}, items: object[] = []) {
+  platform.respond(({ url = "", method }, response, body) => {
+    if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
+    if (method === "GET") return sendJson(response, { kind: "List", metadata: {}, items });
+    const [, project = "", instance = ""] = /\/p-([^/]+)\/virtualclusterinstances\/([^/]+)\/kubeconfig/.exec(url) ?? [];
+    const { contextName = `${project}-${instance}` } = JSON.parse(body).spec;
+    const kubeConfig = kubeconfigOf({ name: contextName, ...parts });
+    sendJson(response, { status: { kubeConfig, ...status } }, 201, headers);
+  });
+}
+
+const postern = (...args: string[]) => runCommand(["kubeconfig", ...args], environment);
+const merge = (...args: string[]) => postern("web", "--project", "shop", "--merge", merged, ...args);
+
+describe("postern kubeconfig", () => {
+  it.each<[string, Parts]>([
+    ["a command", { user: { exec: { apiVersion: "client.authentication.k8s.io/v1", command: "sh" } } }],
+    ["a provider of credentials", { user: { "auth-provider": { name: "x" } } }],
+    ["a file with a token", { user: { tokenFile: "/etc/ssl/private/key.pem" } }],
+    ["a file with a key", { user: { "client-key": "/etc/ssl/private/key.pem" } }],
+    ["an impersonated user", { user: { as: "someone" } }],
+    ["a file with an authority", { cluster: { "certificate-authority": "/etc/passwd" } }],
+    ["a proxy", { cluster: { "proxy-url": "socks5://evil.example.com" } }],
+    ["extensions", { context: { extensions: [] } }],
+  ])("refuses %s of the platform", async (_, parts) => {
+    answer(parts);
+    for (const args of [[], ["--client-cert"], ["--exec"]]) {
+      const { code, stdout, stderr } = await merge(...args);
+      // With --exec and --client-cert, only what is taken from the server counts.
+      expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("refused the kubeconfig of the server")]);
+      expect(existsSync(merged)).toBe(false);
+    }
+    expect(await postern("web", "--project", "shop")).toMatchObject({ code: 1, stdout: "" });
+  });
+
+  it("does not replace the entry of another cluster", async () => {
+    writeFileSync(merged, kubeconfigOf({ name: "production", cluster: { server: "https://production.example.com" } }));
+    answer({ name: "production" });
+    expect(await merge()).toMatchObject({ code: 1, stderr: expect.stringContaining("its context is not shop-web") });
+    answer({});
+    expect((await merge()).code).toBe(0);
+    const { clusters } = parseKubeconfig(readFileSync(merged, "utf8"), merged);
+    expect([...clusters].map(([name, { server }]) => [name, server])).toEqual([
+      ["production", "https://production.example.com"],
+      ["shop-web", "https://web.example.com"],
+    ]);
+  });
+
+  it("does not mistake one of two virtual clusters of the same context name for the other", async () => {
+    const place = (namespace: string, name: string) => ({ metadata: { namespace, name } });
+    answer({}, {}, {}, [place("p-a-b", "c"), place("p-a", "b-c"), place("p-a", "d")]);
+    expect((await postern("--all", "--merge", merged)).code).toBe(0);
+    const { contexts } = parseKubeconfig(readFileSync(merged, "utf8"), merged);
+    expect([...contexts.keys()]).toEqual(["a-b/c", "a/b-c", "a-d"]);
+  });
+
+  it("shows text of the platform as text alone, on its line", async () => {
+    const warning = '299 - "\u009b2Jred"';
+    answer({}, { expirationTimestamp: "now\n::add-path::/evil\u001b[2J\u202e" }, { warning });
+    const { code, stderr } = await merge();
+    expect(code).toBe(0);
+    expect(stderr).toContain("Warning:  2Jred\n");
+    expect(stderr).toContain("expires at now ::add-path::/evil [2J ");
+    expect(stderr).not.toMatch(/[^\P{Cc}\n]|\u202e|^::/mu);
+  });
+});
