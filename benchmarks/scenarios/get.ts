@@ -2,10 +2,13 @@
 
 import type { Protocol } from "../load/order.ts";
 import { COLLECTION, OBJECT_BYTES } from "../servers/access-key-object.ts";
-import type { Scenario } from "./scenario.ts";
+import { type Scenario, WARM_UP_REQUESTS } from "./scenario.ts";
 
-const get = (name: string, protocol: Protocol, inFlight = 32): Scenario => ({
+const IN_FLIGHT = 32;
+
+const get = (name: string, protocol: Protocol, inFlight = IN_FLIGHT): Scenario => ({
   name,
+  ...(inFlight === IN_FLIGHT ? { warmUpRequests: WARM_UP_REQUESTS } : {}),
   order: ({ kind, target, objects, seconds }) => ({
     kind: "load",
     target,

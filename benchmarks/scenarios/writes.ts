@@ -1,10 +1,7 @@
 // Writes that are acknowledged when they are on disk.
 
 import { accessKeyBody, COLLECTION, OBJECT_BYTES } from "../servers/access-key-object.ts";
-import { NUMBERS_PER_RUN, type Scenario } from "./scenario.ts";
-
-/** The first 2,000 PATCH requests took 1.5 times the processor time of those after 6,000, and the second 2,000 1.1 times. */
-const WARM_UP_REQUESTS = 5_000;
+import { NUMBERS_PER_RUN, type Scenario, WARM_UP_REQUESTS } from "./scenario.ts";
 
 const create = (name: string, inFlight: number): Scenario => ({
   name,
