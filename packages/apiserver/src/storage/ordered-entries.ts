@@ -76,19 +76,20 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
 
   /** The entries under `prefix`, copied. */
   list(prefix: string, { startAfter, limit = Number.POSITIVE_INFINITY }: OrderedRange = {}): Entry[] {
-    const found: Entry[] = [];
     const end = this.#end(prefix);
     const { chunk: first, index: skip } = this.#start(prefix, startAfter);
-    for (let chunk = first; chunk <= end.chunk && found.length < limit; chunk++) {
+    const runs: Entry[][] = [];
+    let left = limit;
+    for (let chunk = first; chunk <= end.chunk && left > 0; chunk++) {
       const entries = this.#chunks[chunk] ?? [];
       const from = chunk === first ? skip : 0;
-      const to = Math.min(chunk === end.chunk ? end.index : entries.length, from + limit - found.length);
-      for (let index = from; index < to; index++) {
-        const entry = entries[index];
-        if (entry !== undefined) found.push(entry);
-      }
+      const to = Math.min(chunk === end.chunk ? end.index : entries.length, from + left);
+      const run = entries.slice(from, Math.max(from, to));
+      runs.push(run);
+      left -= run.length;
     }
-    return found;
+    // Far faster than one entry after the other, or `flat`.
+    return runs.length === 1 ? (runs[0] ?? []) : ([] as Entry[]).concat(...runs);
   }
 
   /** How many entries under `prefix` have a key greater than `startAfter`. */

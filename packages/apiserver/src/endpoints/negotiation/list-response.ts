@@ -29,6 +29,8 @@ import { partialMetadataOfListError, partialObjectMetadata } from "./partial-obj
 const PART_BYTES = 256 * 1024;
 /** The same with parsing and encoding, which takes many times as long. */
 const CONVERTED_PART_BYTES = 32 * 1024;
+/** Up to so much, kept text is sent at once from where it is: joining would copy it, and parts take a turn each. */
+const WHOLE_BYTES = 1024 * 1024;
 
 /** What is larger is written as YAML in a thread. */
 const YAML_BYTES_AT_ONCE = 4 * 1024;
@@ -59,8 +61,20 @@ export function listResponse(
       writeParts(sink, signal, yamlParts(context, page.items, element, encoding));
     return { ...jsonResponse(200, "", headers), body: { type: "stream", run } };
   }
+  const { request } = context;
+  const gzip = acceptsGzip(request);
+  const isHead = request.method === "HEAD";
+  const streamed = (parts: Iterable<Buffer>): ApiResponse => ({
+    ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
+    body: { type: "stream", run: (sink, signal) => writeParts(sink, signal, gzip ? gzipParts(parts) : parts) },
+  });
+  if (isKeptText && segments !== undefined && !gzip && !isHead) {
+    const { begun, rest } = takeParts(joinedParts(page.items, encoding, segments), WHOLE_BYTES);
+    if (rest === undefined) return { ...jsonResponse(200, "", headers), body: new JoinedBody(begun) };
+    return streamed(inTurn(begun, rest));
+  }
   const parts =
-    segments !== undefined && isKeptText
+    isKeptText && segments !== undefined
       ? joinedParts(page.items, encoding, segments)
       : encodeParts(
           page.items,
@@ -68,20 +82,10 @@ export function listResponse(
           encoding,
           output.convert === undefined && !output.pretty ? PART_BYTES : CONVERTED_PART_BYTES,
         );
-  const { request } = context;
-  const gzip = acceptsGzip(request);
-  const isShort = !isOver(PART_BYTES, page.items);
-  if (isKeptText && segments !== undefined && !gzip && request.method !== "HEAD" && isShort) {
-    // Joining would copy, into memory that has to be found first, what lies joined already.
-    return { ...jsonResponse(200, "", headers), body: new JoinedBody([...parts]) };
+  if (isHead || !isOver(PART_BYTES, page.items)) {
+    return encodedResponse(context, 200, isHead ? "" : Buffer.concat([...parts]), headers);
   }
-  if (request.method === "HEAD" || isShort) {
-    return encodedResponse(context, 200, request.method === "HEAD" ? "" : Buffer.concat([...parts]), headers);
-  }
-  return {
-    ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
-    body: { type: "stream", run: (sink, signal) => writeParts(sink, signal, gzip ? gzipParts(parts) : parts) },
-  };
+  return streamed(parts);
 }
 
 function listOutput(
@@ -133,6 +137,23 @@ function* joinedParts(
   yield Buffer.from(items.length === 0 ? empty : open);
   yield* segments.partsOf(items);
   if (items.length > 0) yield Buffer.from(close);
+}
+
+/** The parts up to the first that exceeds `bytes`. Without `rest`, these are all. */
+function takeParts(parts: Generator<Buffer>, bytes: number): { begun: Buffer[]; rest?: Iterable<Buffer> } {
+  const begun: Buffer[] = [];
+  for (let left = bytes; left >= 0; ) {
+    const { done, value } = parts.next();
+    if (done === true) return { begun };
+    begun.push(value);
+    left -= value.length;
+  }
+  return { begun, rest: parts };
+}
+
+function* inTurn(first: Iterable<Buffer>, then: Iterable<Buffer>): Generator<Buffer> {
+  yield* first;
+  yield* then;
 }
 
 /** YAML takes so long to write that a thread does it, unless an object is small. */
