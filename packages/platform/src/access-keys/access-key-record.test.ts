@@ -1,7 +1,7 @@
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
-import { createAccessKeyReader, type ReadAccessKey } from "./access-key-record.ts";
+import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
 
 const read = createAccessKeyReader("/keys/", restrictionNames("postern"), () => undefined);
 

@@ -21,103 +21,129 @@ export type Expiry = (record: AccessKeyRecord) => number | undefined;
 const NOBODY: AccessKeyOwner = { kind: "subject", name: "" };
 const NONE: readonly string[] = [];
 
-export class AccessKeyRecord implements AccessKeyState {
-  readonly name: string;
-  readonly uid: string;
-  readonly id: string;
-  readonly owner: AccessKeyOwner;
-  readonly groups: readonly string[];
-  readonly type: string;
-  readonly restrictions: AccessKeyRestrictions | undefined;
-  readonly disabled: boolean;
-  /** Deleted, and only held by finalizers: it is refused. */
-  readonly isTerminating: boolean;
-  /** A retired value of it was used after its end. */
-  readonly isLocked: boolean;
-  /** The current value of the key was reported as leaked, and is refused. */
-  readonly isLeaked: boolean;
-  readonly serial: number;
-  readonly origins: readonly KeyOrigin[];
-  readonly childrenFrom: number;
-  /** When that was last raised, in milliseconds since the epoch. */
-  readonly childrenRevokedAt: number | undefined;
-  readonly isInert: boolean;
-  readonly retired: readonly RetiredValue[];
-  readonly isRetiredValue: boolean;
-  /** For a retired value: milliseconds since the epoch until which it is accepted. */
-  readonly acceptedUntil: number | undefined;
-  readonly parentUids: readonly string[];
-  readonly grant: KeyGrant | undefined;
-  readonly defaultTTL: number | undefined;
-  /** That of the last change of what it opens, and for how long. */
-  readonly revision: number;
-  /** That of the last write. */
-  readonly writtenRevision: number;
-  /** base64url of the keyed hash. */
-  readonly digest: string;
-  /** The key of the ring that it is under; undefined: the ring's first. */
+/** What many keys have alike: one object of it for all of them. */
+export type CommonMembers = Pick<AccessKeyRecord, (typeof COMMON_MEMBERS)[number]> & {
+  /** Where the name begins in the key of the object. */
+  readonly nameAt: number;
   readonly ringKey: string | undefined;
-  /** Found by the id in the value rather than by its digest. */
   readonly structured: boolean;
+  readonly expiry: Expiry;
+};
+
+/** In the order in which they most often differ. */
+export const COMMON_MEMBERS = [
+  "readyReason",
+  "type",
+  "ttl",
+  "defaultTTL",
+  "origins",
+  "restrictions",
+  "parentUids",
+  "groups",
+  "disabled",
+  "isTerminating",
+  "isLocked",
+  "isLeaked",
+  "serial",
+  "childrenFrom",
+  "childrenRevokedAt",
+  "isInert",
+  "retired",
+  "isRetiredValue",
+  "acceptedUntil",
+  "grant",
+  "countsFromActivity",
+  "lastActivity",
+  "epoch",
+] as const;
+
+/** Gives the one object for all members that are the same. */
+export type ShareMembers = (members: CommonMembers) => CommonMembers;
+
+/** There may be a million: what of a key is seldom needed stays in its bytes, and what keys have alike is in one object. */
+export class AccessKeyRecord implements AccessKeyState {
+  readonly uid: string;
+  readonly owner: AccessKeyOwner;
   /** The uid that its owner had when it became the owner. */
   readonly ownerUid: string | undefined;
   readonly createdAt: number;
-  /** Seconds; 0: never expires. */
-  readonly ttl: number;
-  readonly countsFromActivity: boolean;
-  /** Milliseconds since the epoch, as last written. */
-  readonly lastActivity: number | undefined;
-  /** The reason in its condition Ready; undefined without one. */
-  readonly readyReason: string | undefined;
-  /** In which its times were learned. */
-  readonly epoch: ClockEpoch;
-  readonly #expiry: Expiry;
+  /** That of the last change of what it opens, and for how long. */
+  readonly revision: number;
+  readonly #stored: CachedObject;
+  readonly #common: CommonMembers;
+  /** Read from the bytes when it is needed; of a retired value it is known. */
+  #kept: KeptAccessKey | undefined;
 
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
   constructor(
-    { revision, name, metadata, spec, status, sealed }: StoredAccessKey,
+    { stored, name, metadata, spec, status, sealed }: StoredAccessKey,
     names: RestrictionNames,
     expiry: Expiry,
     epoch: ClockEpoch,
     previous?: AccessKeyRecord,
     retired?: RetiredValue,
+    share: ShareMembers = (members) => members,
   ) {
-    this.name = name;
     this.uid = textOf(metadata.uid);
-    const value: KeptAccessKey | undefined = retired ?? sealed.key;
-    this.id = value?.id ?? "";
-    this.isLocked = sealed.lockedAt !== undefined;
-    this.isLeaked = sealed.leak?.isRefused === true;
-    this.serial = retired?.serial ?? sealed.serial;
-    this.origins = sealed.valueOrigins.length === 0 ? sealed.origins : [...sealed.origins, ...sealed.valueOrigins];
-    this.childrenFrom = sealed.childrenFrom;
-    this.childrenRevokedAt = sealed.childrenRevokedAt;
-    this.isInert = retired !== undefined && (retired.serial < sealed.inertBelow || sealed.leak !== undefined);
-    this.retired = sealed.retired;
-    this.isRetiredValue = retired !== undefined;
-    this.acceptedUntil = retired === undefined ? undefined : acceptedUntil(retired);
     this.owner = ownerOf(spec) ?? NOBODY;
-    this.groups = textsOf(spec.groups);
-    this.type = textOf(spec.type);
-    this.restrictions = restrictionsOf(spec, names);
-    this.disabled = spec.disabled === true;
-    this.isTerminating = (metadata.deletionTimestamp ?? null) !== null;
-    this.parentUids = sealed.parents;
-    this.grant = sealed.grant;
-    this.defaultTTL = sealed.defaultTTL;
-    this.digest = value?.digest ?? "";
-    this.ringKey = value?.ringKey;
-    this.structured = value?.structured ?? false;
     this.ownerUid = sealed.owner?.uid;
     this.createdAt = timeOf(metadata.creationTimestamp) ?? 0;
-    this.ttl = spec.ttl === undefined ? (sealed.defaultTTL ?? 0) : Number(spec.ttl);
-    this.countsFromActivity = spec.ttlAfterLastActivity === true;
-    this.lastActivity = timeOf(status.lastActivity);
-    this.readyReason = readyReasonOf(status.conditions);
-    this.#expiry = expiry;
-    this.epoch = epoch;
-    this.writtenRevision = revision;
-    this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : revision;
+    this.#stored = stored;
+    this.#kept = retired;
+    const value: KeptAccessKey | undefined = retired ?? sealed.key;
+    this.#common = share({
+      groups: textsOf(spec.groups),
+      type: textOf(spec.type),
+      restrictions: restrictionsOf(spec, names),
+      disabled: spec.disabled === true,
+      isTerminating: (metadata.deletionTimestamp ?? null) !== null,
+      isLocked: sealed.lockedAt !== undefined,
+      isLeaked: sealed.leak?.isRefused === true,
+      serial: retired?.serial ?? sealed.serial,
+      origins: sealed.valueOrigins.length === 0 ? sealed.origins : [...sealed.origins, ...sealed.valueOrigins],
+      childrenFrom: sealed.childrenFrom,
+      childrenRevokedAt: sealed.childrenRevokedAt,
+      isInert: retired !== undefined && (retired.serial < sealed.inertBelow || sealed.leak !== undefined),
+      retired: sealed.retired,
+      isRetiredValue: retired !== undefined,
+      acceptedUntil: retired === undefined ? undefined : acceptedUntil(retired),
+      parentUids: sealed.parents,
+      grant: sealed.grant,
+      defaultTTL: sealed.defaultTTL,
+      ttl: spec.ttl === undefined ? (sealed.defaultTTL ?? 0) : Number(spec.ttl),
+      countsFromActivity: spec.ttlAfterLastActivity === true,
+      lastActivity: timeOf(status.lastActivity),
+      readyReason: readyReasonOf(status.conditions),
+      epoch,
+      nameAt: stored.key.length - name.length,
+      ringKey: value?.ringKey,
+      structured: value?.structured ?? false,
+      expiry,
+    });
+    this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : stored.revision;
+  }
+
+  get name(): string {
+    return this.#stored.key.slice(this.#common.nameAt);
+  }
+
+  get id(): string {
+    return this.#kept?.id ?? this.#stored.peekSealed(BEFORE_ID) ?? this.#value?.id ?? "";
+  }
+
+  /** base64url of the keyed hash. */
+  get digest(): string {
+    return this.#value?.digest ?? "";
+  }
+
+  /** Found by the id in the value rather than by its digest. */
+  get structured(): boolean {
+    return this.#common.structured;
+  }
+
+  /** The key of the ring that it is under; undefined: the ring's first. */
+  get ringKey(): string | undefined {
+    return this.#common.ringKey;
   }
 
   get kept(): KeptAccessKey {
@@ -125,10 +151,124 @@ export class AccessKeyRecord implements AccessKeyState {
     return { id, digest, ...(ringKey === undefined ? {} : { ringKey }), structured };
   }
 
+  /** That of the last write. */
+  get writtenRevision(): number {
+    return this.#stored.revision;
+  }
+
   get expiresAt(): number | undefined {
-    return this.#expiry(this);
+    return this.#common.expiry(this);
+  }
+
+  get groups(): readonly string[] {
+    return this.#common.groups;
+  }
+
+  get type(): string {
+    return this.#common.type;
+  }
+
+  get restrictions(): AccessKeyRestrictions | undefined {
+    return this.#common.restrictions;
+  }
+
+  get disabled(): boolean {
+    return this.#common.disabled;
+  }
+
+  /** Deleted, and only held by finalizers: it is refused. */
+  get isTerminating(): boolean {
+    return this.#common.isTerminating;
+  }
+
+  /** A retired value of it was used after its end. */
+  get isLocked(): boolean {
+    return this.#common.isLocked;
+  }
+
+  /** The current value of the key was reported as leaked, and is refused. */
+  get isLeaked(): boolean {
+    return this.#common.isLeaked;
+  }
+
+  get serial(): number {
+    return this.#common.serial;
+  }
+
+  get origins(): readonly KeyOrigin[] {
+    return this.#common.origins;
+  }
+
+  get childrenFrom(): number {
+    return this.#common.childrenFrom;
+  }
+
+  /** When that was last raised, in milliseconds since the epoch. */
+  get childrenRevokedAt(): number | undefined {
+    return this.#common.childrenRevokedAt;
+  }
+
+  get isInert(): boolean {
+    return this.#common.isInert;
+  }
+
+  get retired(): readonly RetiredValue[] {
+    return this.#common.retired;
+  }
+
+  get isRetiredValue(): boolean {
+    return this.#common.isRetiredValue;
+  }
+
+  /** For a retired value: milliseconds since the epoch until which it is accepted. */
+  get acceptedUntil(): number | undefined {
+    return this.#common.acceptedUntil;
+  }
+
+  get parentUids(): readonly string[] {
+    return this.#common.parentUids;
+  }
+
+  get grant(): KeyGrant | undefined {
+    return this.#common.grant;
+  }
+
+  get defaultTTL(): number | undefined {
+    return this.#common.defaultTTL;
+  }
+
+  /** Seconds; 0: never expires. */
+  get ttl(): number {
+    return this.#common.ttl;
+  }
+
+  get countsFromActivity(): boolean {
+    return this.#common.countsFromActivity;
+  }
+
+  /** Milliseconds since the epoch, as last written. */
+  get lastActivity(): number | undefined {
+    return this.#common.lastActivity;
+  }
+
+  /** The reason in its condition Ready; undefined without one. */
+  get readyReason(): string | undefined {
+    return this.#common.readyReason;
+  }
+
+  /** In which its times were learned. */
+  get epoch(): ClockEpoch {
+    return this.#common.epoch;
+  }
+
+  get #value(): KeptAccessKey | undefined {
+    this.#kept ??= readSealedAccessKey(this.#stored.decodeSealed()).key;
+    return this.#kept;
   }
 }
+
+/** What is sealed of a key begins with this, and then its id. */
+export const BEFORE_ID = Buffer.from('{"key":{"id":"');
 
 /** Whether only what is not about rights differs, such as the activity: then nothing derived from the one is out of date. */
 export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
@@ -172,51 +312,6 @@ const timeOf = (value: JsonValue | undefined): number | undefined =>
 const textsOf = (value: JsonValue | undefined): readonly string[] =>
   isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;
 
-// Makes records of stored access keys.
-
-/** A key, and once more for each value that a rotation replaced. */
-export type ReadAccessKey = { readonly record: AccessKeyRecord; readonly retired: readonly AccessKeyRecord[] };
-
-/** `known` is what there was under the name before; `learned` is when a key that was not known was learned. */
-export type AccessKeyReader = (object: CachedObject, learned: ClockEpoch, known?: ReadAccessKey) => ReadAccessKey;
-
-/** For the records under `prefix`. */
-export function createAccessKeyReader(prefix: string, names: RestrictionNames, endOf: Expiry): AccessKeyReader {
-  const readStored = createStoredAccessKeyReader(prefix);
-  const shared = sharingOrigins();
-  return (object, learned, known) => {
-    const read = readStored(object);
-    const stored = { ...read, sealed: { ...read.sealed, origins: shared(read.sealed.origins) } };
-    const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
-      new AccessKeyRecord(stored, names, endOf, previous?.epoch ?? learned, known?.record, value);
-    const isSame = known !== undefined && stored.metadata.uid === known.record.uid;
-    const record = make(isSame ? known.record : undefined);
-    const previousOf = ({ id }: RetiredValue) => known?.retired.find((before) => before.id === id);
-    const retired =
-      record.retired.length > 0 ? record.retired.map((value) => make(previousOf(value), value)) : NO_VALUES;
-    return { record, retired };
-  };
-}
-
-/** Most keys go back to one of few others: their list is kept once. */
-function sharingOrigins(): (origins: readonly KeyOrigin[]) => readonly KeyOrigin[] {
-  const known = new Map<string, readonly KeyOrigin[]>();
-  return (origins) => {
-    const [first, ...others] = origins;
-    if (first === undefined || others.length > 0) return origins;
-    const key = `${first.uid}/${first.serial}`;
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    if (known.size >= MAX_SHARED) known.clear();
-    known.set(key, origins);
-    return origins;
-  };
-}
-
-const MAX_SHARED = 1_000;
-
-const NO_VALUES: readonly AccessKeyRecord[] = [];
-
 // The fields of a stored access key that the index needs: a start reads all keys, and most of each is irrelevant here.
 
 /** What an AccessKeyRecord is made of. Nothing else of the object is there. */
@@ -241,7 +336,7 @@ const RECORD_MEMBERS = {
 type Members<Name extends string> = { readonly [name in Name]?: JsonValue };
 
 export type StoredAccessKey = {
-  readonly revision: number;
+  readonly stored: CachedObject;
   readonly name: string;
   readonly metadata: Members<keyof typeof RECORD_MEMBERS.metadata>;
   readonly spec: Members<keyof typeof RECORD_MEMBERS.spec>;
@@ -259,7 +354,7 @@ export function createStoredAccessKeyReader(prefix: string): (cached: CachedObje
 /** `object` is the served part of the key, as far as the record needs it. */
 export function toStoredAccessKey(cached: CachedObject, prefix: string, object: JsonObject): StoredAccessKey {
   return {
-    revision: cached.revision,
+    stored: cached,
     name: cached.key.slice(prefix.length),
     metadata: objectOf(object["metadata"]),
     spec: objectOf(object["spec"]),

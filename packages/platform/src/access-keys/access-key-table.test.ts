@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { AccessKeyRecord, createStoredAccessKeyReader } from "./access-key-record.ts";
-import { AccessKeyTable } from "./loaded-access-keys.ts";
+import { AccessKeyTable } from "./access-key-table.ts";
 
 const read = createStoredAccessKeyReader("/keys/");
 const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();

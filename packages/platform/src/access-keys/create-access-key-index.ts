@@ -2,12 +2,13 @@
 
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
-import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { type AccessKeyRecord, createAccessKeyReader } from "./access-key-record.ts";
+import { createAccessKeyReader } from "./access-key-reader.ts";
+import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
@@ -40,6 +41,7 @@ export type AccessKeyIndexDeps = {
   /** The setting accessKeys.maxTTLSeconds. */
   readonly maxTTLSeconds: number;
   readonly clock: Clock;
+  readonly random: Random;
   readonly scheduler: Scheduler;
 };
 
@@ -48,6 +50,8 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
   Disposable & {
     /** Every record, whether valid or not; safe while records are added and removed. Reads those immediately that have not been read yet. */
     all(): IterableIterator<AccessKeyRecord>;
+    /** False soon after a start: see whenRead. */
+    readonly isRead: boolean;
     /** As byName, with what only the parts that look after keys need. */
     recordOf(name: string): AccessKeyRecord | undefined;
   };
@@ -57,8 +61,8 @@ const MAX_PRESENTED_LENGTH = 4096;
 
 /** Begins to follow the view at once; the index is empty until the cache is ready. */
 export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyIndex {
-  const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds, clock, scheduler } =
-    deps;
+  const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds } = deps;
+  const { clock, random, scheduler } = deps;
   const { rotationMarks = createRotationMarks(), grants = NO_GRANTS } = deps;
   /** Until the view is followed again, no key counts as valid, and all are refused. */
   let isCurrent = false;
@@ -67,6 +71,7 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
   const keys = new LoadedAccessKeys(
     prefix,
     createAccessKeyReader(prefix, restrictionNames, ends.expirationWithAncestors),
+    Buffer.from(random.bytes(4)).readInt32LE(),
   );
   const refusalOfKnown = createKeyRefusal({ table: keys, ends, directory, rotationMarks, epochs, grants });
 
@@ -92,6 +97,11 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
 
   /** `values`: the ones that the key has and had. */
   const recheck = (uid: string, values: readonly AccessKeyRecord[]): void => {
+    // Children that have not been read yet are found from below.
+    if (!keys.isRead) {
+      watches.recheckAll();
+      return;
+    }
     for (const { id } of values) watches.recheck(id);
     recheckDescendants(uid);
   };
@@ -159,6 +169,9 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
     stateOf,
     onRevoked: (id, listener) => watches.add(id, listener),
     all: () => keys.all(),
+    get isRead() {
+      return keys.isRead;
+    },
     whenRead: () => keys.whenRead(),
     recordOf: (name) => keys.byName(name),
     ownExpiration: ends.ownExpiration,

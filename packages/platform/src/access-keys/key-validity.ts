@@ -55,7 +55,7 @@ export type KeyRefusalDeps = {
   };
   readonly ends: Pick<KeyExpirations, "hasEnded">;
   readonly directory: OwnerDirectory;
-  readonly rotationMarks: Pick<RotationMarks, "isLocked" | "isConfirmed">;
+  readonly rotationMarks: Pick<RotationMarks, "lockedIdOf" | "isConfirmed">;
   readonly epochs: Pick<ClockEpochs, "latest">;
   /** What trust rules give now. Absent: nothing. */
   readonly grants?: Pick<KeyGrants, "refusalOf">;
@@ -75,7 +75,8 @@ export function createKeyRefusal(
     if (withdrawn !== undefined) return withdrawn;
     if (record.isLeaked) return { reason: "Leaked", message: LEAKED };
     if (record.disabled) return { reason: "Disabled", message: "disabled" };
-    if (record.isLocked || rotationMarks.isLocked(record.uid, currentIdOf(record)))
+    const lockedId = rotationMarks.lockedIdOf(record.uid);
+    if (record.isLocked || (lockedId !== undefined && lockedId === currentIdOf(record)))
       return { reason: "RetiredValueUsed", message: LOCKED };
     if (isOver(record)) return { reason: "Replaced", message: "replaced by a rotation" };
     if (record.owner.name === "") return { reason: "OwnerGone", message: "has no owner" };
@@ -150,7 +151,8 @@ export type RotationMarks = {
   isConfirmed(uid: string, id: string): boolean;
   /** A value from before `id` was used after its end. Returns whether that is news. */
   lock(uid: string, id: string): boolean;
-  isLocked(uid: string, id: string): boolean;
+  /** The value of the key that was locked. */
+  lockedIdOf(uid: string): string | undefined;
   forget(uid: string): void;
   /** Calls back with the uid of every key about which there is news. */
   onChange(listener: (uid: string) => void): Disposable;
@@ -171,7 +173,7 @@ export function createRotationMarks(): RotationMarks {
     confirm: (uid, id) => mark(confirmed, uid, id),
     isConfirmed: (uid, id) => confirmed.get(uid) === id,
     lock: (uid, id) => mark(locked, uid, id),
-    isLocked: (uid, id) => locked.get(uid) === id,
+    lockedIdOf: (uid) => locked.get(uid),
     forget(uid) {
       confirmed.delete(uid);
       locked.delete(uid);

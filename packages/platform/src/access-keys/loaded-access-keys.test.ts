@@ -5,8 +5,10 @@ import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
-import { type AccessKeyRecord, createAccessKeyReader, type ReadAccessKey } from "./access-key-record.ts";
-import { AccessKeyTable, LoadedAccessKeys } from "./loaded-access-keys.ts";
+import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
+import type { AccessKeyRecord } from "./access-key-record.ts";
+import { AccessKeyTable } from "./access-key-table.ts";
+import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 
 const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();
 const LATER = epoch + 1;
@@ -140,11 +142,9 @@ describe("LoadedAccessKeys", () => {
       { weight: 1, arbitrary: fc.record({ replace: someKeys, learned: someEpoch }) },
       { weight: 1, arbitrary: fc.constant({ wait: true }) },
     );
-    // With so few of them, some are read at once where there are more.
-    const maxUnread = fc.constantFrom(2, undefined);
     await fc.assert(
-      fc.asyncProperty(someKeys, fc.array(step, { maxLength: 8 }), maxUnread, async (objects, steps, max) => {
-        using keys = new LoadedAccessKeys("/keys/", read, max);
+      fc.asyncProperty(someKeys, fc.array(step, { maxLength: 8 }), fc.integer(), async (objects, steps, seed) => {
+        using keys = new LoadedAccessKeys("/keys/", read, seed);
         const expected = new KeysReadAtOnce();
         for (const each of [keys, expected]) each.replace(objects.map(objectOf), epoch);
         for (const each of steps) {
@@ -165,16 +165,12 @@ describe("LoadedAccessKeys", () => {
   });
 
   /** Keys of these numbers, and which of them have been read. */
-  const loaded = (numbers: readonly number[], maxUnread?: number) => {
+  const loaded = (numbers: readonly number[]) => {
     const names: string[] = [];
-    const keys = new LoadedAccessKeys(
-      "/keys/",
-      (object, learned, known) => {
-        names.push(object.key.slice("/keys/".length));
-        return read(object, learned, known);
-      },
-      maxUnread,
-    );
+    const keys = new LoadedAccessKeys("/keys/", (object, learned, known) => {
+      names.push(object.key.slice("/keys/".length));
+      return read(object, learned, known);
+    });
     const replace = () =>
       keys.replace(
         numbers.map((number) => objectOf({ ...PLAIN, number })),
@@ -212,12 +208,6 @@ describe("LoadedAccessKeys", () => {
       replace();
     }
     expect([...keys.all()]).toHaveLength(many.length);
-  });
-
-  it("reads at once what is more than it keeps unread", async () => {
-    const { keys, names } = loaded(NUMBERS, 4);
-    using _ = keys;
-    expect(names).toEqual(["key4", "key5"]);
   });
 
   it("reads no more once it is disposed", async () => {

@@ -5,6 +5,7 @@ import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
+import { createAccessKeyReader } from "./access-key-reader.ts";
 import {
   AccessKeyRecord,
   createStoredAccessKeyReader,
@@ -58,13 +59,18 @@ const sealed = optional<unknown>({
 });
 const key = fc.record({ name: text, uid: text, metadata, spec, status, sealed: fc.option(sealed) });
 
-it("makes the same record of a key as parsing all of it does", () => {
+it("makes the same record of a key as parsing all of it does, whatever it shares with others", () => {
   const read = createStoredAccessKeyReader("/keys/");
   const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();
   const names = restrictionNames("postern");
-  const recordOf = (stored: StoredAccessKey): unknown => ({
-    ...new AccessKeyRecord(stored, names, () => undefined, epoch),
-  });
+  const readSharing = createAccessKeyReader("/keys/", names, () => undefined);
+  const membersOf = (record: AccessKeyRecord): unknown => {
+    const getters = Object.entries(Object.getOwnPropertyDescriptors(AccessKeyRecord.prototype));
+    const read = getters.flatMap(([member, { get }]) => (get === undefined ? [] : [[member, get.call(record)]]));
+    return { ...record, ...Object.fromEntries(read) };
+  };
+  const recordOf = (stored: StoredAccessKey): unknown =>
+    membersOf(new AccessKeyRecord(stored, names, () => undefined, epoch));
   const property = fc.property(key, fc.nat(), (drawn, revision) => {
     const object = {
       apiVersion: "management.postern/v1",
@@ -77,6 +83,7 @@ it("makes the same record of a key as parsing all of it does", () => {
     const cached = CachedObject.fromEntry({ key: `/keys/${drawn.name}`, value, revision });
     const whole = toStoredAccessKey(cached, "/keys/", cached.decode());
     expect(recordOf(read(cached))).toEqual(recordOf(whole));
+    expect(membersOf(readSharing(cached, epoch).record)).toEqual(recordOf(whole));
     expect(whole.name).toBe(drawn.name);
   });
   fc.assert(property, { numRuns: 400 });

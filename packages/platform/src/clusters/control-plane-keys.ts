@@ -19,7 +19,7 @@ export type ControlPlaneKeys = {
 
 export type ControlPlaneKeysDeps = {
   readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "find" | "refusalOf">;
+  readonly keys: Pick<AccessKeyIndex, "find" | "whenFound" | "refusalOf">;
   readonly mint: MintControlPlaneKey;
   readonly revoke: RevokeAccessKey;
   /** The internal records of an API surface, by its name. */
@@ -35,7 +35,8 @@ export function createControlPlaneKeys({
   revoke,
   recordsOf,
 }: ControlPlaneKeysDeps): ControlPlaneKeys {
-  const isGood = (key: string): boolean => {
+  const isGood = async (key: string): Promise<boolean> => {
+    await keys.whenFound(key);
     const known = keys.find(key);
     return known !== undefined && keys.refusalOf(known) === undefined;
   };
@@ -48,7 +49,7 @@ export function createControlPlaneKeys({
   /** Returns the stored key if it is valid, and otherwise replaces it. */
   async function currentKey(records: InternalRecords, mintOne: () => Promise<string>): Promise<string> {
     const kept = await keptKey(records);
-    if (kept !== undefined && isGood(kept)) return kept;
+    if (kept !== undefined && (await isGood(kept))) return kept;
     const accessKey = await mintOne();
     await records.replace(RECORD, { accessKey });
     return accessKey;
@@ -93,6 +94,7 @@ export function createControlPlaneKeys({
     },
     async revokeVirtualCluster(uid, signal) {
       const kept = await keptKey(recordsOf(virtualClusterComposition(uid)));
+      if (kept !== undefined) await keys.whenFound(kept);
       const known = kept === undefined ? undefined : keys.find(kept);
       if (known !== undefined) await revoke(known.name, signal);
     },

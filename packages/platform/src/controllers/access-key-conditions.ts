@@ -73,7 +73,8 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
   });
 
   const look = (record: AccessKeyRecord | undefined): void => {
-    if (record === undefined) return;
+    // The first sweep looks at all.
+    if (record === undefined || !keys.isRead) return;
     // Most writes change nothing of it.
     if (newsOf(record) !== undefined) queue.add(record.name);
     for (const child of keys.childrenOf(record.uid)) queue.add(child.name);
@@ -88,6 +89,7 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
       replace() {},
       put({ key }) {
         const { name } = users.keys.parse(key);
+        if (!keys.isRead) return;
         for (const owned of keys.ownedBy({ kind: "user", name })) look(keys.recordOf(owned.name));
       },
       delete() {},

@@ -7,6 +7,7 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 
 export type AccessKeyOwnersDeps = {
@@ -62,6 +63,12 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
     await inSlices(keys.all(), look, stop.signal);
   };
 
+  const lookAtOwned = async (owner: AccessKeyOwner): Promise<void> => {
+    if (!keys.isRead) await keys.whenRead();
+    if (stop.signal.aborted) return;
+    for (const { name } of keys.ownedBy(owner)) queue.add(name);
+  };
+
   const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>
     followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
       replace() {
@@ -70,7 +77,7 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
       put() {},
       delete({ key }) {
         const { name } = resource.keys.parse(key);
-        for (const record of keys.ownedBy({ kind, name })) queue.add(record.name);
+        looking = Promise.all([looking, lookAtOwned({ kind, name })]).then(() => {});
       },
     });
   const followers = [follow(users, "user"), follow(teams, "team")];

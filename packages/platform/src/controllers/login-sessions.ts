@@ -10,6 +10,7 @@ import { ignoringConflicts, updateControlled } from "@postern/apiserver/controll
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { KeyGrant } from "../access-keys/key-grant.ts";
 import { openSecret, readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
@@ -106,17 +107,28 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
     if (object.hasSealed(ENVELOPE)) queue.add(object.key);
   };
   const { view, keys } = accessKeys;
+  const stop = new AbortController();
+  let looking = Promise.resolve();
+  const lookAtAll = (all: readonly CachedObject[]): void => {
+    looking = Promise.all([looking, inSlices(all, look, stop.signal)]).then(() => {});
+  };
   const following = [
     // `process` notices keys that are gone.
-    followView({ view, prefix: keys.prefix }, scheduler, {
-      replace: (all) => all.forEach(look),
-      put: look,
-      delete() {},
-    }),
+    followView({ view, prefix: keys.prefix }, scheduler, { replace: lookAtAll, put: look, delete() {} }),
     // Other rules may let other people in.
-    providers.onChange(() => view.list(keys.prefix).forEach(look)),
+    providers.onChange(() => lookAtAll(view.list(keys.prefix))),
   ];
-  return createQueueController(queue, following);
+  const work = {
+    async idle() {
+      await looking;
+      await queue.idle();
+    },
+    [Symbol.dispose]() {
+      stop.abort();
+      queue[Symbol.dispose]();
+    },
+  };
+  return createQueueController(work, following);
 }
 
 const isOver = ({ ruleUid, terms }: KeyGrant, { uid, identity, isOff }: IdentityProviderState): boolean =>

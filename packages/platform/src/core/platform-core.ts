@@ -178,6 +178,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     grants: unionGrants(trustRules, identityProviders),
     maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
     clock,
+    random,
     scheduler,
   });
   const certificates = createCertificateLedger({

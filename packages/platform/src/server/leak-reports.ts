@@ -41,7 +41,7 @@ const ACCEPTED = JSON.stringify({
 
 export type LeakReportDeps = {
   readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "find">;
+  readonly keys: Pick<AccessKeyIndex, "find" | "whenRead">;
   readonly sealedRecords: SealedRecordWriter;
   readonly secrets: Pick<AccessKeySecrets, "format">;
   readonly comparisons: ComparisonLimits;
@@ -118,6 +118,7 @@ export function createLeakReports(deps: LeakReportDeps): Handler {
     onReport();
     const reported = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS);
     if (reported.length > 0) comparisons.spend("reported", context, reported.length);
+    await keys.whenRead();
     const found = reported.flatMap((value) => keys.find(value) ?? []);
     // After the response, so that it takes no longer for existing keys.
     runtime.scheduler.schedule(0, () => {

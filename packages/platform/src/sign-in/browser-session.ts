@@ -19,7 +19,7 @@ import { SESSION_COOKIE } from "./sign-in-deps.ts";
 export const CSRF_HEADER = "x-postern-csrf";
 
 export type BrowserSessionDeps = {
-  readonly keys: Pick<AccessKeyIndex, "find">;
+  readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
   /** URL of this server for clients. */
   readonly publicUrl: () => string;
 };
@@ -47,10 +47,14 @@ export const openedBySessions =
     const { cookie: _, ...headers } = request.headers;
     const resolved = resolve(request);
     if (value === undefined) return chain(request.with({ headers }), resolved);
-    const refusal = refusalOf(request, value, deps);
-    const known = request.with({ headers: { ...headers, authorization: `Bearer ${value}` } });
-    const answer = chain(known, refusal === undefined ? resolved : { ...resolved, refusal, isLongRunning: false });
-    return whenDone(answer, (response) => withHeaders(response, SHOWN_NOWHERE));
+    const answerSession = () => {
+      const refusal = refusalOf(request, value, deps);
+      const known = request.with({ headers: { ...headers, authorization: `Bearer ${value}` } });
+      const answer = chain(known, refusal === undefined ? resolved : { ...resolved, refusal, isLongRunning: false });
+      return whenDone(answer, (response) => withHeaders(response, SHOWN_NOWHERE));
+    };
+    const found = deps.keys.whenFound(value);
+    return found === undefined ? answerSession() : found.then(answerSession);
   };
 
 /** A bearer token takes precedence over the cookie. */

@@ -13,7 +13,7 @@ import type { SignInService } from "./sign-in-service.ts";
 export type SignInRoutesDeps = {
   readonly names: PlatformNames;
   readonly directory: Directory;
-  readonly keys: Pick<AccessKeyIndex, "find">;
+  readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
   readonly providers: Pick<IdentityProviders, "get" | "all">;
   readonly client: ProviderClient;
   readonly transactions: SignInTransactions;

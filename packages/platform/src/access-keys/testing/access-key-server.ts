@@ -107,6 +107,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     epochs,
     maxTTLSeconds: settings.accessKeys.maxTTLSeconds,
     clock: time.clock,
+    random: systemRuntime.random,
     scheduler: time.scheduler,
     ...(options.keyGrants === undefined ? {} : { grants: options.keyGrants }),
   });

@@ -88,6 +88,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     nameWhenAbsent: () => ({ generateName: NAME_PREFIX }),
 
     async prepareForCreate(submitted, context) {
+      // What is validated is compared with the values of the caller's other keys.
+      await keys.whenRead();
       const { status: _, ...rest } = scrubLastApplied(submitted);
       const { spec = {} } = rest;
       const issued = grants.of(context);
@@ -122,6 +124,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     },
 
     async prepareForUpdate(submitted, old, context) {
+      await keys.whenRead();
       const known = keys.byUid(old.metadata.uid ?? "");
       const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
       const written = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);

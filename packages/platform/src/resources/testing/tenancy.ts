@@ -130,6 +130,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
   const controlPlaneKeys = createControlPlaneKeys({
     names,
     keys: {
+      whenFound: () => undefined,
       find: (key) => [...keys.values()].find(({ name }) => name === `name-of-${key}`),
       refusalOf: (key) => (key.disabled ? "disabled" : undefined),
     },
