@@ -7,6 +7,7 @@ import { EtcdLease } from "./etcd-lease.ts";
 import type { EtcdEvent } from "./etcd-messages.ts";
 import type { EtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
+import { sharedRuns } from "./shared-runs.ts";
 
 export type EtcdReplicasDeps = ReplicasDeps & {
   readonly storage: Pick<EtcdStorage, "connection" | "keys" | "followOwnKeys">;
@@ -215,34 +216,4 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}
-
-// Concurrent callers share one run of a task.
-
-/**
- * Each call resolves or rejects with a run that started after the call. At most one runs at a time; all calls
- * during it share the next one.
- */
-export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Result> {
-  let current: Promise<Result> | undefined;
-  let next: Promise<Result> | undefined;
-  const start = (): Promise<Result> => {
-    const begun = run();
-    current = begun;
-    const end = (): void => {
-      if (current === begun) current = undefined;
-    };
-    begun.then(end, end);
-    return begun;
-  };
-  const startNext = (): Promise<Result> => {
-    next = undefined;
-    // A call between the runs may have started it.
-    return current ?? start();
-  };
-  return () => {
-    if (current === undefined) return start();
-    next ??= current.then(startNext, startNext);
-    return next;
-  };
 }

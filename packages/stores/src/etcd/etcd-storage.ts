@@ -20,7 +20,6 @@ import {
   ValueTooLargeError,
 } from "@postern/apiserver/storage/storage-errors";
 import { StoreVersionError } from "../store-errors.ts";
-import { createCoalescedRead } from "./coalesced-read.ts";
 import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
 import { closedError, isCompacted, isFutureRevision } from "./etcd-errors.ts";
 import { toEntries, toEntry } from "./etcd-events.ts";
@@ -31,6 +30,7 @@ import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 import { GrpcError } from "./grpc-error.ts";
 import { assertInstalledOrAlone, EtcdPrefixError, findOtherUser } from "./other-etcd-users.ts";
+import { sharedRuns } from "./shared-runs.ts";
 import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch-feed.ts";
 import { whyUnreachable } from "./why-unreachable.ts";
 
@@ -160,7 +160,7 @@ class StorageOnEtcd implements EtcdStorage {
     this.keys = keys;
     this.#feed = feed;
     this.#compaction = compaction;
-    this.#position = createCoalescedRead(readPosition);
+    this.#position = sharedRuns(readPosition);
     this.health = { name: "etcd", check: () => this.#checkHealth() };
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sharedRuns } from "./etcd-replicas.ts";
+import { sharedRuns } from "./shared-runs.ts";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -44,4 +44,21 @@ it("continues after a failed run, which only its own callers see", async () => {
   const alone = shared();
   ends[2]?.();
   expect(await alone).toBe(2);
+});
+
+it("makes calls during a run wait for one that started later", async () => {
+  const { shared, ends } = observed();
+  const first = shared();
+  const later = [shared(), shared(), shared()];
+  expect(ends).toHaveLength(1);
+  ends[0]?.();
+  expect(await first).toBe(0);
+  await Promise.resolve();
+  expect(ends).toHaveLength(2);
+  const latest = shared();
+  ends[1]?.();
+  expect(await Promise.all(later)).toEqual([1, 1, 1]);
+  await Promise.resolve();
+  ends[2]?.();
+  expect(await latest).toBe(2);
 });
