@@ -6,19 +6,19 @@
 // get priority over everything else on the machine, and the attacker runs after them, as if on another machine. --profile names a module for
 // the server to load, which gets SIGUSR2 before each attack.
 
-import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { Agent, get } from "node:https";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { refusedIn, shownIn, totalOf } from "../test/attacks/testing/denial/attack.ts";
 import { ATTACKS } from "../test/attacks/testing/denial/attacks.ts";
 import { type Experience, experience, percentile } from "../test/attacks/testing/denial/bystander.ts";
 import { startAttacker } from "../test/attacks/testing/denial/start-attacker.ts";
 import { startTenants, type Tenants } from "../test/attacks/testing/denial/tenants.ts";
+import { makeSelfSigned } from "../test/e2e/testing/self-signed.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { startProcess } from "./servers/start-process.ts";
 
@@ -89,16 +89,7 @@ async function processorSeconds({ process }: Tenants): Promise<number> {
 
 await using directory = await temporaryDirectory();
 const [certificate, privateKey] = [join(directory.path, "tls.crt"), join(directory.path, "tls.key")];
-const subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes", "-keyout", privateKey, "-out", certificate];
-await promisify(execFile)("openssl", [
-  "req",
-  "-x509",
-  "-newkey",
-  "ec",
-  "-pkeyopt",
-  "ec_paramgen_curve:P-256",
-  ...subject,
-]);
+await makeSelfSigned({ certificate, key: privateKey, subject: "/CN=localhost" });
 const bareServer = fileURLToPath(new URL("./servers/bare-server.ts", import.meta.url));
 
 /** Milliseconds for the next attack, so that the rest is shared equally. */

@@ -21,6 +21,7 @@ import {
   temporaryDirectory,
   tool,
 } from "./testing/postern-process.ts";
+import { makeSelfSigned } from "./testing/self-signed.ts";
 
 /** Also where Node has one of its own. */
 const DRIVER = "@photostructure/sqlite";
@@ -119,25 +120,15 @@ describe("files", () => {
 });
 
 describe("certificates", () => {
-  const openssl = (...args: readonly string[]) => succeed(tool("openssl", args));
   const certificate = async (name: string, days: number): Promise<readonly string[]> => {
     const [crt, key] = [file(`${name}.crt`), file(`${name}.key`)];
-    await openssl(
-      ...[
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-keyout",
-        key,
-        "-out",
-        crt,
-      ],
-      ...["-days", String(days), "-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}.example.com`],
-    );
+    await makeSelfSigned({
+      certificate: crt,
+      key,
+      subject: `/CN=${name}`,
+      days,
+      extensions: [`subjectAltName=DNS:${name}.example.com`],
+    });
     return ["--tls-cert-file", crt, "--tls-private-key-file", key];
   };
 

@@ -7,7 +7,8 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kubectlClients } from "./testing/kubectl-clients.ts";
-import { kubectlWith, REPOSITORY, startTool, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { kubectlWith, REPOSITORY, startTool, succeed, temporaryDirectory } from "./testing/postern-process.ts";
+import { makeSelfSigned } from "./testing/self-signed.ts";
 
 const EXAMPLE = join(REPOSITORY, "examples/embed/bakery.ts");
 const WAIT = { timeout: 60_000, interval: 50 };
@@ -29,12 +30,13 @@ const tokens = { admin: randomBytes(24).toString("hex"), alice: randomBytes(24).
 beforeAll(async () => {
   folder = await temporaryDirectory();
   const [key, cert] = [join(folder.path, "tls.key"), join(folder.path, "tls.crt")];
-  await succeed(
-    tool("openssl", [
-      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"],
-      ...["-subj", "/CN=bakery", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
-    ]),
-  );
+  await makeSelfSigned({
+    certificate: cert,
+    key,
+    subject: "/CN=bakery",
+    days: 1,
+    extensions: ["subjectAltName=IP:127.0.0.1"],
+  });
   await writeFile(
     join(folder.path, "tokens.csv"),
     `${tokens.admin},admin,1,"system:masters"\n${tokens.alice},alice,2\n`,

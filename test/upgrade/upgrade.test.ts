@@ -19,6 +19,7 @@ import {
   temporaryDirectory,
   tool,
 } from "../e2e/testing/postern-process.ts";
+import { makeSelfSigned } from "../e2e/testing/self-signed.ts";
 import { startInstalled } from "../install/testing/installed-server.ts";
 import { etcdFormat, loadEtcd, sqliteFormat } from "./testing/etcd-dump.ts";
 import { expectContent, writeServerKey } from "./testing/recorded-content.ts";
@@ -85,31 +86,13 @@ describe.each(RELEASES)("a store of release %s", (release) => {
       const dataDir = join(directory.path, "data");
       await writeServerKey(dataDir);
       // Servers on etcd share an authority, which is not in the store.
-      await succeed(
-        tool("openssl", [
-          ...[
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-days",
-            "30",
-            "-subj",
-            "/CN=postern",
-          ],
-          ...[
-            "-keyout",
-            join(dataDir, "ca.key"),
-            "-out",
-            join(dataDir, "ca.crt"),
-            "-addext",
-            "keyUsage=critical,keyCertSign,cRLSign",
-          ],
-        ]),
-      );
+      await makeSelfSigned({
+        certificate: join(dataDir, "ca.crt"),
+        key: join(dataDir, "ca.key"),
+        subject: "/CN=postern",
+        days: 30,
+        extensions: ["keyUsage=critical,keyCertSign,cRLSign"],
+      });
       const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`];
       await expectServed(dataDir, flags);
       if (isNewest) expect(await etcdFormat(etcd.endpoints)).toBe(recording.etcd);
