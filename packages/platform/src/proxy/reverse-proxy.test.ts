@@ -57,6 +57,17 @@ describe("the request", () => {
     expect(seen).toHaveLength(2);
   });
 
+  test.each(["TRACE", "PROPFIND", "QUERY", "PURGE"])(
+    "does not arrive with the method %s (security book 35)",
+    async (method) => {
+      const { target, seen } = await serveCanary();
+      const { port } = await serveProxy(target);
+      expect((await http1({ port, method, path: `${BASE}/api/v1/pods` })).status).toBe(405);
+      expect((await http2(openSession(port), { ":method": method, ":path": `${BASE}/api/v1/pods` })).status).toBe(405);
+      expect(seen).toEqual([]);
+    },
+  );
+
   test("keeps the base path of the target, and names the target's host", async () => {
     const { upstream, target, seen } = await serveCanary(undefined, "/k8s/clusters/c-1/");
     const { port } = await serveProxy(target);

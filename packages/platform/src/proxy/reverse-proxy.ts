@@ -1,6 +1,6 @@
 // Forwards requests to one target with the target's credential, impersonating the user.
 
-import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { canonicalPath, isDotSegment, isLongRunning } from "@postern/apiserver/request/request-info";
@@ -22,6 +22,9 @@ export type ReverseProxyDeps = Pick<UpgradeDeps, "scheduler"> & Partial<UpgradeD
 
 const HALF_OPEN_TIMEOUT_MS = 120_000;
 
+/** Those of an API. What stands before a target may answer TRACE with the whole request, which has the credential of the platform. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
 export function createReverseProxy(connections: UpstreamConnections, deps: ReverseProxyDeps): ReverseProxy {
   const upgrades: UpgradeDeps = {
     halfOpenTimeoutMs: HALF_OPEN_TIMEOUT_MS,
@@ -30,6 +33,7 @@ export function createReverseProxy(connections: UpstreamConnections, deps: Rever
   };
   return {
     async proxy({ request, info, signal, audit }, user) {
+      if (!METHODS.has(request.method)) throw methodNotAllowedError();
       const { path, query } = request;
       const forwarded: ForwardedRequest = {
         request,
