@@ -9,12 +9,12 @@ import {
   startPlatform,
 } from "../../packages/platform/src/testing/running-platform.ts";
 
-const SECRETS = "/api/v1/namespaces/p-default/secrets";
-const RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/p-default";
+const SECRETS = "/api/v1/namespaces/default/secrets";
+const RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 const APPLY = { "content-type": "application/apply-patch+yaml" };
 const chosen = (): string => randomBytes(32).toString("base64url");
 const refTo = (name: string, key?: string) => ({
-  namespace: "p-default",
+  namespace: "default",
   name,
   ...(key === undefined ? {} : { key }),
 });

@@ -55,7 +55,7 @@ describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, 
     expect(await run("auth can-i create ownedaccesskeys")).toBe("yes\n");
 
     const [name, secret] = [`key-${tag}`, `value-${tag}`];
-    const spec = { ttl: 3600, secretRef: { namespace: "p-default", name: secret } };
+    const spec = { ttl: 3600, secretRef: { namespace: "default", name: secret } };
     const manifest = text("OwnedAccessKey", { name }, { spec });
     for (const flags of [[], ["--server-side", "--force-conflicts"]]) {
       const { code, stderr } = await management(["apply", ...flags, "-f", "-"], manifest);
@@ -70,12 +70,12 @@ describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, 
     // The value goes from the Secret to a request without being printed.
     const whoAmI = await file(
       "who.sh",
-      `K=$("$1" --kubeconfig "$2" get secret -n p-default ${secret} -o jsonpath={.data.key} | base64 -d)
+      `K=$("$1" --kubeconfig "$2" get secret -n default ${secret} -o jsonpath={.data.key} | base64 -d)
        printf '%s' '{"apiVersion":"${GROUP}","kind":"Self"}' | "$1" --kubeconfig "$2" --token "$K" create -f - -o jsonpath={.status.accessKey}`,
     );
     expect(await succeed(tool("sh", [whoAmI, program, server.adminKubeconfig]))).toBe(name);
     await run(`delete ownedaccesskey ${name}`);
-    const gone = await management(["wait", "--for=delete", `secret/${secret}`, "-n", "p-default", "--timeout=60s"]);
+    const gone = await management(["wait", "--for=delete", `secret/${secret}`, "-n", "default", "--timeout=60s"]);
     // Old ones complain where it is gone already.
     expect(`${gone.code} ${gone.stderr}`).toMatch(/^0 |no matching resources found/);
     expect((await json("get ownedaccesskeys")).items.length).toBeGreaterThan(0);

@@ -106,4 +106,29 @@ describe("names in a scope that match nothing", () => {
     const projects = Array.from({ length: 1_000 }, (_, at) => ({ project: `p${at}` }));
     expect((await create({ projects })).warnings).toHaveLength(10);
   });
+
+  it("and places of the value where others read it who may do less", async () => {
+    const warned = async (namespace: string, scope?: object) => {
+      const spec = { scope, secretRef: { namespace, name: `s-${made}` } };
+      const body = { metadata: { name: `k-${made++}` }, spec };
+      const { status, warnings } = await platform.send({ method: "POST", path: "ownedaccesskeys", body });
+      expect(status).toBe(201);
+      return warnings.filter((text: string) =>
+        text.startsWith("spec.secretRef.namespace: administrators of the project"),
+      );
+    };
+    const inProject = { project: "default", virtualCluster: "demo" };
+    expect(await warned("p-default")).toHaveLength(1);
+    for (const scope of [
+      { virtualClusters: [inProject, { project: "hidden", virtualCluster: "*" }] },
+      { projects: [{ project: "*" }] },
+      { projects: [{ project: "default" }], clusters: [{ cluster: "embedded" }] },
+      { roles: [{ role: "platform-cli" }] },
+    ]) {
+      expect(await warned("p-default", scope)).toHaveLength(1);
+    }
+    expect(await warned("p-default", { virtualClusters: [inProject], projects: [{ project: "default" }] })).toEqual([]);
+    expect(await warned("p-default", {})).toEqual([]);
+    expect(await warned("default")).toEqual([]);
+  });
 });

@@ -1,4 +1,4 @@
-// Warns about names in the scope of a key that match nothing: mostly typing errors, which would otherwise be noticed when the key is used.
+// Warns about names in the scope of a key that match nothing, and about values that others can read who may do less than the key.
 
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -21,16 +21,35 @@ export const scopeWarnings =
   async (written: CachedObject, context: RequestContext): Promise<void> => {
     // The store holds no other kind under this resource.
     const { spec } = written.decode() as OwnedAccessKey;
+    warnOfReaders(spec, context, deps);
     if (spec?.scope === undefined) return;
     const targets = namedInScope(spec.scope, deps);
     for (const text of await unknownNames(targets, context, deps)) context.warnings.add(text);
   };
 
+/** Administrators of a project read the Secrets in its namespace. */
+function warnOfReaders(
+  spec: OwnedAccessKey["spec"],
+  { warnings }: RequestContext,
+  { names, lookup }: Pick<ScopeWarningDeps, "names" | "lookup">,
+): void {
+  const project = names.projectOf(spec?.secretRef?.namespace ?? "");
+  if (project === undefined || lookup.project(project) === undefined || isLimitedTo(project, spec?.scope)) return;
+  const text = `administrators of the project ${JSON.stringify(project)} can read the value, and the key is not limited to that project: set spec.scope, or a namespace of no project`;
+  warnings.add(`spec.secretRef.namespace: ${text}`);
+}
+
+type Scope = NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>;
+
+function isLimitedTo(project: string, scope: Scope | undefined): boolean {
+  if (scope === undefined) return false;
+  const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
+  const places = [...projects, ...spaces, ...virtualClusters];
+  return roles.length === 0 && clusters.length === 0 && places.every((place) => place.project === project);
+}
+
 /** What a scope names, but for its stars. */
-export function* namedInScope(
-  scope: NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>,
-  { names, lookup }: ScopeWarningDeps,
-): Generator<NamedObject> {
+export function* namedInScope(scope: Scope, { names, lookup }: ScopeWarningDeps): Generator<NamedObject> {
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
   const projectAt = (path: string, name = ""): readonly NamedObject[] =>
     isOne(name)
