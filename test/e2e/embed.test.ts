@@ -84,7 +84,7 @@ async function stop(): Promise<void> {
 
 const as =
   (user: keyof typeof tokens) =>
-  (line: string, input?: string): ReturnType<typeof tool> =>
+  (line: string, input?: string): ReturnType<ReturnType<typeof kubectlWith>> =>
     kubectlWith(join(folder.path, `${user}.kubeconfig`), join(folder.path, "cache"), program)(line.split(" "), input);
 
 describe("the embedded server of examples/embed", () => {
