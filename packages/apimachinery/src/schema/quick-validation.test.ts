@@ -144,4 +144,20 @@ describe("isPlain", () => {
   ])("%j under %j: %s", (value, schema, isPlain) => {
     expect(createSchemaValidator(schema).isPlain(value)).toBe(isPlain);
   });
+
+  it("takes no part that has passed for one member as another's", () => {
+    const labels: StructuralSchema = { type: "object", additionalProperties: text };
+    const { isPlain } = createSchemaValidator({
+      type: "object",
+      properties: { labels, nested: { type: "object", properties: { labels, named } }, named },
+    });
+    const part = { name: "a", other: "b" };
+    const within = { labels: part };
+    expect(isPlain({ labels: part, nested: within })).toBe(true);
+    expect(isPlain({ labels: part, nested: within })).toBe(true);
+    expect(isPlain({ named: part })).toBe(false);
+    expect(isPlain({ nested: { named: part } })).toBe(false);
+    expect(isPlain({ named: within })).toBe(false);
+    expect(isPlain({ labels: part, unknown: within })).toBe(false);
+  });
 });

@@ -9,15 +9,37 @@ import type { CompiledSchema } from "./compile-schema.ts";
  * - `pruneUnknownFields`, `coerceEmbeddedResources`, `pruneNulls` and `setDefaults` give back as it is, and
  * - `validateAgainstSchema`, `validateListTypes` and `validateEmbeddedResources` find no fault in.
  */
-export function passesQuickValidation(plain: QuickSchema, value: JsonValue): boolean {
+export function passesQuickValidation(plain: QuickSchema, value: JsonValue, parts?: PassedParts): boolean {
   if (plain.isDoubtful) return false;
   if (typeof value === "string") return isPlainText(plain, value);
   if (typeof value === "number") return isPlainNumber(plain, value);
   if (typeof value === "boolean") return plain.allowsBoolean && plain.choices === undefined;
   if (isJsonArray(value)) return isPlainList(plain, value);
-  if (isJsonObject(value)) return isPlainObject(plain, value);
+  if (isJsonObject(value)) return isPlainObject(plain, value, parts);
   // Of null and bigint: what is nullable may be null.
   return value === null && plain.isNullable && plain.choices === undefined;
+}
+
+/**
+ * Members of an object, and of its members, that have passed: a request looks at the same object several times, with other metadata each time, and what is
+ * below never changes.
+ */
+export class PassedParts {
+  readonly #passed = new WeakMap<object, QuickSchema>();
+  /** For members of members, of which nothing further down is remembered. */
+  readonly #below: PassedParts | undefined;
+
+  constructor(below?: PassedParts) {
+    this.#below = below;
+  }
+
+  passes(plain: QuickSchema, part: JsonValue): boolean {
+    if (typeof part !== "object" || part === null) return passesQuickValidation(plain, part);
+    if (this.#passed.get(part) === plain) return true;
+    if (!passesQuickValidation(plain, part, this.#below)) return false;
+    this.#passed.set(part, plain);
+    return true;
+  }
 }
 
 /** What of a schema this needs, at hand. */
@@ -169,7 +191,7 @@ function keyTextOf(item: JsonValue, keys: readonly string[]): string | undefined
   return text;
 }
 
-function isPlainObject(plain: QuickSchema, object: JsonObject): boolean {
+function isPlainObject(plain: QuickSchema, object: JsonObject, parts: PassedParts | undefined): boolean {
   if (!plain.allowsObject || plain.choices !== undefined) return false;
   let count = 0;
   for (const name of Object.keys(object)) {
@@ -177,7 +199,9 @@ function isPlainObject(plain: QuickSchema, object: JsonObject): boolean {
     if (member === undefined) continue;
     count++;
     const schema = plain.members.get(name) ?? plain.values;
-    if (schema === undefined ? !plain.allowsOthers : !passesQuickValidation(schema, member)) return false;
+    if (schema === undefined) {
+      if (!plain.allowsOthers) return false;
+    } else if (!(parts?.passes(schema, member) ?? passesQuickValidation(schema, member))) return false;
   }
   if (count < plain.minMembers || count > plain.maxMembers) return false;
   for (const name of plain.needed) if (!Object.hasOwn(object, name) || object[name] === undefined) return false;

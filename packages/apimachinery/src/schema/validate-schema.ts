@@ -9,6 +9,7 @@ import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
 import type { SpendSteps } from "./pattern/pattern-program.ts";
 import {
+  PassedParts,
   passesQuickValidation,
   type QuickSchema,
   QuickValidationTooLongError,
@@ -85,11 +86,12 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
   let plain: QuickSchema | undefined;
   /** What patterns may take in one look, some milliseconds. */
   const steps = { left: 0 };
+  const parts = new PassedParts(new PassedParts());
   const isPlain = (value: JsonValue): boolean => {
     plain ??= quickSchemaOf(compiled(), steps);
     steps.left = MOST_PLAIN_STEPS;
     try {
-      return passesQuickValidation(plain, value);
+      return passesQuickValidation(plain, value, parts);
     } catch (error) {
       if (error instanceof QuickValidationTooLongError) return false;
       throw error;
