@@ -72,11 +72,11 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
       const { signal } = new AbortController();
       await generic.delete(context.with({ signal }), namespace, name, { dryRun: false, preconditions: { uid } });
     };
-    if (definition.deliver !== undefined) await context.pause();
+    if (definition.deliver !== undefined && context.isLong) await context.pause();
     const object = (await definition.deliver?.({ ...write, undo }, context)) ?? write.object;
-    if (definition.warnOfWrite !== undefined) await context.pause();
+    if (definition.warnOfWrite !== undefined && context.isLong) await context.pause();
     await definition.warnOfWrite?.(object, context);
-    if (present !== undefined) await context.pause();
+    if (present !== undefined && context.isLong) await context.pause();
     return presented(object);
   };
 

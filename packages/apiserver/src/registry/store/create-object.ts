@@ -108,13 +108,13 @@ async function prepare(
     withoutStatus(object, definition),
     metaForCreate(object.metadata, definition, { namespace, name }, runtime),
   );
-  await context.pause();
+  if (context.isLong) await context.pause();
   const prepared = (await strategy.prepareForCreate?.(named, context)) ?? named;
-  await context.pause();
+  if (context.isLong) await context.pause();
   await validateNewObject(store, prepared, context);
   for (const warning of finalizerWarnings(definition, prepared.metadata, undefined)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
-  await context.pause();
+  if (context.isLong) await context.pause();
   await store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
   // As upstream has it: a text that is no version at all is dropped.
   if (Number(object.metadata.resourceVersion || 0) > 0) {
@@ -130,12 +130,12 @@ async function insert(
   key: string,
   { dryRun }: WriteOptions,
 ): Promise<CachedObject> {
-  await context.pause();
+  if (context.isLong) await context.pause();
   const { object, sealed } = store.definition.sealed?.seal(prepared, undefined, context) ?? {
     object: prepared,
     sealed: undefined,
   };
-  await context.pause();
+  if (context.isLong) await context.pause();
   if (dryRun) {
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     await checkLimits(store.strategy.limits?.(prepared, undefined, context));
@@ -148,14 +148,14 @@ async function insert(
   );
   const { afterCreate } = store.strategy;
   if (afterCreate !== undefined) {
-    await context.pause();
+    if (context.isLong) await context.pause();
     await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
   }
   const reveal = store.definition.sealed?.reveal;
   if (reveal === undefined) return stored;
-  await context.pause();
+  if (context.isLong) await context.pause();
   const revealed = reveal(stored.decode(), prepared);
-  await context.pause();
+  if (context.isLong) await context.pause();
   return CachedObject.fromObject(key, revealed).decodedAs(revealed);
 }
 
@@ -166,7 +166,7 @@ async function write(
   object: KubeObject,
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
-  await context.pause();
+  if (context.isLong) await context.pause();
   const value = await store.codec.encode(object, sealed, context);
   const revision = await store.storage.create(key, value);
   return await committedObject(store, { key, value, revision }, object, context);

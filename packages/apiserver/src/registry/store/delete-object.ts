@@ -52,9 +52,9 @@ async function deleteCurrent(
 ): Promise<DeleteOutcome> {
   const { storage, cache, strategy, admission, definition } = store;
   context.weigh(current.byteLength);
-  await context.pause();
+  if (context.isLong) await context.pause();
   const object = store.parsed.of(current);
-  await context.pause();
+  if (context.isLong) await context.pause();
   checkPreconditions(store, object, options);
   const { dryRun } = options;
   const attributes = { context, resource: definition, subresource: "", namespace, name, operation: "delete" as const };
@@ -62,7 +62,7 @@ async function deleteCurrent(
   const asked = { ...attributes, object: undefined, oldObject: object, dryRun, deleteOptions };
   await admission.admit(asked);
   await admission.validate(asked);
-  await context.pause();
+  if (context.isLong) await context.pause();
 
   const prepared = (await strategy.prepareForDelete?.(object, context)) ?? object;
   const held = holdForDeletion(store, prepared, options);
@@ -73,13 +73,13 @@ async function deleteCurrent(
     await runHook(store, () => strategy.afterDelete?.(object, context));
     return { removed: true, object: current };
   }
-  await context.pause();
+  if (context.isLong) await context.pause();
   if (equalJson(held, object)) return { removed: false, object: current };
   if (dryRun)
     return { removed: false, object: CachedObject.fromObject(current.key, withRevision(held, current.revision)) };
-  await context.pause();
+  if (context.isLong) await context.pause();
   const sealed = current.decodeSealed();
-  await context.pause();
+  if (context.isLong) await context.pause();
   const value = await store.codec.encode(held, sealed, context);
   const revision = await storage.update(current.key, value, current.revision);
   return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, held, context) };

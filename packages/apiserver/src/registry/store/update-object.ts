@@ -137,7 +137,7 @@ async function replace(
 ): Promise<Written> {
   const { name } = target;
   context.weigh(current.byteLength);
-  await context.pause();
+  if (context.isLong) await context.pause();
   const old = store.parsed.of(current);
   const uid = old.metadata.uid ?? "";
   if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
@@ -145,17 +145,17 @@ async function replace(
   }
   const submitted = checkedVersion(store, name, await request.transform(old), current.revision);
   const prepared = await prepare(store, context, target, old, submitted, request.subresource, options);
-  await context.pause();
+  if (context.isLong) await context.pause();
   const next = keepTimesOfNoop(old, prepared);
-  await context.pause();
+  if (context.isLong) await context.pause();
 
   const previousSealed = current.decodeSealed();
-  if (previousSealed !== undefined) await context.pause();
+  if (previousSealed !== undefined && context.isLong) await context.pause();
   const { object, sealed } = store.definition.sealed?.seal(next, previousSealed, context, old) ?? {
     object: next,
     sealed: previousSealed,
   };
-  await context.pause();
+  if (context.isLong) await context.pause();
   if ((await store.codec.isStored(object, old, current, context)) && equalJson(sealed, previousSealed)) {
     // What follows the write looks into it more than once.
     return { object: current.decodedAs(old), created: false };
@@ -175,7 +175,7 @@ async function replace(
     store.strategy.afterUpdate === undefined
       ? undefined
       : async () => {
-          await context.pause();
+          if (context.isLong) await context.pause();
           await store.strategy.afterUpdate?.(stored.decode(), old, context);
         };
   return { object: stored, created: false, hook };
@@ -189,7 +189,7 @@ async function write(
   object: KubeObject,
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
-  await context.pause();
+  if (context.isLong) await context.pause();
   const value = await store.codec.encode(object, sealed, context);
   const revision = await store.storage.update(key, value, current.revision);
   return await committedObject(store, { key, value, revision }, object, context);
@@ -231,14 +231,14 @@ async function prepare(
     operation: "update" as const,
     dryRun,
   };
-  await context.pause();
+  if (context.isLong) await context.pause();
   const admitted = (await admission.admit({ ...attributes, object: submitted, oldObject: old })) ?? submitted;
-  await context.pause();
+  if (context.isLong) await context.pause();
   const merged = mergeSubresource(definition, subresource, admitted, old);
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
-  await context.pause();
+  if (context.isLong) await context.pause();
   const prepared = (await strategy.prepareForUpdate?.(restored, old, context)) ?? restored;
-  await context.pause();
+  if (context.isLong) await context.pause();
   const counted =
     definition.tracksGeneration === false
       ? withMeta(prepared, withGenerationOf(prepared.metadata, old.metadata))
@@ -246,7 +246,7 @@ async function prepare(
   await validateChangedObject(store, counted, old, context, subresource);
   for (const warning of finalizerWarnings(definition, counted.metadata, old.metadata)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
-  await context.pause();
+  if (context.isLong) await context.pause();
   await admission.validate({ ...attributes, object: counted, oldObject: old });
   return counted;
 }

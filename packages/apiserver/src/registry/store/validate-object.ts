@@ -30,7 +30,7 @@ export async function validateNewObject(
   object: KubeObject,
   context: RequestContext,
 ): Promise<void> {
-  await context.pause();
+  if (context.isLong) await context.pause();
   const isPlain = store.validator.isPlain(object);
   const faults = isPlain ? [] : await schemaErrors(store, context, object);
   const errors = await context.inParts(
@@ -44,9 +44,9 @@ export async function validateNewObject(
         : [() => validateEmbeddedResources(object, store.definition.schema, ""), () => validateLists(store, object)]),
     ),
   );
-  await context.pause();
+  if (context.isLong) await context.pause();
   errors.push(...((await store.strategy.validate?.(object, context)) ?? []));
-  await context.pause();
+  if (context.isLong) await context.pause();
   refuse(store, object, [...errors, ...(await brokenRules(store, object, undefined, errors, context))]);
 }
 
@@ -58,12 +58,12 @@ export async function validateChangedObject(
   context: RequestContext,
   subresource: string,
 ): Promise<void> {
-  await context.pause();
+  if (context.isLong) await context.pause();
   const changes = [
     ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
     ...validateBuiltinFinalizers(store, object),
   ];
-  await context.pause();
+  if (context.isLong) await context.pause();
   const isPlain = store.validator.isPlain(object);
   const faults = isPlain ? [] : await schemaErrors(store, context, object, old);
   const errors = await context.inParts(
@@ -82,9 +82,9 @@ export async function validateChangedObject(
           ]),
     ),
   );
-  await context.pause();
+  if (context.isLong) await context.pause();
   errors.push(...((await store.strategy.validateUpdate?.(object, old, context)) ?? []));
-  await context.pause();
+  if (context.isLong) await context.pause();
   refuse(store, object, [...errors, ...(await brokenRules(store, object, old, errors, context))]);
 }
 
@@ -114,7 +114,7 @@ export async function schemaErrors(
       throw error;
     }
   };
-  await context.pause();
+  if (context.isLong) await context.pause();
   const found = check(MOST_STEPS_AT_ONCE);
   if (found !== undefined) return found;
   const aside = context.aside("checkSchema", () => ({
