@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { expect, it } from "vitest";
+import { createBodyTurns } from "./body-turns.ts";
+import { readBody } from "./read-body.ts";
+
+/** Reads a body of which `arrived` is there; `late` follows, and then its end. */
+async function read(arrived: string, late: string, onBytes: (count: number) => void = () => undefined) {
+  const stream = new PassThrough();
+  if (arrived !== "") stream.write(arrived);
+  let timers = 0;
+  const reading = readBody(stream, {
+    limitBytes: 1_000,
+    contentLength: arrived.length + late.length,
+    stallTimeoutMs: 1_000,
+    scheduler: {
+      schedule() {
+        timers++;
+        return { [Symbol.dispose]: () => timers-- };
+      },
+    },
+    turns: createBodyTurns(),
+    onBytes,
+  });
+  const timersWhileReading = timers;
+  const ended = once(stream, "end");
+  stream.end(late);
+  return {
+    body: reading.then((bytes) => Buffer.from(bytes).toString()),
+    ended,
+    timersWhileReading,
+    timersLeft: () => timers,
+  };
+}
+
+it("reads a short body that has arrived as a whole without a timer, and takes its end", async () => {
+  let counted = 0;
+  const { body, ended, timersWhileReading } = await read("body", "", (count) => {
+    counted += count;
+  });
+  expect(timersWhileReading).toBe(0);
+  expect(await body).toBe("body");
+  expect(counted).toBe(4);
+  await ended;
+});
+
+it("waits for what has not arrived yet", async () => {
+  const { body, ended, timersWhileReading, timersLeft } = await read("bo", "dy");
+  expect(timersWhileReading).toBe(1);
+  expect(await body).toBe("body");
+  await ended;
+  expect(timersLeft()).toBe(0);
+});
+
+it("rejects a body that may not be read, whether or not it has arrived", async () => {
+  const refusal = new Error("no place");
+  const refuse = (): void => {
+    throw refusal;
+  };
+  await expect((await read("body", "", refuse)).body).rejects.toBe(refusal);
+  const { body } = await read("", "body", refuse);
+  await expect(body).rejects.toBe(refusal);
+});
+
+it("reads nothing past the limit", async () => {
+  const error = await (await read("x".repeat(1_001), "")).body.catch((given: unknown) => given);
+  expect(isApiError(error) && error.code).toBe(413);
+});
