@@ -167,6 +167,17 @@ describe("the garbage collector", () => {
     expect(await settled()).toEqual(["c"]);
   });
 
+  it("lets no owner wait for a dependent that names another object with its uid", async () => {
+    const a = await widget("a");
+    await widget("mine");
+    const finalizers = ["example.com/held"];
+    await widget("b", [ownerReferenceTo(a, { ...block, name: "mine" })], { finalizers });
+    await cluster.create("gadgets", { metadata: { name: "g" } });
+    await widget("c", [ownerReferenceTo(a, { ...block, kind: "Gadget", name: "g" })], { finalizers });
+    await remove("a", "Foreground");
+    expect(await settled()).toEqual(["b", "c", "mine"]);
+  });
+
   it("deletes down a chain in the foreground", async () => {
     const a = await widget("a");
     const b = await widget("b", [ownerReferenceTo(a, block)]);

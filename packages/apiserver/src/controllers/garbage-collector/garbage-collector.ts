@@ -113,9 +113,17 @@ async function releaseWhenAlone(
   signal: AbortSignal,
 ): Promise<void> {
   const uid = metadata.uid ?? "";
-  if (graph.blockingDependentsOf(uid).length > 0) return enqueue(graph.dependentsOf(uid));
+  const ownerKey = keyOf(location);
+  /** Permission to block was given for the object that the reference names, whose uid it may not have. */
+  const namesOwner = (reference: OwnerReference, dependentKey: string): boolean => {
+    const named = access.locateOwner(reference, access.locate(dependentKey)?.namespace ?? "");
+    return typeof named !== "string" && keyOf(named) === ownerKey;
+  };
+  if (graph.blockingDependentsOf(uid, namesOwner).length > 0) return enqueue(graph.dependentsOf(uid));
   await access.editMeta(location, uid, (meta) => withoutFinalizer(meta, FINALIZER_DELETE_DEPENDENTS), signal);
 }
+
+const keyOf = ({ resource, namespace, name }: ObjectLocation): string => resource.keys.of(namespace, name);
 
 /** Takes the owner out of all its dependents, and only then lets it go. */
 async function orphanDependents(

@@ -182,11 +182,16 @@ export class DependencyGraph {
    * Those dependents that the deletion of the owner has to wait for. Not among them is one that waits for the owner in turn,
    * at once or through others: two that wait for each other would wait for ever.
    */
-  blockingDependentsOf(uid: string): readonly string[] {
+  blockingDependentsOf(
+    uid: string,
+    namesOwner: (reference: OwnerReference, dependentKey: string) => boolean,
+  ): readonly string[] {
     return this.dependentsOf(uid).filter((key) => {
       const dependent = this.#dependents.get(key);
-      const blocks = dependent?.owners.some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true) === true;
-      return blocks && !this.#waitsFor(dependent.uid, uid);
+      const blocks = dependent?.owners.some(
+        (owner) => owner.uid === uid && owner.blockOwnerDeletion === true && namesOwner(owner, key),
+      );
+      return dependent !== undefined && blocks === true && !this.#waitsFor(dependent.uid, uid);
     });
   }
 
