@@ -6,8 +6,9 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { ApiClient } from "@postern/client/api-client";
-import { createResourceClient, listAll } from "@postern/client/resource-client";
+import { createResourceClient, listPages, type ResourceClient } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
+import { badGatewayError } from "../../proxy/upstream-failure.ts";
 import { asPlatformRequest } from "./cluster-refusal.ts";
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
@@ -32,7 +33,7 @@ export async function bindRoles(
   const bindings = createResourceClient<Binding>(client, address);
   const ask = <T>(work: Promise<T>): Promise<T> => asPlatformRequest("bind roles", work);
 
-  const { items } = await ask(listAll(bindings, { labelSelector: `${MANAGED_BY}=${names.name}`, signal }));
+  const items = await ask(listBounded(bindings, { labelSelector: `${MANAGED_BY}=${names.name}`, signal }));
   const kept = new Map(items.map((binding) => [binding.metadata.name ?? "", binding]));
   const wanted = new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), role]));
   for (const [name, { metadata }] of kept) {
@@ -50,6 +51,24 @@ export async function bindRoles(
     const binding = bindingOf(group, role, namespace, names.name);
     await ask(ignoring("AlreadyExists", bindings.create(binding, { signal })));
   }
+}
+
+/** There are as many bindings as roles that the platform grants there. */
+const MAX_PAGES = 4;
+
+/** A cluster that tenants run may go on for ever: rejects with ApiError 502 then. */
+async function listBounded(
+  bindings: ResourceClient<Binding>,
+  options: Parameters<typeof listPages>[1],
+): Promise<readonly Binding[]> {
+  const items: Binding[] = [];
+  let pages = 0;
+  for await (const page of listPages(bindings, options)) {
+    pages += 1;
+    if (pages > MAX_PAGES) throw badGatewayError({ reason: "AnswerTooLarge", message: "it lists too many bindings" });
+    for (const item of page.items) items.push(item);
+  }
+  return items;
 }
 
 const roleRefOf = (clusterRole: string) => ({ apiGroup: RBAC_GROUP, kind: "ClusterRole", name: clusterRole });

@@ -277,6 +277,24 @@ describe("bindings", () => {
     expect(await namesOf(cluster)).toEqual(["example:role:cluster-admin"]);
   });
 
+  test("are not read for ever from a cluster that always has more (security book 50)", async () => {
+    let pages = 0;
+    const item = { metadata: { name: "more", labels: { "app.kubernetes.io/managed-by": "example" } } };
+    const page = { kind: "ClusterRoleBindingList", metadata: { continue: "more" }, items: [item] };
+    const { backend } = await connectCluster({
+      intercept({ path }) {
+        if (path !== BINDINGS) return undefined;
+        pages += 1;
+        return jsonResponse(200, JSON.stringify(pages < 100 ? page : { ...page, metadata: {} }));
+      },
+    });
+    await expect(backend.bindRoles(["view"], signal)).rejects.toMatchObject({
+      code: 502,
+      details: { causes: [{ reason: "AnswerTooLarge" }] },
+    });
+    expect(pages).toBeLessThan(10);
+  });
+
   test("that were changed are corrected", async () => {
     const { backend, cluster } = await connectCluster();
     await backend.bindRoles(["cluster-admin", "view"], signal);
