@@ -22,6 +22,7 @@ import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { Call, Filter } from "./call.ts";
+import { flowUserOf } from "./with-flow-control.ts";
 
 export type WithAuthenticationDeps = {
   readonly authenticator: Authenticator;
@@ -89,7 +90,7 @@ function take(authentication: Authentication, call: Call): void {
   const user = withGroups(authentication.user);
   call.audit.setUser(user);
   if (credential !== undefined) {
-    call.request.know?.(user.name);
+    call.request.know?.(flowUserOf(user));
     annotateCredential(call, credential);
   }
   call.request = withoutTokenProtocol(call.request);

@@ -3,6 +3,7 @@
 
 import { Readable } from "node:stream";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
+import type { UserInfo } from "../authentication/user-info.ts";
 import { type Claimant, NoPlaceError } from "../limits/body-memory.ts";
 import type { FairShares, Lane, Place } from "../limits/fair-shares.ts";
 import { requestLabelsOf } from "../metrics/request-counters.ts";
@@ -119,9 +120,12 @@ function claimantOf({ request, caller, credential }: Call): Claimant {
   if (credential === undefined) {
     return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress, isStranger: true };
   }
-  // Service accounts of different clusters have the same names.
-  return { user: caller.uid === undefined ? caller.name : `${caller.name} ${caller.uid}`, key: credential.id };
+  return { user: flowUserOf(caller), key: credential.id };
 }
+
+/** Whose time, places and connections count together. Service accounts of different clusters have the same names. */
+export const flowUserOf = ({ name, uid }: Pick<UserInfo, "name" | "uid">): string =>
+  uid === undefined ? name : `${name} ${uid}`;
 
 type ReadBody = Disposable & { readonly request: ApiRequest };
 

@@ -141,7 +141,7 @@ it("parts of long answers take turns of ten milliseconds, however many go on at 
 
 describe("users that owe time", () => {
   /** One user has a request that takes 20 ms; `waits` says whether other requests wait that have not started. */
-  async function afterDearRequest(waits: () => boolean) {
+  async function afterDearRequest(waits: (user: string) => boolean) {
     let now = 0;
     let asked = 0;
     const timers = new Set<{ readonly at: number; readonly task: () => void }>();
@@ -155,9 +155,9 @@ describe("users that owe time", () => {
     };
     const turn = createTurn(clock);
     const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, turn });
-    const startLast = turn.follow(() => {
+    const startLast = turn.follow((user) => {
       asked++;
-      return waits();
+      return waits(user);
     });
     (await shares.take("readOnly", of("dear"), never))[Symbol.dispose]();
     now += 20;
@@ -217,7 +217,7 @@ describe("users that owe time", () => {
   });
 
   it("do not wait if no other client does", async () => {
-    const { given, ask } = await afterDearRequest(() => false);
+    const { given, ask } = await afterDearRequest((user) => user !== "dear");
     ask("dear");
     await turns(1);
     expect(given).toEqual(["dear"]);

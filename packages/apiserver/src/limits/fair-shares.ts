@@ -100,6 +100,7 @@ export function createFairShares(
     if (owedMs > 0) soonestMs = Math.min(soonestMs, owedMs);
     return owedMs === 0;
   };
+  const isAlone = (user: string): boolean => !turn.isAnyOtherWaiting(user);
   const step = (): void => {
     turn.rest();
     payment?.[Symbol.dispose]();
@@ -110,12 +111,12 @@ export function createFairShares(
     }
     soonestMs = Number.POSITIVE_INFINITY;
     // The request that got the place runs first, so that its time is known.
-    if (grantNext(owesNothing) || (!turn.isAnyWaiting() && grantNext(anybody))) {
+    if (grantNext(owesNothing) || grantNext(isAlone)) {
       queueMicrotask(() => process.nextTick(step));
       return;
     }
     isStepping = false;
-    if (turn.isAnyWaiting() && Number.isFinite(soonestMs)) payment = scheduler.schedule(Math.ceil(soonestMs), stepSoon);
+    if (Number.isFinite(soonestMs)) payment = scheduler.schedule(Math.ceil(soonestMs), stepSoon);
   };
   // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
   const stepAnew = (): void => {
@@ -162,7 +163,7 @@ export function createFairShares(
   return {
     take(lane, claimant, request) {
       const state = lanes[lane];
-      const hasPaid = lane === "urgent" || !turn.isAnyWaiting() || turn.owedMs(claimant.user) === 0;
+      const hasPaid = lane === "urgent" || turn.owedMs(claimant.user) === 0 || isAlone(claimant.user);
       if (hasPaid && state.isFree(claimant) && !turn.isOver()) {
         turn.work(claimant.user);
         return placeIn(state, claimant);

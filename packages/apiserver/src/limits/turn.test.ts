@@ -38,6 +38,57 @@ describe("requests that arrive together", () => {
   });
 });
 
+it("a request whose turn it is gets its place although that is over (security book 50)", async () => {
+  let now = 0;
+  const clock = { elapsed: () => now };
+  const turn = createTurn(clock);
+  const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler, turn });
+  const claimant = { user: "a", key: "a" };
+  const takes = () => shares.take("readOnly", claimant, createSharedAbortController());
+  const places: (Disposable | Promise<Disposable>)[] = [];
+  await new Promise<void>((resolve) => {
+    createArrivals(turn).add(known("a"), () => {
+      now += 11;
+      places.push(takes());
+      queueMicrotask(() => {
+        places.push(takes());
+        resolve();
+      });
+    });
+  });
+  expect(places.map((place) => place instanceof Promise)).toEqual([false, true]);
+});
+
+it("a user that owes time does not wait for its own requests (security book 50)", async () => {
+  let now = 0;
+  const clock = { elapsed: () => now };
+  const turn = createTurn(clock);
+  const scheduler = { schedule: () => ({ [Symbol.dispose]: () => undefined }) };
+  const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, turn });
+  const arrivals = createArrivals(turn);
+  const given: string[] = [];
+  const take = (name: string): void => {
+    const place = shares.take("readOnly", { user: "dear", key: "dear" }, createSharedAbortController());
+    const has = (how: string) => (held: Disposable) => {
+      given.push(`${name} ${how}`);
+      held[Symbol.dispose]();
+    };
+    if (place instanceof Promise) void place.then(has("waited"));
+    else has("at once")(place);
+  };
+  turn.work("dear");
+  now += 20;
+  turn.rest();
+  await new Promise<void>((resolve) => {
+    arrivals.add(known("dear"), () => take("beside another"));
+    arrivals.add(known("other"), () => given.push("other"));
+    for (let each = 0; each < 5; each++) arrivals.add(known("dear"), () => take("alone"));
+    arrivals.add(known("dear"), resolve);
+  });
+  expect(given.slice(0, 2)).toEqual(["other", "beside another waited"]);
+  expect(given.at(-1)).toBe("alone at once");
+});
+
 it("waiting requests get a place although more arrive than any turn has time for", async () => {
   let now = 0;
   const clock = { elapsed: () => now };

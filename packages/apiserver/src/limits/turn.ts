@@ -10,6 +10,8 @@ export type Turn = {
   isOver(): boolean;
   /** They had a turn: work continues for the same time again. */
   beginAnew(): void;
+  /** Runs the first step of a request whose turn it is. Until that waits for something, its turn is not over. */
+  start(begin: () => void): void;
   /** Work on a request of the user goes on from here, until other work begins or `rest`. */
   work(user: string): void;
   /** What follows is nobody's work. */
@@ -19,14 +21,17 @@ export type Turn = {
    * may be cheap, those of this user wait until it has paid.
    */
   owedMs(user: string): number;
-  /** Sets what reports whether requests wait that have not started. Their cost is unknown. Returns what to call when the last of them has started. */
-  follow(isAnyWaiting: () => boolean): () => void;
-  isAnyWaiting(): boolean;
-  /** Calls `resume` each time that the last of these has started. */
+  /**
+   * Sets what reports whether requests of others than a user wait that have not started. Their cost is unknown. Returns what to call when requests of
+   * one user at most are left of them.
+   */
+  follow(isAnyOtherWaiting: (user: string) => boolean): () => void;
+  isAnyOtherWaiting(user: string): boolean;
+  /** Calls `resume` each time that requests of one user at most are left of these. */
   whenNoneWaits(resume: () => void): void;
 };
 
-const TURN_MS = 10;
+const TURN_MS = 5;
 
 /** What takes less is not counted: however many cheap requests a user sends, they take their turns. */
 const DEAR_MS = 2;
@@ -36,10 +41,11 @@ const MAX_OWED_MS = 500;
 
 export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
   const debts = createDebts(clock);
-  let waits = (): boolean => false;
+  let waits = (_user: string): boolean => false;
   const resumes: (() => void)[] = [];
   let startedAt: number | undefined;
   let isEnding = false;
+  let isStarting = false;
   const end = (): void => {
     startedAt = undefined;
     isEnding = false;
@@ -52,19 +58,28 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
   };
   return {
     isOver() {
+      if (isStarting) return false;
       if (startedAt !== undefined) return clock.elapsed() - startedAt >= TURN_MS;
       begin();
       return false;
     },
     beginAnew: begin,
+    start(work) {
+      isStarting = true;
+      try {
+        work();
+      } finally {
+        isStarting = false;
+      }
+    },
     ...debts,
-    follow(isAnyWaiting) {
-      waits = isAnyWaiting;
+    follow(isAnyOtherWaiting) {
+      waits = isAnyOtherWaiting;
       return () => {
         for (const resume of resumes) resume();
       };
     },
-    isAnyWaiting: () => waits(),
+    isAnyOtherWaiting: (user) => waits(user),
     whenNoneWaits(resume) {
       resumes.push(resume);
     },
@@ -110,7 +125,7 @@ function createDebts(clock: Pick<Clock, "elapsed">): Pick<Turn, "work" | "rest" 
 // waits for one of them at most.
 
 export type Arriving = {
-  /** Who or where: requests of the same client wait for each other. */
+  /** The user, or where it comes from: requests of the same client wait for each other. */
   readonly client: string;
   /** Whether the client has shown a valid credential before. */
   readonly isKnown: boolean;
@@ -131,7 +146,7 @@ export function createArrivals(turn: Turn): Arrivals {
   const strangers: Crowd = new Map();
   let isStrangersTurn = false;
   const isEmpty = (): boolean => known.size === 0 && strangers.size === 0;
-  const onNoneWaits = turn.follow(() => !isEmpty());
+  const onNoneWaits = turn.follow((user) => strangers.size > 0 || known.size > (known.has(user) ? 1 : 0));
 
   const finish = (): void => {
     turn.rest();
@@ -140,6 +155,7 @@ export function createArrivals(turn: Turn): Arrivals {
   const step = (): void => {
     turn.rest();
     if (isEmpty()) return;
+    if (strangers.size === 0 && known.size === 1) onNoneWaits();
     if (turn.isOver()) {
       setImmediate(beginTurn);
       return;
@@ -150,7 +166,7 @@ export function createArrivals(turn: Turn): Arrivals {
     // The request runs until it first waits before the next one starts, so that its time is known.
     const goOn = isEmpty() ? finish : step;
     queueMicrotask(() => process.nextTick(goOn));
-    begin?.();
+    if (begin !== undefined) turn.start(begin);
   };
   const beginTurn = (): void => {
     turn.beginAnew();
@@ -171,7 +187,7 @@ export function createArrivals(turn: Turn): Arrivals {
         return;
       }
       turn.rest();
-      begin();
+      turn.start(begin);
       turn.rest();
     },
   };

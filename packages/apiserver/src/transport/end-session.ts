@@ -1,4 +1,5 @@
-// Ends HTTP/2 sessions: gracefully, so that the client learns the reason and which requests were not processed, and those that are dead.
+// Ends HTTP/2 sessions: gracefully, so that the client learns the reason and which requests were not processed, and those that are dead. Streams of
+// sessions that fail together end in turns.
 
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
@@ -53,4 +54,63 @@ export function endDeadSession(
   };
   timer = scheduler.schedule(pingMs, check);
   socket.once("close", () => timer[Symbol.dispose]());
+}
+
+/** Those that end in one turn of the event loop; all of one session end together. Each costs about what opening it did. */
+const STREAMS_IN_A_TURN = 128;
+
+export type SessionEnds = {
+  /** Lets the session end in its turn, whatever ends it. `openStreams` is the number of streams that end with it. */
+  add(session: ServerHttp2Session, socket: TLSSocket, openStreams: () => number): void;
+};
+
+export function createSessionEnds(): SessionEnds {
+  const waiting = new Set<{ readonly openStreams: () => number; readonly end: () => void; readonly handle: unknown }>();
+  /** Streams since the event loop last turned. */
+  let ended = 0;
+  let isBusy = false;
+  const endTurn = (): void => {
+    for (const each of waiting) {
+      if (ended >= STREAMS_IN_A_TURN) break;
+      waiting.delete(each);
+      ended += each.openStreams();
+      each.end();
+    }
+    isBusy = ended > 0;
+    ended = 0;
+    if (isBusy) setImmediate(endTurn);
+  };
+  const endInTurn = (openStreams: () => number, end: () => void, handle?: unknown): void => {
+    const count = openStreams();
+    if (count === 0) {
+      end();
+      return;
+    }
+    if (!isBusy) setImmediate(endTurn);
+    isBusy = true;
+    if (ended >= STREAMS_IN_A_TURN || waiting.size > 0) {
+      waiting.add({ openStreams, end, handle });
+      return;
+    }
+    ended += count;
+    end();
+  };
+  return {
+    add(session, socket, openStreams) {
+      let isEnding = false;
+      const once = (end: () => void): void => {
+        if (isEnding) return;
+        isEnding = true;
+        endInTurn(openStreams, end);
+      };
+      const destroy = session.destroy.bind(session);
+      session.destroy = (error, code) => once(() => destroy(error, code));
+      const onClose = socket.listeners("close").find(({ name }) => name === "socketOnClose");
+      if (onClose === undefined) return;
+      // The session writes to it until it ends, and nothing else would keep it.
+      const { _handle: handle } = socket as { _handle?: unknown };
+      socket.removeListener("close", onClose as () => void);
+      socket.once("close", () => endInTurn(openStreams, () => onClose.call(socket), handle));
+    },
+  };
 }

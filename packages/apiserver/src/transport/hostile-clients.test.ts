@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { constants } from "node:http2";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { connect as connectTcp } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { jsonResponse } from "./api-response.ts";
 import { echo, serveHandler } from "./testing/serve-handler.ts";
@@ -202,6 +202,42 @@ describe("bad input", () => {
     await expect.poll(() => begun).toBe(20);
     socket.destroy();
     await expect.poll(() => aborted).toBe(20);
+  });
+
+  it.each<[title: string, fail: (session: ClientHttp2Session, socket: TLSSocket) => void]>([
+    ["whose clients are gone", (_session, socket) => socket.destroy()],
+    ["that report an error", (session) => session.goaway(constants.NGHTTP2_INTERNAL_ERROR)],
+  ])("ends the streams of sessions %s in turns (security book 48)", async (_title, fail) => {
+    let turn = 0;
+    const count = (): void => {
+      turn++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    onTestFinished(() => clearImmediate(counting));
+    const endedIn = new Map<number, number>();
+    let begun = 0;
+    const { port } = await serveHandler(async (request) => {
+      begun++;
+      // Connections of one user are read in turns: here each has its own.
+      request.know?.(request.path);
+      await once(request.signal, "abort");
+      endedIn.set(turn, (endedIn.get(turn) ?? 0) + 1);
+      return jsonResponse(200, "");
+    });
+    const sockets = Array.from({ length: 6 }, () =>
+      connectTls({ port, ALPNProtocols: ["h2"], rejectUnauthorized: false }),
+    );
+    const sessions = sockets.map((socket) => connect(`https://127.0.0.1:${port}`, { createConnection: () => socket }));
+    for (const [number, session] of sessions.entries()) {
+      onTestFinished(() => session.destroy());
+      session.on("error", () => undefined);
+      for (let each = 0; each < 150; each++) session.request({ ":path": `/${number}` }).on("error", () => undefined);
+    }
+    await expect.poll(() => begun).toBe(900);
+    for (const [number, socket] of sockets.entries()) fail(sessions[number] as ClientHttp2Session, socket);
+    await expect.poll(() => [...endedIn.values()].reduce((sum, streams) => sum + streams, 0)).toBe(900);
+    expect([...endedIn.values()]).toEqual(Array<number>(6).fill(150));
   });
 
   it("ends a connection whose client changes its mind without an end (security book 48)", async () => {

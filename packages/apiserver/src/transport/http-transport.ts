@@ -21,7 +21,7 @@ import type { Exchange } from "./api-request.ts";
 import { createBodyTurns } from "./body-turns.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
-import { endDeadSession, endSession } from "./end-session.ts";
+import { createSessionEnds, endDeadSession, endSession } from "./end-session.ts";
 import { type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
@@ -101,6 +101,7 @@ export class HttpTransport {
   readonly #exchanges = new Set<Exchange>();
   readonly #arrivals: Arrivals;
   readonly #reading = createReadTurns();
+  readonly #ends = createSessionEnds();
   #closed: Promise<void> | undefined;
 
   constructor(options: HttpTransportOptions) {
@@ -214,7 +215,7 @@ export class HttpTransport {
     const know = (user: string): void => {
       if (user === known) return;
       known = user;
-      state.client = `user ${user}`;
+      state.client = user;
       state.isKnown = true;
       state.reading?.know(user);
       this.#gate.know(state, user);
@@ -260,6 +261,7 @@ export class HttpTransport {
     state.session = session;
     state.reading = this.#reading.join(state.socket);
     this.#sessions.set(session, state);
+    this.#ends.add(session, state.socket, () => state.active);
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
     session.once("close", () => this.#sessions.delete(session));
     endDeadSession(session, state.socket, this.#options.scheduler, this.#limits.pingMs);
@@ -288,7 +290,10 @@ export class HttpTransport {
       if (!stream.headersSent) state.reading?.lost();
     });
     // Once everything has been read that came with it: of requests that were cancelled in the same breath none is worked on.
-    this.#arrivals.add(state, () => this.#beginStream(stream, headers, rawHeaders, state.connection));
+    this.#arrivals.add(state, () => {
+      state.reading?.started();
+      this.#beginStream(stream, headers, rawHeaders, state.connection);
+    });
   }
 
   /** Before any of them is answered a client can have opened as many as it may have, unless it takes them back at once. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { TLSSocket } from "node:tls";
 import { expect, it, onTestFinished } from "vitest";
-import { createReadTurns } from "./read-turns.ts";
+import { createReadTurns, type ReadConnection } from "./read-turns.ts";
 import { createTlsServer } from "./secure-server.ts";
 import { serverCertificate } from "./testing/serve-handler.ts";
 import { http2, openHttp2 } from "./testing/test-clients.ts";
@@ -27,7 +27,7 @@ async function connections() {
     await http2(session, { ":path": "/first" });
     return { session, socket };
   };
-  return { paths, connect };
+  return { server, paths, connect };
 }
 
 it("nothing is read of a connection that is stopped (security book 48)", async () => {
@@ -40,8 +40,15 @@ it("nothing is read of a connection that is stopped (security book 48)", async (
   expect(paths).not.toContain("/flood");
 });
 
-/** Connections of one crowd, of which each opens `streams` in every turn in which it is read, and which of them are read in each turn. */
-async function readInEachTurn(streams: readonly number[], turns: number, what: "opened" | "lost" = "opened") {
+/**
+ * Connections of one crowd, of which each opens `streams` in every turn in which it is read, and which of them are read in each turn. At the end of each
+ * turn `started` of the streams start.
+ */
+async function readInEachTurn(
+  streams: readonly number[],
+  turns: number,
+  { what = "opened", started = 1_000 }: { readonly what?: "opened" | "lost"; readonly started?: number } = {},
+) {
   const { join } = createReadTurns();
   const isRead = streams.map(() => true);
   const connections = streams.map((_, number) => {
@@ -51,10 +58,16 @@ async function readInEachTurn(streams: readonly number[], turns: number, what: "
     return join({ _handle: { readStop: set(false), readStart: set(true) } } as unknown as TLSSocket);
   });
   const seen: string[] = [];
+  const waiting: ReadConnection[] = [];
   for (let turn = 0; turn < turns; turn++) {
     seen.push(isRead.map((is) => (is ? "x" : "-")).join(""));
     for (const [number, connection] of connections.entries())
-      for (let each = 0; isRead[number] && each < (streams[number] ?? 0); each++) connection[what]();
+      if (isRead[number])
+        for (let each = 0; each < (streams[number] ?? 0); each++) {
+          connection[what]();
+          waiting.push(connection);
+        }
+    for (const connection of waiting.splice(0, started)) connection.started();
     await new Promise((resolve) => setImmediate(resolve));
   }
   return seen;
@@ -65,12 +78,43 @@ it("of many busy connections one is read in each turn of the event loop (securit
 });
 
 it("of many connections whose streams end without an answer one is read in each turn as well (security book 48)", async () => {
-  expect(await readInEachTurn([200, 200, 200], 4, "lost")).toEqual(["xxx", "x--", "-x-", "--x"]);
+  expect(await readInEachTurn([200, 200, 200], 4, { what: "lost" })).toEqual(["xxx", "x--", "-x-", "--x"]);
 });
 
 it("connections that bring little are soon read again (security book 48)", async () => {
   expect(await readInEachTurn([1, 1, 129, 1, 1, 1, 1], 4)).toEqual(["xxxxxxx", "x------", "xxx----", "---x---"]);
-  expect(await readInEachTurn([1, 1, 1, 50, 50], 3)).toEqual(["xxxxx", "xxxxx", "xxxxx"]);
+  expect(await readInEachTurn([1, 1, 1, 20, 20], 3)).toEqual(["xxxxx", "xxxxx", "xxxxx"]);
+});
+
+it("of many connections none is read while many streams wait to start (security book 48)", async () => {
+  const turns = ["xxx", "---", "x--", "---", "---", "-x-", "---", "---", "--x"];
+  expect(await readInEachTurn([150, 150, 150], 9, { started: 50 })).toEqual(turns);
+  expect(await readInEachTurn([20, 20, 20], 4, { started: 10 })).toEqual(["xxx", "xxx", "x--", "---"]);
+});
+
+it("a connection that is held is not read when its session has written (security book 48)", async () => {
+  const { server, paths, connect } = await connections();
+  const { join } = createReadTurns();
+  const [held, other] = [await connect(), await connect()];
+  const connection = join(held.socket);
+  const answers: (() => void)[] = [];
+  server.removeAllListeners("stream");
+  server.on("stream", (stream, headers) => {
+    paths.push(headers[":path"] ?? "");
+    const answer = () => stream.respond({ ":status": 200 }, { endStream: true });
+    if (headers[":path"] === "/early") answers.push(answer);
+    else answer();
+  });
+  const early = http2(held.session, { ":path": "/early" });
+  await expect.poll(() => answers).toHaveLength(1);
+  for (let each = 0; each < 65; each++) connection.opened();
+  const late = http2(held.session, { ":path": "/late" });
+  for (const answer of answers) answer();
+  await early;
+  for (let times = 0; times < 5; times++) await http2(other.session, { ":path": "/other" });
+  expect(paths).not.toContain("/late");
+  for (let each = 0; each < 65; each++) connection.started();
+  expect((await late).status).toBe(200);
 });
 
 it("a connection that is held is read on, and by its user's right once that is known (security book 48)", async () => {
@@ -80,6 +124,7 @@ it("a connection that is held is read on, and by its user's right once that is k
   const [first, second] = all.map(({ socket }) => join(socket));
   for (let each = 0; each < 200; each++) first?.opened();
   second?.know("good");
+  for (let each = 0; each < 200; each++) first?.started();
   const answers = await Promise.all(all.map(({ session }) => http2(session, { ":path": "/held" })));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
 });

@@ -1,7 +1,7 @@
 // In which order connections of HTTP/2 are read that bring much at once. All that came in a packet is taken before anything else is done, so that
 // many busy connections would be read in one turn of the event loop while everybody else waits. Connections of one user, and those of
-// all strangers together, may open so many streams in a turn; then none of them is read any more, until the next turns: first one, and twice as
-// many in each turn that stays below the limit.
+// all strangers together, may open so many streams in a turn, and have so many that wait to start. Above that none of them is read; later
+// one is, and twice as many in each turn that stays below the limit.
 
 import type { TLSSocket } from "node:tls";
 
@@ -9,6 +9,8 @@ import type { TLSSocket } from "node:tls";
 export type ReadConnection = Disposable & {
   /** It has opened a stream. Returns how many it has opened in this turn. */
   opened(): number;
+  /** A stream that it opened has started, or is not going to. */
+  started(): void;
   /** A stream of it ended before its answer: all of a session end at once, and each costs about what opening it did. */
   lost(): void;
   /** It has sent SETTINGS, which may touch every open stream. Returns how many it has sent in this turn. */
@@ -23,6 +25,8 @@ export type ReadTurns = { join(socket: TLSSocket): ReadConnection };
 
 /** Streams opened or lost. Some milliseconds of work: each costs a tenth of what its request will. */
 const STREAMS_IN_A_TURN = 128;
+/** Streams that wait to start. Those of the next packet would wait behind them, and be lost with its connection. */
+const STREAMS_WAITING = 64;
 
 /** Those who are read together. */
 type Crowd = {
@@ -31,6 +35,10 @@ type Crowd = {
   readonly held: Set<TLSSocket>;
   /** Streams that were opened, or ended before their answer, since the event loop last turned. */
   worked: number;
+  /** Streams that were opened, and have not started. */
+  waiting: number;
+  /** Whether one of these has been above its limit since then: no more of the connections are to be read. */
+  isOver: boolean;
   /** How many connections were read in the last turn. */
   released: number;
 };
@@ -49,11 +57,15 @@ export function createReadTurns(): ReadTurns {
     for (const each of counts) Object.assign(each, NOTHING);
     counts.clear();
     for (const crowd of busy) {
-      const isWithin = crowd.worked <= STREAMS_IN_A_TURN;
+      crowd.released = crowd.isOver ? 1 : crowd.released * 2;
       crowd.worked = 0;
-      crowd.released = isWithin ? crowd.released * 2 : 1;
-      release(crowd);
-      if (crowd.held.size === 0) busy.delete(crowd);
+      crowd.isOver = crowd.waiting > STREAMS_WAITING;
+      if (!crowd.isOver) {
+        release(crowd);
+        if (crowd.held.size === 0) busy.delete(crowd);
+      }
+      // A session reads on by itself when it has written.
+      for (const socket of crowd.held) readNoFurther(socket);
     }
     if (busy.size > 0) setImmediate(endTurn);
   };
@@ -64,7 +76,14 @@ export function createReadTurns(): ReadTurns {
   const crowdOf = (name: string): Crowd => {
     const known = crowds.get(name);
     if (known !== undefined) return known;
-    const crowd = { sockets: new Set<TLSSocket>(), held: new Set<TLSSocket>(), worked: 0, released: 1 };
+    const crowd = {
+      sockets: new Set<TLSSocket>(),
+      held: new Set<TLSSocket>(),
+      worked: 0,
+      waiting: 0,
+      isOver: false,
+      released: 1,
+    };
     crowds.set(name, crowd);
     return crowd;
   };
@@ -74,25 +93,45 @@ export function createReadTurns(): ReadTurns {
       let crowd = crowdOf(name);
       crowd.sockets.add(socket);
       const own: Counts = { ...NOTHING };
+      let waiting = 0;
+      let isGone = false;
       const attendTo = (): void => {
+        if (isGone) return;
         counts.add(own);
         attend(crowd);
       };
       const leave = (): void => {
         crowd.sockets.delete(socket);
+        crowd.waiting -= waiting;
         if (crowd.held.delete(socket)) readOn(socket);
         if (crowd.sockets.size === 0 && crowds.get(name) === crowd) crowds.delete(name);
       };
       const count = (): void => {
+        if (isGone) return;
         crowd.worked += 1;
         attendTo();
-        if (crowd.worked === STREAMS_IN_A_TURN + 1) holdAll(crowd);
+        if (crowd.isOver) hold(crowd, socket);
+        else if (crowd.worked > STREAMS_IN_A_TURN || crowd.waiting > STREAMS_WAITING) holdAll(crowd);
+      };
+      const go = (): void => {
+        leave();
+        waiting = 0;
+        isGone = true;
       };
       return {
         opened() {
           own.opened += 1;
+          if (!isGone) {
+            waiting += 1;
+            crowd.waiting += 1;
+          }
           count();
           return own.opened;
+        },
+        started() {
+          if (waiting === 0) return;
+          waiting -= 1;
+          crowd.waiting -= 1;
         },
         lost: count,
         set() {
@@ -101,27 +140,32 @@ export function createReadTurns(): ReadTurns {
           return own.set;
         },
         know(user) {
+          if (isGone) return;
           leave();
           name = `user ${user}`;
           crowd = crowdOf(name);
           crowd.sockets.add(socket);
+          crowd.waiting += waiting;
         },
         stop() {
-          leave();
+          go();
           readNoFurther(socket);
         },
-        [Symbol.dispose]: leave,
+        [Symbol.dispose]: go,
       };
     },
   };
 }
 
-function holdAll({ sockets, held }: Crowd): void {
-  for (const socket of sockets) {
-    if (held.has(socket)) continue;
-    held.add(socket);
-    readNoFurther(socket);
-  }
+function holdAll(crowd: Crowd): void {
+  crowd.isOver = true;
+  for (const socket of crowd.sockets) hold(crowd, socket);
+}
+
+function hold({ held }: Crowd, socket: TLSSocket): void {
+  if (held.has(socket)) return;
+  held.add(socket);
+  readNoFurther(socket);
 }
 
 function release({ held, released }: Crowd): void {
