@@ -112,7 +112,7 @@ class ListJob implements ReadJob {
         type: "entries",
         id: this.id,
         entries: { keys, revisions, lengths },
-        bytes: copied(page.bytes),
+        bytes: ownMemory(page.bytes),
         ...(done && { end: { revision, remaining } }),
       },
     };
@@ -142,8 +142,10 @@ class ListJob implements ReadJob {
   }
 }
 
-/** In memory of its own, which can be transferred: the driver may return a view of a larger buffer. */
-function copied(bytes: Uint8Array): ArrayBuffer {
+/** In memory of its own, which can be transferred: a driver may return a view of a larger buffer. */
+function ownMemory(bytes: Uint8Array): ArrayBuffer {
+  const { buffer } = bytes;
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength) return buffer;
   const packer = new BytePacker();
   packer.add(bytes);
   return packer.take();
