@@ -7,6 +7,7 @@ import type { RunningServer } from "@postern/platform/main";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
+import { limitHeapMemory } from "./heap-memory.ts";
 import { shellQuote } from "./shell-quote.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { UsageError } from "./usage-error.ts";
@@ -22,8 +23,11 @@ export type ServeDeps = {
 async function loadPlatform(): Promise<ServeDeps> {
   const { startServer } = await import("@postern/platform/main");
   return {
-    startServer: (configuration, stopping) =>
-      startServer(configuration, { loadConsole: () => import("@postern/console/files"), stopping }),
+    startServer(configuration, stopping) {
+      // For as long as the process runs.
+      limitHeapMemory([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
+      return startServer(configuration, { loadConsole: () => import("@postern/console/files"), stopping });
+    },
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },
   };
 }
