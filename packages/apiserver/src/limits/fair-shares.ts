@@ -234,11 +234,13 @@ class LaneState {
     this.#perKey = shareOf(this.#places, keyShare);
   }
 
-  /** Requests are served in order, except for those of a user's key that has its share. */
+  /** Whether there is a place for the request, and for those of its user that wait. */
   isFree({ user, key }: Claimant): boolean {
     if (this.taken >= this.#places) return false;
     const state = this.#users.get(user);
-    return state === undefined || (state.waiting.length === 0 && this.#mayHold(state, key));
+    if (state === undefined) return true;
+    const ahead = state.waiting.length;
+    return this.taken + ahead < this.#places && this.#mayHold(state, key, ahead);
   }
 
   /** What waits takes little, and most of it is worked on within milliseconds. */
@@ -310,8 +312,8 @@ class LaneState {
     return true;
   }
 
-  #mayHold(state: UserState, key: string): boolean {
-    return state.taken < this.#perUser && (state.keys.get(key) ?? 0) < this.#perKey;
+  #mayHold({ taken, keys }: UserState, key: string, ahead = 0): boolean {
+    return taken + ahead < this.#perUser && (keys.get(key) ?? 0) + ahead < this.#perKey;
   }
 
   #stateOf({ user, isStranger = false }: Claimant): UserState {
