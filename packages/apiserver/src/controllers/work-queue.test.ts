@@ -53,6 +53,56 @@ describe("WorkQueue", () => {
     expect(done).toEqual(["a", "b", "a"]);
   });
 
+  it("holds up neither other lanes nor work without one for a lane that does not answer", async () => {
+    const begun: string[] = [];
+    const release = new Map<string, () => void>();
+    const queue = new WorkQueue(portWith(manualScheduler()), {
+      name: "test",
+      concurrency: 8,
+      laneOf: (key) => (key.startsWith("own") ? "" : (key.split("/")[0] ?? "")),
+      process: async (key) => {
+        begun.push(key);
+        if (key.startsWith("silent")) await new Promise<void>((resolve) => release.set(key, resolve));
+      },
+    });
+    const turns = async () => {
+      for (let i = 0; i < 50; i++) await Promise.resolve();
+    };
+    for (let i = 0; i < 20; i++) queue.add(`silent/${i}`);
+    await turns();
+    expect(begun).toEqual(["silent/0", "silent/1"]);
+    for (let i = 0; i < 20; i++) queue.add(`silent-too/${i}`);
+    for (let i = 0; i < 20; i++) queue.add(`silent-three/${i}`);
+    for (const key of ["own/a", "own/b", "own/c", "own/d", "own/e"]) queue.add(key);
+    await turns();
+    const waiting = () => begun.filter((key) => key.startsWith("silent"));
+    expect(waiting()).toHaveLength(4);
+    expect(waiting()).toEqual(expect.arrayContaining(["silent/0", "silent-too/0"]));
+    expect(begun.filter((key) => key.startsWith("own"))).toHaveLength(5);
+    queue.add("own/later");
+    await turns();
+    expect(begun).toContain("own/later");
+    // Each lane has its turn as soon as there is room.
+    release.get("silent/0")?.();
+    await turns();
+    expect(waiting().some((key) => key.startsWith("silent-three/"))).toBe(true);
+    queue[Symbol.dispose]();
+  });
+
+  it("works on lanes in a queue of any size", async () => {
+    const done: string[] = [];
+    const process = async (key: string) => void done.push(key);
+    const queue = new WorkQueue(portWith(manualScheduler()), {
+      name: "test",
+      concurrency: 1,
+      laneOf: (key) => key,
+      process,
+    });
+    for (const key of ["a", "b", ""]) queue.add(key);
+    await queue.idle();
+    expect(done.toSorted()).toEqual(["", "a", "b"]);
+  });
+
   it("handles a self-requeuing key up to a hundred times a second, and still works on the others", async () => {
     let elapsed = 0;
     const scheduler = manualScheduler();

@@ -20,11 +20,21 @@ export type WorkQueueOptions = {
   readonly process: (key: string, signal: AbortSignal) => Promise<void>;
   /** How many keys are worked on at the same time; default 4. */
   readonly concurrency?: number;
+  /**
+   * Whom the work of a key waits for outside of this server, such as the clusters of one tenant; "" for nobody, which is the default. Such keys
+   * take turns by lane: those of one that does not answer hold up neither other lanes nor the work that waits for nobody.
+   */
+  readonly laneOf?: (key: string) => string;
   /** First delay after a failure, doubled with each further one; default 50 ms. */
   readonly baseDelayMs?: number;
   /** Default 5 minutes. */
   readonly maxDelayMs?: number;
 };
+
+/** Of the keys worked on at the same time, how many of one lane. */
+const LANE_CONCURRENCY = 2;
+/** Of the keys worked on at the same time, how many wait for nobody outside. */
+const RESERVED = 4;
 
 /** The maximum rate for one key: controllers that undo each other's writes would otherwise loop at full speed. */
 const RUNS_PER_SECOND = 100;
@@ -46,6 +56,10 @@ export class WorkQueue implements Disposable {
   /** Since when, by the clock's `elapsed`. */
   readonly #waiting = new Map<string, number>();
   readonly #running = new Map<string, number>();
+  /** Waiting keys by lane; the lane whose turn it is comes first. */
+  readonly #lanes = new Map<string, Set<string>>();
+  /** How many keys are worked on, by lane. */
+  readonly #runningIn = new Map<string, number>();
   readonly #delayed = new Map<string, Delay>();
   readonly #failures = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -60,6 +74,7 @@ export class WorkQueue implements Disposable {
     this.#port = port;
     this.#options = {
       concurrency: DEFAULT_CONCURRENCY,
+      laneOf: () => "",
       baseDelayMs: DEFAULT_BASE_DELAY_MS,
       maxDelayMs: DEFAULT_MAX_DELAY_MS,
       ...options,
@@ -89,6 +104,9 @@ export class WorkQueue implements Disposable {
     }
     this.#cancelDelay(key);
     this.#waiting.set(key, this.#clock.elapsed());
+    const lane = this.#options.laneOf(key);
+    const keys = this.#lanes.get(lane) ?? new Set();
+    this.#lanes.set(lane, keys.add(key));
     this.#metrics?.added();
     this.#pumpSoon();
   }
@@ -114,6 +132,7 @@ export class WorkQueue implements Disposable {
   [Symbol.dispose](): void {
     this.#stop.abort();
     this.#waiting.clear();
+    this.#lanes.clear();
     for (const { timer } of this.#delayed.values()) timer[Symbol.dispose]();
     this.#delayed.clear();
     this.#nextTurn?.[Symbol.dispose]();
@@ -160,20 +179,45 @@ export class WorkQueue implements Disposable {
   }
 
   #pump(): void {
-    for (const [key, since] of this.#waiting) {
+    for (;;) {
       if (this.#running.size >= this.#options.concurrency) return;
-      if (this.#running.has(key)) continue;
+      const next = this.#takeNext();
+      if (next === undefined) break;
+      const { key, lane } = next;
+      this.#metrics?.waited(this.#secondsSince(this.#waiting.get(key) ?? 0));
       this.#waiting.delete(key);
-      this.#metrics?.waited(this.#secondsSince(since));
       const startedAt = this.#clock.elapsed();
       this.#countRun(key, startedAt);
       this.#running.set(key, startedAt);
-      void this.#run(key, startedAt);
+      this.#runningIn.set(lane, (this.#runningIn.get(lane) ?? 0) + 1);
+      void this.#run(key, lane, startedAt);
     }
     this.#tellIdlers();
   }
 
-  async #run(key: string, startedAt: number): Promise<void> {
+  /** The first key of the next lane that has room. */
+  #takeNext(): { readonly key: string; readonly lane: string } | undefined {
+    for (const [lane, keys] of this.#lanes) {
+      if (!this.#hasRoom(lane)) continue;
+      for (const key of keys) {
+        if (this.#running.has(key)) continue;
+        keys.delete(key);
+        this.#lanes.delete(lane);
+        if (keys.size > 0) this.#lanes.set(lane, keys);
+        return { key, lane };
+      }
+    }
+    return undefined;
+  }
+
+  #hasRoom(lane: string): boolean {
+    if (lane === "") return true;
+    const outside = this.#running.size - (this.#runningIn.get("") ?? 0);
+    const most = Math.max(1, this.#options.concurrency - RESERVED);
+    return (this.#runningIn.get(lane) ?? 0) < LANE_CONCURRENCY && outside < most;
+  }
+
+  async #run(key: string, lane: string, startedAt: number): Promise<void> {
     try {
       await this.#options.process(key, this.#stop.signal);
       this.#failures.delete(key);
@@ -184,6 +228,9 @@ export class WorkQueue implements Disposable {
       }
     }
     this.#running.delete(key);
+    const others = (this.#runningIn.get(lane) ?? 1) - 1;
+    if (others > 0) this.#runningIn.set(lane, others);
+    else this.#runningIn.delete(lane);
     this.#metrics?.worked(this.#secondsSince(startedAt));
     this.#pumpInTurn();
   }

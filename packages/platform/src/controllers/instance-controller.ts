@@ -2,6 +2,7 @@
 // everything is deleted.
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
@@ -28,6 +29,8 @@ export type InstanceWork<T extends KubeObject> = {
   /** What its work queue is counted under. */
   readonly queueName: string;
   readonly finalizer: string;
+  /** Whether the work for the instance waits for a cluster that others run. */
+  isRemote(instance: T): boolean;
   /** Makes what is missing, and looks how it is. */
   bringUp(instance: T, signal: AbortSignal): Promise<InstanceState>;
   /** `now` in milliseconds since the epoch. */
@@ -38,6 +41,9 @@ export type InstanceWork<T extends KubeObject> = {
   readonly recheckMs: { readonly unready: number; readonly remote: number };
 };
 
+/** Most of the time of remote ones is spent waiting. */
+const CONCURRENCY = 16;
+
 type Instance = KubeObject & { readonly status?: { readonly ignoreReconciliation?: boolean } };
 
 export function createInstanceController<T extends Instance>(
@@ -46,7 +52,13 @@ export function createInstanceController<T extends Instance>(
   work: InstanceWork<T>,
 ): Controller {
   const { clock, scheduler } = port.runtime;
-  const queue = new WorkQueue(port, { name: work.queueName, process });
+  const queue = new WorkQueue(port, { name: work.queueName, process, concurrency: CONCURRENCY, laneOf });
+
+  function laneOf(key: string): string {
+    // What is stored has gone through the schema of its kind.
+    const instance = instances.view.get(key)?.decode() as T | undefined;
+    return instance === undefined ? "" : laneOfInstance(instance, () => work.isRemote(instance));
+  }
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
@@ -90,6 +102,16 @@ export function createInstanceController<T extends Instance>(
 
   const following = followInstances({ instances, clusters, ...(templates && { templates }) }, scheduler, queue);
   return createQueueController(queue, [following]);
+}
+
+/** Clusters of one project wait for each other alone. `isRemote` may throw ApiErrors, as it does for a cluster that is unknown. */
+export function laneOfInstance({ metadata: { namespace = "" } }: KubeObject, isRemote: () => boolean): string {
+  try {
+    return isRemote() ? namespace : "";
+  } catch (error) {
+    if (error instanceof ApiError) return "";
+    throw error;
+  }
 }
 
 // Brings instances to their controller when they change, and when a cluster does in which they may live.

@@ -10,6 +10,7 @@ import type { BackendRegistry } from "../../clusters/backend-registry.ts";
 import { insideRoles } from "../../clusters/inside-roles.ts";
 import type { VirtualClusterBackend } from "../../clusters/virtual-cluster-backend.ts";
 import type { PlatformNames } from "../../platform-names.ts";
+import { laneOfInstance } from "../instance-controller.ts";
 
 export type InsideBindingsDeps = {
   readonly names: Pick<PlatformNames, "name">;
@@ -19,6 +20,9 @@ export type InsideBindingsDeps = {
 
 /** Bindings inside clusters that do not tell of changes are looked at again after this. */
 const LOOK_AGAIN_MS = 5 * 60_000;
+
+/** Most of the time of remote ones is spent waiting. */
+const CONCURRENCY = 16;
 
 /** What is kept for one instance, so that a change of something else costs nothing. */
 type Kept = {
@@ -35,7 +39,14 @@ export function createInsideBindingsController(
 ): Controller {
   const { scheduler } = port.runtime;
   const keptOf = new Map<string, Kept>();
-  const queue = new WorkQueue(port, { name: "inside_bindings", process });
+  const queue = new WorkQueue(port, { name: "inside_bindings", process, concurrency: CONCURRENCY, laneOf });
+
+  function laneOf(key: string): string {
+    // What is stored has gone through the schema of its kind.
+    const instance = instances.view.get(key)?.decode() as VirtualClusterInstance | undefined;
+    const isReady = instance?.status?.phase === "Ready" && !isBeingDeleted(instance);
+    return isReady ? laneOfInstance(instance, () => backends.backendOf(instance).isRemote) : "";
+  }
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.

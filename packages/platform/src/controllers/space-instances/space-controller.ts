@@ -36,6 +36,7 @@ export const createSpaceController = (
     {
       queueName: "space_instance",
       finalizer: spaceFinalizer(names),
+      isRemote: (instance) => spaces.spaceOf(instance).isRemote,
       recheckMs: { unready: Math.min(WAITING_MS, recheckMs), remote: recheckMs },
       statusOf: spaceStatus,
 

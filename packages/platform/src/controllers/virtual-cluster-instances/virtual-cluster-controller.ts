@@ -1,6 +1,7 @@
 // Brings every virtual cluster instance into its desired state, and deletes its content with it.
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { type Condition, withCondition } from "../../api/conditions.ts";
 import type {
@@ -44,6 +45,8 @@ export const createVirtualClusterController = (
     {
       queueName: "virtual_cluster_instance",
       finalizer: virtualClusterFinalizer(names),
+      // Its deletion asks nothing of others.
+      isRemote: (instance) => !isBeingDeleted(instance) && backends.backendOf(instance).isRemote,
       recheckMs: { unready: recheckMs, remote: recheckMs },
       statusOf: (instance, health, now, objects) =>
         instanceStatus(instance, madeFrom(instance, { names, lookup }), { health, now, objects }),
