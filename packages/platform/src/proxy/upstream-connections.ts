@@ -95,7 +95,7 @@ export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDep
   }
 
   async function send(request: UpstreamRequest): Promise<UpstreamAnswer> {
-    const mayRepeat = request.writeBody === undefined && ["GET", "HEAD"].includes(request.method);
+    const { mayRepeat = request.writeBody === undefined && ["GET", "HEAD"].includes(request.method) } = request;
     for (;;) {
       try {
         return await sendOnce(request);

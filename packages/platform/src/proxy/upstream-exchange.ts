@@ -27,8 +27,13 @@ export type UpstreamRequest = {
   /** Of what lasts: whether at least the head of the response is due as soon as any other. */
   readonly answersAtOnce?: boolean;
   readonly signal: AbortSignal;
-  /** Writes the body and ends the request. Absent: there is none, and a request on a stale connection may be sent again. */
+  /** Writes the body and ends the request. Absent: there is none. */
   readonly writeBody?: (request: ClientRequest) => void;
+  /**
+   * Whether the request may be sent again if the server closes a kept connection instead of answering; `writeBody` is called again then. Default: for GET and HEAD
+   * without a body.
+   */
+  readonly mayRepeat?: boolean;
 };
 
 export type UpstreamAnswer =

@@ -83,6 +83,8 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
       },
       signal,
       writeBody: (request) => void request.end(body),
+      // Webhooks have to be idempotent: they are asked again after conflicts as well.
+      mayRepeat: true,
     });
     if (answer.type === "upgraded") {
       answer.socket.destroy();
