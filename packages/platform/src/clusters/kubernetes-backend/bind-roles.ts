@@ -5,11 +5,13 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, listPages, type ResourceClient } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
-import { badGatewayError } from "../../proxy/upstream-failure.ts";
+import { badGatewayError, unreachableError } from "../../proxy/upstream-failure.ts";
 import { asPlatformRequest } from "./cluster-refusal.ts";
+import { deadline } from "./pause.ts";
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
 
@@ -17,12 +19,34 @@ export type BindRolesDeps = {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
   /** Absent: in the whole cluster. */
   readonly namespace?: string;
+  readonly scheduler: Scheduler;
+  /** Default: 60 s. */
+  readonly timeoutMs?: number;
 };
+
+const TIMEOUT_MS = 60_000;
 
 type Binding = KubeObject & { readonly roleRef?: unknown; readonly subjects?: unknown };
 
-/** The binding has the name of the group it is for. Foreign bindings are left alone, ours are corrected. */
+/**
+ * The binding has the name of the group it is for. Foreign bindings are left alone, ours are corrected. Rejects with ApiError 503 if that takes too
+ * long: a cluster that tenants run may send its answer byte by byte.
+ */
 export async function bindRoles(
+  client: ApiClient,
+  clusterRoles: readonly string[],
+  deps: BindRolesDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  using time = deadline(deps.scheduler, deps.timeoutMs ?? TIMEOUT_MS, tooSlow, signal);
+  try {
+    await correctBindings(client, clusterRoles, deps, time.signal);
+  } catch (error) {
+    throw time.signal.aborted ? time.signal.reason : error;
+  }
+}
+
+async function correctBindings(
   client: ApiClient,
   clusterRoles: readonly string[],
   { names, namespace }: BindRolesDeps,
@@ -70,6 +94,8 @@ async function listBounded(
   }
   return items;
 }
+
+const tooSlow = () => unreachableError({ reason: "ConnectTimeout", message: "it takes too long to answer" });
 
 const roleRefOf = (clusterRole: string) => ({ apiGroup: RBAC_GROUP, kind: "ClusterRole", name: clusterRole });
 const subjectsOf = (group: string) => [{ apiGroup: RBAC_GROUP, kind: "Group", name: group }];

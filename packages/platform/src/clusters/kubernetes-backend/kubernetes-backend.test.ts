@@ -11,6 +11,7 @@ import { jsonResponse, textResponse } from "@postern/apiserver/transport/api-res
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildKubeconfig } from "../../kubeconfig/kubeconfig.ts";
 import { createAddressRules } from "../../proxy/address-rules.ts";
+import { bindRoles } from "./bind-roles.ts";
 import { type ClusterConnections, createClusterConnections } from "./cluster-connections.ts";
 import { createSecretSource } from "./cluster-source.ts";
 import { createKubernetesBackend } from "./kubernetes-backend.ts";
@@ -293,6 +294,30 @@ describe("bindings", () => {
       details: { causes: [{ reason: "AnswerTooLarge" }] },
     });
     expect(pages).toBeLessThan(10);
+  });
+
+  test("are not waited for while a cluster sends them byte by byte (security book 50)", async () => {
+    const { source } = await connectCluster({
+      intercept: ({ path }) =>
+        path === BINDINGS
+          ? {
+              status: 200,
+              headers: { "content-type": "application/json" },
+              body: {
+                type: "stream",
+                run: async (sink, signal) => {
+                  await sink.write(Buffer.from("{"));
+                  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+                },
+              },
+            }
+          : undefined,
+    });
+    const { client } = await source.connect(signal);
+    await expect(bindRoles(client, ["view"], { names, scheduler, timeoutMs: 100 }, signal)).rejects.toMatchObject({
+      code: 503,
+      details: { causes: [{ reason: "ConnectTimeout" }] },
+    });
   });
 
   test("that were changed are corrected", async () => {

@@ -52,7 +52,9 @@ export function createKubernetesBackend(deps: KubernetesBackendDeps): VirtualClu
       withSource(source.connect(signal).then(({ client }) => issueClientCertificate(client, request, deps, signal))),
     async provision() {},
     bindRoles: (clusterRoles, signal) =>
-      withSource(source.connect(signal).then(({ client }) => bindRoles(client, clusterRoles, { names }, signal))),
+      withSource(
+        source.connect(signal).then(({ client }) => bindRoles(client, clusterRoles, { names, scheduler }, signal)),
+      ),
     async health(signal) {
       const health = await probeHealth((bounded) => source.connect(bounded), { scheduler }, signal);
       if (!health.ready && health.reason === "CredentialRefused") source.invalidate();

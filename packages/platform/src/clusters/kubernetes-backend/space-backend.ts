@@ -75,7 +75,7 @@ export function createSpaceBackend(deps: SpaceBackendDeps): SpaceBackend {
     async bindRoles(clusterRoles, signal) {
       const connection = await host.connect(signal);
       await mustBeOurs(connection, signal);
-      await bindRoles(connection.client, clusterRoles, { names, namespace }, signal);
+      await bindRoles(connection.client, clusterRoles, { names, namespace, scheduler }, signal);
     },
     async remove(signal) {
       const connection = await host.connect(signal);
