@@ -4,6 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { compilePattern, findPatternError } from "@postern/apimachinery/schema/pattern/pattern";
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+import { resolveYamlScalar } from "@postern/apimachinery/yaml/resolve-yaml-scalar";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import type { VirtualClusterInstance, VirtualClusterInstanceStatus } from "../api/virtual-cluster-instance.ts";
 import type { TemplateParameter, VirtualClusterTemplate } from "../api/virtual-cluster-template.ts";
@@ -212,6 +213,12 @@ export function validateParameters(parameters: readonly TemplateParameter[], pat
           "must consist of names with letters, digits, - and _, separated by dots",
         ),
       );
+    }
+    // As a key of a mapping without quotes.
+    for (const name of variable.split(".")) {
+      const read = String(resolveYamlScalar(name));
+      if (name !== "" && read !== name)
+        faults.push(invalidError(`${at}.variable`, variable, `YAML reads ${name} as ${read}: use another name`));
     }
     for (const [field, source] of Object.entries({ validation, invalidation })) {
       const fault = source === "" ? undefined : findPatternError(source);

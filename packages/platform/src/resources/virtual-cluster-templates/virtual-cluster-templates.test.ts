@@ -212,6 +212,12 @@ it.each([
   [{ parameters: [{ variable: "a", validation: "(" }] }, "spec.parameters[0].validation"],
   [{ parameters: [{ variable: "a..b" }] }, "spec.parameters[0].variable"],
   [{ parameters: [{ variable: "__proto__" }] }, "spec.parameters[0].variable"],
+  [{ parameters: [{ variable: "n" }] }, 'spec.parameters[0].variable: Invalid value: "n": YAML reads n as false'],
+  [
+    { parameters: [{ variable: "app.y" }] },
+    'spec.parameters[0].variable: Invalid value: "app.y": YAML reads y as true',
+  ],
+  [{ versions: [{ version: "1.2.0", parameters: [{ variable: "010" }] }] }, "YAML reads 010 as 8"],
   [{ versions: [{ version: "1.2" }] }, "spec.versions[0].version"],
 ])("a template that no instance could use is refused: %j", async (spec, field) => {
   await expect(make("web", spec)).rejects.toMatchObject({ code: 422, message: expect.stringContaining(field) });
