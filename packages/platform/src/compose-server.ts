@@ -32,6 +32,7 @@ import { createBootstrapHandler, createRequestHandler } from "./server/request-h
 import { publicUrl, renewCertificate, type ServingIdentity } from "./server/serving-identity.ts";
 import { createSignInParts } from "./server/sign-in.ts";
 import { startControllers } from "./server/start-controllers.ts";
+import { createStartingHandler } from "./server/starting-handler.ts";
 import { SETTLE_MS } from "./store/open-sealed-store.ts";
 import type { ServerStore } from "./store/open-server-store.ts";
 import { CONTROLLERS, runWhileLeading } from "./store/run-while-leading.ts";
@@ -88,6 +89,29 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   if (replicas !== undefined) teardown.use(replicas);
   const alone = followed ?? ALWAYS_FRESH;
   const freshness = replicas === undefined ? alone : bothFresh(alone, replicas);
+  // Probes are answered from here on: very many objects take seconds to load.
+  const starting = createStartingHandler(logger);
+  const turn = createTurn(runtime.clock);
+  const transport = createHttpTransport({
+    tls: serving.tls,
+    bindAddress: configuration.bindAddress,
+    port: configuration.securePort,
+    logger,
+    clock: runtime.clock,
+    scheduler,
+    random,
+    turn,
+    onTlsHandshakeError: () => metrics.tlsHandshakeError(),
+    onConnectionDropped: (reason) => metrics.connectionDropped(reason),
+    onTakenBack: () => metrics.requestTakenBack(),
+    limits: transportLimitsOf(configuration),
+    handler: starting.handle,
+  });
+  // Only where the start fails; it is closed before everything below otherwise.
+  teardown.defer(() => transport.close({ drainMs: 0 }));
+  teardown.use(starting);
+  const { port } = await transport.listen();
+  const url = publicUrl(configuration, port);
   await cache.ready();
   const domainMetrics = createDomainMetrics(metrics, runtime.clock);
   const { options: audit, sink, path: auditPath } = await openAuditLog(configuration, domainMetrics.auditWritten);
@@ -110,10 +134,6 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
   teardown.use(core.rotations);
   domainMetrics.followCensus(createKeyCounts({ ...core, clock: runtime.clock }));
-  // A port that is chosen is known once the server listens, and only then is anything written that names it.
-  const listening = {
-    url: configuration.securePort === 0 ? "" : publicUrl(configuration, configuration.securePort),
-  };
   const surface = teardown.use(
     createManagementSurface({
       core,
@@ -127,7 +147,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       metrics,
       domainMetrics,
       tracing,
-      endpoint: { url: () => listening.url, certificateAuthorityPem },
+      endpoint: { url: () => url, certificateAuthorityPem },
       ...createNonResourceRoutes({
         core,
         store,
@@ -147,7 +167,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     surface,
     configuration,
     runtime,
-    publicUrl: () => listening.url,
+    publicUrl: () => url,
     signal,
   });
   const webhook = await openNoticeWebhook(configuration, runtime);
@@ -173,21 +193,8 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   );
   teardown.defer(() => lifetime.abort());
 
-  const turn = createTurn(runtime.clock);
-  const transport = createHttpTransport({
-    tls: serving.tls,
-    bindAddress: configuration.bindAddress,
-    port: configuration.securePort,
-    logger,
-    clock: runtime.clock,
-    scheduler,
-    random,
-    turn,
-    onTlsHandshakeError: () => metrics.tlsHandshakeError(),
-    onConnectionDropped: (reason) => metrics.connectionDropped(reason),
-    onTakenBack: () => metrics.requestTakenBack(),
-    limits: transportLimitsOf(configuration),
-    handler: createRequestHandler({
+  starting.open(
+    createRequestHandler({
       configuration,
       core,
       surface,
@@ -204,12 +211,9 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       tracing,
       signal,
     }),
-  });
+  );
   metrics.followBacklog(transport.backlog);
   teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
-  const { port } = await transport.listen();
-  const url = publicUrl(configuration, port);
-  listening.url = url;
   const { dataDir } = configuration;
   await preparePlatform({
     election,

@@ -1,0 +1,45 @@
+// Answers requests while a server loads its objects: probes at once, all others when it has loaded them.
+
+import { type HealthCheck, pingCheck } from "@postern/apiserver/health/health-check";
+import { createHealthHandler } from "@postern/apiserver/health/health-handler";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import { textResponse } from "@postern/apiserver/transport/api-response";
+import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+
+export type StartingHandler = Disposable & {
+  readonly handle: ApiHandler;
+  /** Hands over to the handler of the server that has started. */
+  open(handler: ApiHandler): void;
+};
+
+const loadingCheck: HealthCheck = {
+  name: "objects-loaded",
+  check() {
+    throw new Error("the objects of the store are being loaded");
+  },
+};
+
+/** A server that is disposed before it has started answers what waits with 503. */
+export function createStartingHandler(logger: Logger): StartingHandler {
+  const notReady = [pingCheck, loadingCheck];
+  const answerProbe = createHealthHandler({ healthz: notReady, livez: [pingCheck], readyz: notReady }, logger);
+  let opened: ApiHandler | undefined;
+  let settle: (handler: ApiHandler) => void = () => {};
+  const opening = new Promise<ApiHandler>((resolve) => {
+    settle = resolve;
+  });
+  return {
+    handle(request) {
+      if (opened !== undefined) return opened(request);
+      const probe = request.method === "GET" ? answerProbe(request) : undefined;
+      return probe ?? opening.then((handler) => handler(request));
+    },
+    open(handler) {
+      opened = handler;
+      settle(handler);
+    },
+    [Symbol.dispose]() {
+      settle(() => textResponse(503, "the server is stopping\n"));
+    },
+  };
+}
