@@ -5,6 +5,8 @@ import { expect, it } from "vitest";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { start, VIEW, value } from "../../cache/testing/watch-cache-fixture.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { createMemoryStorage } from "../../storage/memory/memory-storage.ts";
+import type { Storage, StorageEvent } from "../../storage/storage.ts";
 import { randomNumbers } from "../../storage/testing/random-numbers.ts";
 import type { ReadInitialState, WatchEventObserver, WatchEventType } from "../resource-storage.ts";
 import type { ConvertedRecords } from "./converted-records.ts";
@@ -40,8 +42,35 @@ function convertingLate(next: (below: number) => number) {
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-async function watched(count: number, conversion?: ReturnType<typeof convertingLate>) {
-  const { storage, cache, view } = await start();
+/** A store that reports all changes of a turn of the event loop together, as one that is far away does. */
+function reportingTogether(): Storage {
+  const storage = createMemoryStorage();
+  const { watch } = storage;
+  storage.watch = (prefix, from, observer) => {
+    let [events, last]: [StorageEvent[], number] = [[], from];
+    const report = (): void => {
+      const together = events;
+      events = [];
+      observer.events(together, last);
+    };
+    return watch.call(storage, prefix, from, {
+      ...observer,
+      events(more, revision) {
+        if (events.length === 0) setImmediate(report);
+        events.push(...more);
+        last = revision;
+      },
+    });
+  };
+  return storage;
+}
+
+async function watched(
+  count: number,
+  conversion?: ReturnType<typeof convertingLate>,
+  storage: Storage = createMemoryStorage(),
+) {
+  const { cache, view } = await start({ storage });
   const revisions = new Map<string, number>();
   const write = async (name: string): Promise<void> => {
     const key = `${VIEW}${name}`;
@@ -71,6 +100,9 @@ async function watched(count: number, conversion?: ReturnType<typeof convertingL
   let endedAt: string | undefined;
   /** What the state is known to have had by then, and the client had not. */
   const missing: string[] = [];
+  /** What came before something that is older, or before a key that precedes its own. */
+  const disordered: string[] = [];
+  let [lastKey, lastRevision] = ["", 0];
   /** What happens while a part of the state is read comes after it. */
   let later: (() => void)[] | undefined;
   const tell = (type: WatchEventType, { key, revision }: CachedObject): void => {
@@ -85,7 +117,12 @@ async function watched(count: number, conversion?: ReturnType<typeof convertingL
     initialState: (reads) => {
       read = reads;
     },
-    event: (type, object) => (later === undefined ? tell(type, object) : void later.push(() => tell(type, object))),
+    event: (type, object) => {
+      if (object.revision <= lastRevision) disordered.push(`${type} ${object.key}`);
+      lastRevision = object.revision;
+      if (later === undefined) tell(type, object);
+      else later.push(() => tell(type, object));
+    },
     initialEventsEnd: (resourceVersion) => {
       endedAt = resourceVersion;
       // Its client goes on from there: it gets nothing older any more.
@@ -103,21 +140,28 @@ async function watched(count: number, conversion?: ReturnType<typeof convertingL
     conversion === undefined
       ? await watchObjects(store, context, query as never, observer)
       : await createConvertingStore(store, conversion.converted).watch(context, query as never, observer);
+  const add = (objects: readonly CachedObject[]): void => {
+    for (const object of objects) {
+      if (object.key <= lastKey) disordered.push(object.key);
+      lastKey = object.key;
+      tell("ADDED", object);
+    }
+  };
   return {
-    ...{ view, write, remove, nameOf, seen, log, missing },
+    ...{ view, write, remove, nameOf, seen, log, missing, disordered },
     endedAt: () => endedAt,
     /** Whether there is more to read. */
     take(bytes: number): boolean {
       const objects = read(bytes);
       if (objects instanceof Promise) throw new Error("it is being converted");
-      for (const object of objects ?? []) tell("ADDED", object);
+      add(objects ?? []);
       return objects !== undefined;
     },
     /** The same, where it takes time. */
     async takeLate(bytes: number): Promise<boolean> {
       later = [];
       const objects = await read(bytes);
-      for (const object of objects ?? []) tell("ADDED", object);
+      add(objects ?? []);
       for (const task of later.splice(0)) task();
       later = undefined;
       return objects !== undefined;
@@ -160,23 +204,27 @@ it("sends an object when it is read, and no event before", async () => {
   expect(client.log.at(-1)).toBe("DELETED g0002");
 });
 
+/** Some objects change often. */
+const name = fc.oneof(fc.nat(400), fc.nat(10));
 const step = fc.oneof(
   fc.record({ take: fc.constantFrom(1, 500, 20_000) }),
-  fc.record({ write: fc.nat(400) }),
-  fc.record({ remove: fc.nat(400) }),
+  // Together, so that the cache learns of them together.
+  fc.record({ write: fc.uniqueArray(name, { minLength: 1, maxLength: 4 }) }),
+  fc.record({ remove: name }),
 );
 
 it(`gives every client the state in the end, whatever is written while it reads (seed ${SEED})`, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.nat(300), fc.array(step, { maxLength: 60 }), async (count, steps) => {
-      await using client = await watched(count);
+    fc.asyncProperty(fc.boolean(), fc.nat(300), fc.array(step, { maxLength: 60 }), async (together, count, steps) => {
+      await using client = await watched(count, undefined, together ? reportingTogether() : createMemoryStorage());
       for (const each of steps) {
         if ("take" in each) client.take(each.take);
-        else if ("write" in each) await client.write(client.nameOf(each.write));
+        else if ("write" in each) await Promise.all(each.write.map((at) => client.write(client.nameOf(at))));
         else await client.remove(client.nameOf(each.remove));
       }
       while (client.take(20_000));
-      expect(client.seen).toEqual(client.current());
+      await nextTurn();
+      expect([client.disordered, client.seen]).toEqual([[], client.current()]);
     }),
     { numRuns: 60 },
   );
@@ -197,23 +245,30 @@ it("holds nothing of the state before the client takes it where a webhook conver
 
 it(`gives every client the state in the end, however long conversions take (seed ${SEED})`, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.nat(300), fc.array(step, { maxLength: 60 }), fc.nat(), async (count, steps, seed) => {
-      const conversion = convertingLate(randomNumbers(seed));
-      await using client = await watched(count, conversion);
-      let reading: Promise<boolean> = Promise.resolve(true);
-      for (const each of steps) {
-        // Objects are written while a part of the state is converted.
-        if ("take" in each) {
-          await reading;
-          reading = client.takeLate(each.take);
-        } else if ("write" in each) await client.write(client.nameOf(each.write));
-        else await client.remove(client.nameOf(each.remove));
-      }
-      await reading;
-      while (await client.takeLate(20_000));
-      await conversion.settled();
-      expect([client.missing, client.seen]).toEqual([[], client.current()]);
-    }),
+    fc.asyncProperty(
+      fc.boolean(),
+      fc.nat(300),
+      fc.array(step, { maxLength: 60 }),
+      fc.nat(),
+      async (together, count, steps, seed) => {
+        const conversion = convertingLate(randomNumbers(seed));
+        await using client = await watched(count, conversion, together ? reportingTogether() : createMemoryStorage());
+        let reading: Promise<boolean> = Promise.resolve(true);
+        for (const each of steps) {
+          // Objects are written while a part of the state is converted.
+          if ("take" in each) {
+            await reading;
+            reading = client.takeLate(each.take);
+          } else if ("write" in each) await Promise.all(each.write.map((at) => client.write(client.nameOf(at))));
+          else await client.remove(client.nameOf(each.remove));
+        }
+        await reading;
+        while (await client.takeLate(20_000));
+        await nextTurn();
+        await conversion.settled();
+        expect([client.missing, client.disordered, client.seen]).toEqual([[], [], client.current()]);
+      },
+    ),
     { numRuns: 60 },
   );
 });
