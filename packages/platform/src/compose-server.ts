@@ -82,7 +82,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const identity = `${hostname()}-${process.pid}`;
   const replicas = store.enter?.({
     id: `${identity}-${Buffer.from(random.bytes(6)).toString("hex")}`,
-    waitFor: (revision) => cache.waitFor(revision, { timeoutMs: FRESHNESS_BOUND_MS }),
+    waitFor: async (revision) => await cache.waitFor(revision, { timeoutMs: FRESHNESS_BOUND_MS }),
     refresh: () => cache.refresh(signal, FRESHNESS_BOUND_MS),
     boundMs: FRESHNESS_BOUND_MS,
   });

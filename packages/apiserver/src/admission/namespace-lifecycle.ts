@@ -5,6 +5,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type AdmissionAttributes, type AdmissionPlugin, forbiddenByAdmission } from "../registry/admission-plugin.ts";
+import { whenDone } from "../runtime/awaitable.ts";
 
 export type NamespaceLookup = {
   /** From memory: may miss a namespace that has just been made. */
@@ -30,15 +31,17 @@ export function createNamespaceLifecycle({ namespaces }: NamespaceLifecycleDeps)
   return {
     name: "NamespaceLifecycle",
 
-    async admit(attributes) {
+    admit(attributes) {
       const { namespace, operation, object, context } = attributes;
       if (namespace === "" || operation === "delete" || isNamespaces(attributes) || isAccessReview(attributes)) {
         return object;
       }
-      const found = namespaces.cached(namespace) ?? (await namespaces.live(namespace, context.signal));
-      if (found === undefined) throw notFoundError({ group: "", resource: "namespaces" }, namespace);
-      if (operation === "create" && isTerminating(found)) throw terminatingError(attributes);
-      return object;
+      const known = namespaces.cached(namespace) ?? namespaces.live(namespace, context.signal);
+      return whenDone(known, (found) => {
+        if (found === undefined) throw notFoundError({ group: "", resource: "namespaces" }, namespace);
+        if (operation === "create" && isTerminating(found)) throw terminatingError(attributes);
+        return object;
+      });
     },
 
     validate(attributes) {

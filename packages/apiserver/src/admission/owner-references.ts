@@ -27,24 +27,31 @@ export type OwnerReferencesDeps = {
 export const createOwnerReferencesAdmission = (deps: OwnerReferencesDeps): AdmissionPlugin => ({
   name: "OwnerReferencesPermissionEnforcement",
 
-  async validate(attributes) {
-    const { operation, object, oldObject, resource } = attributes;
-    if (object === undefined || (operation !== "create" && operation !== "update")) return;
+  validate(attributes) {
+    const { operation, object, oldObject } = attributes;
+    if (object === undefined || (operation !== "create" && operation !== "update")) return undefined;
     const owners = object.metadata.ownerReferences ?? [];
     const oldOwners = oldObject?.metadata.ownerReferences ?? [];
-    if (equalJson(owners, oldOwners)) return;
-
-    if (operation === "update") await requireDeletable(deps, attributes);
-    const errors = await Promise.all(
-      owners.map((owner, index) =>
-        isNewlyBlocking(owner, oldOwners) ? checkBlocking(deps, attributes, owner, index) : ([] as const),
-      ),
-    );
-    if (errors.flat().length > 0) {
-      throw invalidObjectError(resource, object.metadata.name ?? "", errors.flat());
-    }
+    return equalJson(owners, oldOwners) ? undefined : checkOwners(deps, attributes, owners, oldOwners);
   },
 });
+
+async function checkOwners(
+  deps: OwnerReferencesDeps,
+  attributes: AdmissionAttributes,
+  owners: readonly OwnerReference[],
+  oldOwners: readonly OwnerReference[],
+): Promise<void> {
+  if (attributes.operation === "update") await requireDeletable(deps, attributes);
+  const errors = await Promise.all(
+    owners.map((owner, index) =>
+      isNewlyBlocking(owner, oldOwners) ? checkBlocking(deps, attributes, owner, index) : ([] as const),
+    ),
+  );
+  if (errors.flat().length > 0) {
+    throw invalidObjectError(attributes.resource, attributes.object?.metadata.name ?? "", errors.flat());
+  }
+}
 
 const isNewlyBlocking = (owner: OwnerReference, oldOwners: readonly OwnerReference[]): boolean =>
   owner.blockOwnerDeletion === true &&

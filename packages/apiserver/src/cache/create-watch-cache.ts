@@ -2,6 +2,7 @@
 // Source of the idea: k8s.io/apiserver/pkg/storage/cacher/cacher.go
 
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/storage.ts";
@@ -87,17 +88,17 @@ class StoreWatchCache implements WatchCache {
     return this.#revision;
   }
 
-  async waitFor(
+  waitFor(
     revision: Revision,
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
-  ): Promise<void> {
-    if (this.#closed) throw closedError();
+  ): Awaitable<void> {
+    if (this.#closed) return Promise.reject(closedError());
     // Until what the views hold is known to be of this history, its revisions mean nothing here.
-    if (revision <= this.#revision && this.#loaded) return;
+    if (revision <= this.#revision && this.#loaded) return undefined;
     // That of a request is made when it is asked for, and a write seldom waits.
     const { timeoutMs = WAIT_TIMEOUT_MS, signal } = options;
-    signal?.throwIfAborted();
-    await this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
+    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    return this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
   }
 
   isNewest(): boolean {

@@ -242,7 +242,7 @@ describe("waiting", () => {
     await turn();
     expect(scheduler.delays).toEqual([1234]);
     scheduler.run();
-    const error = await waiting.catch((reason: unknown) => reason);
+    const error = await Promise.resolve(waiting).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FutureRevisionError);
     expect(error).toMatchObject({ current: 1 });
   });

@@ -1,6 +1,7 @@
 // The port of the watch cache: the newest state of a whole store in memory, and its recent history for watches.
 // Source of the idea: k8s.io/apiserver/pkg/storage/cacher
 
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Revision } from "../storage/storage.ts";
 import type { CachedObject } from "./cached-object.ts";
 import type { LabelledObjects } from "./label-index.ts";
@@ -55,10 +56,13 @@ export interface WatchCache extends AsyncDisposable {
   readonly healthy: boolean;
   readonly revision: Revision;
   /**
-   * Resolves once everything up to `revision` is visible.
+   * Done once everything up to `revision` is visible, which may be at once.
    * Rejects with FutureRevisionError after `timeoutMs` (default 3000), or with the reason of `signal`.
    */
-  waitFor(revision: Revision, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<void>;
+  waitFor(
+    revision: Revision,
+    options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal },
+  ): Awaitable<void>;
   /** Whether everything that was acknowledged is visible. False also where the store has to be asked. */
   isNewest(): boolean;
   /** The newest acknowledged revision of the store, made visible: what a consistent read waits for. Rejects as waitFor does. */

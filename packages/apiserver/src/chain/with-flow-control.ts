@@ -8,7 +8,7 @@ import { type Claimant, NoPlaceError } from "../limits/body-memory.ts";
 import type { FairShares, Lane, Place } from "../limits/fair-shares.ts";
 import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import type { Awaitable } from "../runtime/awaitable.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import { type ApiRequest, contentLengthOf } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
 import type { Call, Filter } from "./call.ts";
@@ -65,14 +65,14 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
       }
     };
   };
-  const takeWithBody = async (call: Call): Promise<undefined> => {
-    const body = await readBody(call.request, claimantOf(call), deps);
-    if (body !== undefined) {
-      call.body = body;
-      call.request = body.request;
-    }
-    await take(call);
-  };
+  const takeWithBody = (call: Call): Awaitable<undefined> =>
+    whenDone(readBody(call.request, claimantOf(call), deps), (body) => {
+      if (body !== undefined) {
+        call.body = body;
+        call.request = body.request;
+      }
+      return take(call);
+    });
   const refused = (error: unknown, call: Call): ApiResponse => {
     release(call);
     if (!(error instanceof NoPlaceError)) throw error;
@@ -130,31 +130,39 @@ export const flowUserOf = ({ name, uid }: Pick<UserInfo, "name" | "uid">): strin
 type ReadBody = Disposable & { readonly request: ApiRequest };
 
 /** The request with its whole body in memory, of which the caller has a share, too, until the result is disposed. */
-async function readBody(
+function readBody(
   request: ApiRequest,
   claimant: Claimant,
   { shares, bodyBytes }: Pick<WithFlowControlDeps, "shares" | "bodyBytes">,
-): Promise<ReadBody | undefined> {
+): Awaitable<ReadBody | undefined> {
   const length = contentLengthOf(request);
   if (length === 0 || (length ?? 0) > bodyBytes) return undefined;
   let giveUp: (error: NoPlaceError) => void = () => undefined;
   const account = shares.body(claimant, (error) => giveUp(error));
-  try {
-    const bytes = await new Promise<Uint8Array>((resolve, reject) => {
-      giveUp = reject;
-      request.body(bodyBytes, (count) => account.add(count)).then(resolve, reject);
-    });
-    return { request: withBody(request, bytes), [Symbol.dispose]: () => account[Symbol.dispose]() };
-  } catch (error) {
+  const keep = (bytes: Uint8Array): ReadBody => ({
+    request: withBody(request, bytes),
+    [Symbol.dispose]: () => account[Symbol.dispose](),
+  });
+  const drop = (error: unknown): never => {
     account[Symbol.dispose]();
     throw error;
+  };
+  try {
+    const bytes = request.body(bodyBytes, (count) => account.add(count));
+    if (!(bytes instanceof Promise)) return keep(bytes);
+    return new Promise<Uint8Array>((resolve, reject) => {
+      giveUp = reject;
+      bytes.then(resolve, reject);
+    }).then(keep, drop);
+  } catch (error) {
+    return drop(error);
   }
 }
 
 /** As if it had not been read yet. */
 function withBody(request: ApiRequest, bytes: Uint8Array): ApiRequest {
   return request.with({
-    async body(limitBytes) {
+    body(limitBytes) {
       if (bytes.length > limitBytes) throw requestEntityTooLargeError(`limit is ${limitBytes}`);
       return bytes;
     },

@@ -125,7 +125,7 @@ export type ResourceDefinition = GroupVersionKind & {
   /** What is shown of it besides in the answer to a get or a list, to this caller. */
   extend?(object: CachedObject, context: RequestContext): Awaitable<CachedObject>;
   /** Brings what a client has written to where it is needed, before that is answered, and says what the client is shown. */
-  deliver?(write: ClientWrite, context: RequestContext): Promise<CachedObject>;
+  deliver?(write: ClientWrite, context: RequestContext): Awaitable<CachedObject>;
   /** Adds to the warnings of the request what the client should know of the object that it has written. */
   warnOfWrite?(object: CachedObject, context: RequestContext): Awaitable<void>;
   /** A resource that is answered, not stored: reviews, `selves`. */

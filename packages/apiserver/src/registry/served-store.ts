@@ -57,12 +57,14 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     visibility?.mayChange?.(context, object) ?? true;
 
   /** Before anything is said about an object that the caller must not know of, such as its uid. */
-  const checkKnown = async (context: RequestContext, namespace: string, name: string, uid = ""): Promise<void> => {
-    if (visibility?.mayChange === undefined) return;
+  const checkKnown = (context: RequestContext, namespace: string, name: string, uid = ""): Awaitable<void> => {
+    if (visibility?.mayChange === undefined) return undefined;
     const known = store.view.get(store.keys.of(namespace, name));
-    if (known === undefined || (await mayChange(context, store.parsed.of(known)))) return;
-    // As the generic store answers to a uid that an absent object must have.
-    throw uid === "" ? absent(name) : uidPreconditionError(definition, { namespace, name }, uid, "");
+    return whenDone(known === undefined || mayChange(context, store.parsed.of(known)), (may) => {
+      if (may) return;
+      // As the generic store answers to a uid that an absent object must have.
+      throw uid === "" ? absent(name) : uidPreconditionError(definition, { namespace, name }, uid, "");
+    });
   };
 
   const finished = async (context: RequestContext, namespace: string, write: Omit<ClientWrite, "undo">) => {
@@ -73,9 +75,11 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
       await generic.delete(context.with({ signal }), namespace, name, { dryRun: false, preconditions: { uid } });
     };
     if (definition.deliver !== undefined && context.isLong) await context.pause();
-    const object = (await definition.deliver?.({ ...write, undo }, context)) ?? write.object;
+    const delivering = definition.deliver?.({ ...write, undo }, context) ?? write.object;
+    const object = delivering instanceof Promise ? await delivering : delivering;
     if (definition.warnOfWrite !== undefined && context.isLong) await context.pause();
-    await definition.warnOfWrite?.(object, context);
+    const warning = definition.warnOfWrite?.(object, context);
+    if (warning instanceof Promise) await warning;
     if (present !== undefined && context.isLong) await context.pause();
     return presented(object);
   };
@@ -96,22 +100,32 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     watch: (context, query, observer) => watchVisible(definition, generic.watch, { context, query, observer }),
 
     async create(context, namespace, object, options) {
-      const submitted = await schemaCheckedNew(store, context, namespace, object);
+      const checking = schemaCheckedNew(store, context, namespace, object);
+      const submitted = checking instanceof Promise ? await checking : checking;
       const created = await generic.create(context, namespace, submitted, options);
       const write = { verb: "create", object: created, submitted, created: true, dryRun: options.dryRun } as const;
       return await finished(context, namespace, write);
     },
 
     async update(context, namespace, name, request, options) {
-      await checkKnown(context, namespace, name, request.uid);
+      const checking = checkKnown(context, namespace, name, request.uid);
+      if (checking instanceof Promise) await checking;
       const { createWhenAbsent, subresource } = request;
       let submitted: KubeObject | undefined;
       const checked: UpdateRequest = {
         ...request,
-        async transform(current) {
-          if (!(await mayChange(context, current))) throw absent(name);
-          submitted = await schemaCheckedChange(store, context, await request.transform(current), current, subresource);
-          return submitted;
+        transform(current) {
+          const transformed = whenDone(mayChange(context, current), (may) => {
+            if (!may) throw absent(name);
+            return request.transform(current);
+          });
+          const fitting = whenDone(transformed, (next) =>
+            schemaCheckedChange(store, context, next, current, subresource),
+          );
+          return whenDone(fitting, (next) => {
+            submitted = next;
+            return next;
+          });
         },
         ...(createWhenAbsent === undefined
           ? {}

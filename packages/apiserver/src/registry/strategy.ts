@@ -35,7 +35,7 @@ export interface Strategy<T extends KubeObject = KubeObject> {
    * Takes what one object alone may have, such as a value, right before a valid object is written; never for a dry run. Throws an ApiError to
    * refuse the write. Called again, for the same object, where a write is tried again.
    */
-  reserve?(object: T, context: RequestContext): Promise<Reservation | undefined>;
+  reserve?(object: T, context: RequestContext): Promise<Reservation> | undefined;
 
   /** Throws an ApiError to refuse a deletion, or returns the object as it looks while it is being deleted. */
   prepareForDelete?(object: T, context: RequestContext): T | Promise<T>;

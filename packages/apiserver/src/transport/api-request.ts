@@ -2,6 +2,7 @@
 
 import type { X509Certificate } from "node:crypto";
 import type { Duplex, Readable, Writable } from "node:stream";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ResponseHeaders, SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
@@ -38,14 +39,14 @@ export abstract class ApiRequest {
   /** The client's certificate, not verified: authenticators check the chain against the CA they trust. */
   abstract peerCertificate(this: Pick<ApiRequest, "peerCertificate">): X509Certificate | undefined;
   /**
-   * The whole body, read once. Rejects with ApiError 413 past `limitBytes`, 408-like errors when the client stalls, and with what
-   * `onBytes` throws, which is called with the length of each part.
+   * The whole body, read once; at once where it has arrived. Fails with ApiError 413 past `limitBytes`, 408-like errors when the client
+   * stalls, and with what `onBytes` throws, which is called with the length of each part.
    */
   abstract body(
     this: Pick<ApiRequest, "body">,
     limitBytes: number,
     onBytes?: (count: number) => void,
-  ): Promise<Uint8Array>;
+  ): Awaitable<Uint8Array>;
   /** The body as it arrives, for proxying; undefined after `body` was called. */
   abstract bodyStream(this: Pick<ApiRequest, "bodyStream">): NodeJS.ReadableStream;
   /** Present when the client asked to leave HTTP on this connection (WebSocket, SPDY). */

@@ -151,7 +151,7 @@ describe("bodies", () => {
   it("rejects the body when the client leaves in the middle", async () => {
     const [begun, failed] = [deferred<void>(), deferred<number>()];
     const { port } = await serveHandler(async (request) => {
-      const body = request.body(1000);
+      const body = Promise.resolve(request.body(1000));
       begun.resolve();
       await body.catch((error) => failed.resolve(error.code));
       return jsonResponse(200, "");

@@ -6,28 +6,30 @@ import { createBodyTurns } from "./body-turns.ts";
 import { readBody } from "./read-body.ts";
 
 /** Reads a body of which `arrived` is there; `late` follows, and then its end. */
-async function read(arrived: string, late: string, onBytes: (count: number) => void = () => undefined) {
+async function reading(arrived: string, late: string, onBytes: (count: number) => void = () => undefined) {
   const stream = new PassThrough();
   if (arrived !== "") stream.write(arrived);
   let timers = 0;
-  const reading = readBody(stream, {
-    limitBytes: 1_000,
-    contentLength: arrived.length + late.length,
-    stallTimeoutMs: 1_000,
-    scheduler: {
-      schedule() {
-        timers++;
-        return { [Symbol.dispose]: () => timers-- };
+  const read = async (): Promise<Uint8Array> =>
+    await readBody(stream, {
+      limitBytes: 1_000,
+      contentLength: arrived.length + late.length,
+      stallTimeoutMs: 1_000,
+      scheduler: {
+        schedule() {
+          timers++;
+          return { [Symbol.dispose]: () => timers-- };
+        },
       },
-    },
-    turns: createBodyTurns(),
-    onBytes,
-  });
+      turns: createBodyTurns(),
+      onBytes,
+    });
+  const bytes = read();
   const timersWhileReading = timers;
   const ended = once(stream, "end");
   stream.end(late);
   return {
-    body: reading.then((bytes) => Buffer.from(bytes).toString()),
+    body: bytes.then((whole) => Buffer.from(whole).toString()),
     ended,
     timersWhileReading,
     timersLeft: () => timers,
@@ -36,7 +38,7 @@ async function read(arrived: string, late: string, onBytes: (count: number) => v
 
 it("reads a short body that has arrived as a whole without a timer, and takes its end", async () => {
   let counted = 0;
-  const { body, ended, timersWhileReading } = await read("body", "", (count) => {
+  const { body, ended, timersWhileReading } = await reading("body", "", (count) => {
     counted += count;
   });
   expect(timersWhileReading).toBe(0);
@@ -46,7 +48,7 @@ it("reads a short body that has arrived as a whole without a timer, and takes it
 });
 
 it("waits for what has not arrived yet", async () => {
-  const { body, ended, timersWhileReading, timersLeft } = await read("bo", "dy");
+  const { body, ended, timersWhileReading, timersLeft } = await reading("bo", "dy");
   expect(timersWhileReading).toBe(1);
   expect(await body).toBe("body");
   await ended;
@@ -58,12 +60,12 @@ it("rejects a body that may not be read, whether or not it has arrived", async (
   const refuse = (): void => {
     throw refusal;
   };
-  await expect((await read("body", "", refuse)).body).rejects.toBe(refusal);
-  const { body } = await read("", "body", refuse);
+  await expect((await reading("body", "", refuse)).body).rejects.toBe(refusal);
+  const { body } = await reading("", "body", refuse);
   await expect(body).rejects.toBe(refusal);
 });
 
 it("reads nothing past the limit", async () => {
-  const error = await (await read("x".repeat(1_001), "")).body.catch((given: unknown) => given);
+  const error = await (await reading("x".repeat(1_001), "")).body.catch((given: unknown) => given);
   expect(isApiError(error) && error.code).toBe(413);
 });

@@ -2,6 +2,7 @@
 
 import type { Readable } from "node:stream";
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { BodyTurns } from "./body-turns.ts";
 import { clientGoneError } from "./client-gone-error.ts";
@@ -22,17 +23,20 @@ const EMPTY = new Uint8Array(0);
 /** A longer body is read in parts, for which bodies take turns. */
 const MAX_AT_ONCE = 16 * 1024;
 
-/** Rejects with ApiError 413 past the limit, 408 when the client stalls, 499 when it leaves. What is past the limit stays unread. */
-export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Uint8Array> {
-  const { limitBytes, contentLength, stallTimeoutMs, scheduler, turns, onBytes } = options;
-  if (contentLength === 0) return Promise.resolve(EMPTY);
-  if (contentLength !== undefined && contentLength > limitBytes) return Promise.reject(tooLarge(limitBytes));
+/**
+ * At once where the body has arrived. Fails with ApiError 413 past the limit, 408 when the client stalls, 499 when it leaves. What is past the
+ * limit stays unread.
+ */
+export function readBody(stream: Readable, options: ReadBodyOptions): Awaitable<Uint8Array> {
+  const { limitBytes, contentLength } = options;
+  if (contentLength === 0) return EMPTY;
+  if (contentLength !== undefined && contentLength > limitBytes) throw tooLarge(limitBytes);
+  return readAtHand(stream, options) ?? readArriving(stream, options);
+}
+
+function readArriving(stream: Readable, options: ReadBodyOptions): Promise<Uint8Array> {
+  const { limitBytes, stallTimeoutMs, scheduler, turns, onBytes } = options;
   return new Promise((resolve, reject) => {
-    const atHand = readAtHand(stream, contentLength, onBytes);
-    if (atHand !== undefined) {
-      resolve(atHand);
-      return;
-    }
     const chunks: Buffer[] = [];
     let size = 0;
     let progressed = false;
@@ -80,11 +84,7 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Ui
 }
 
 /** A short body that has arrived as a whole, as most have when it is their request's turn: there is nothing to wait for, and no timer is needed. */
-function readAtHand(
-  stream: Readable,
-  contentLength: number | undefined,
-  onBytes: ReadBodyOptions["onBytes"],
-): Buffer | undefined {
+function readAtHand(stream: Readable, { contentLength, onBytes }: ReadBodyOptions): Buffer | undefined {
   const { readableLength, destroyed } = stream;
   if (readableLength !== contentLength || readableLength > MAX_AT_ONCE || destroyed) return undefined;
   onBytes?.(readableLength);

@@ -293,11 +293,11 @@ class ExchangeRequest extends ApiRequest {
     return this.exchange.connection.peerCertificate;
   }
 
-  body(limitBytes: number, onBytes?: (count: number) => void): Promise<Uint8Array> {
+  body(limitBytes: number, onBytes?: (count: number) => void): Awaitable<Uint8Array> {
     this.takeBody();
     const { exchange, options } = this;
     const stream = unreadBody(exchange);
-    if (stream === undefined) return Promise.resolve(new Uint8Array(0));
+    if (stream === undefined) return new Uint8Array(0);
     return readBody(stream, {
       limitBytes,
       contentLength: contentLengthOf(exchange),

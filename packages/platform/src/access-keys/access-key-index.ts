@@ -40,6 +40,8 @@ export type AccessKeyIndex = {
   stateOf(key: AccessKeyState): KeyRefusal | undefined;
   /** Resolves when every record has been read, after a start: before that, operations that need more than one key load all of them. */
   whenRead(): Promise<void>;
+  /** False soon after a start: see whenRead. */
+  readonly isRead: boolean;
   /** Calls back once when the key stops being good, or its restrictions change, until disposed. */
   onRevoked(id: string, listener: () => void): Disposable;
 };

@@ -50,8 +50,6 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
   Disposable & {
     /** Every record, whether valid or not; safe while records are added and removed. Reads those immediately that have not been read yet. */
     all(): IterableIterator<AccessKeyRecord>;
-    /** False soon after a start: see whenRead. */
-    readonly isRead: boolean;
     /** As byName, with what only the parts that look after keys need. */
     recordOf(name: string): AccessKeyRecord | undefined;
   };

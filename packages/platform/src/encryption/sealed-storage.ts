@@ -65,7 +65,11 @@ class SealedStorage implements Storage {
     return { ...result, entries: result.entries.map((entry) => this.#open(entry)) };
   }
 
-  async create(key: string, value: Uint8Array): Promise<Revision> {
+  create(key: string, value: Uint8Array): Promise<Revision> {
+    return isSealedPlace(key) ? this.#createSealed(key, value) : this.#storage.create(key, value);
+  }
+
+  async #createSealed(key: string, value: Uint8Array): Promise<Revision> {
     try {
       return await this.#storage.create(key, await this.#seal(key, value));
     } catch (error) {
@@ -74,7 +78,11 @@ class SealedStorage implements Storage {
     }
   }
 
-  async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
+  update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
+    return isSealedPlace(key) ? this.#updateSealed(key, value, expected) : this.#storage.update(key, value, expected);
+  }
+
+  async #updateSealed(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
     const sealed = await this.#seal(key, value);
     return await this.#unlessConflict(key, expected, this.#storage.update(key, sealed, expected));
   }
@@ -154,7 +162,6 @@ class SealedStorage implements Storage {
   async [Symbol.asyncDispose](): Promise<void> {}
 
   async #seal(key: string, value: Uint8Array): Promise<Uint8Array> {
-    if (!isSealedPlace(key)) return value;
     await this.#options.ring.confirm();
     return sealEntry(this.#options.ring, key, value, this.#options.random);
   }

@@ -124,18 +124,23 @@ class StorageInSqlite implements SqliteStorage {
     return this.#client.list(prefix, options);
   }
 
-  async create(key: string, value: Uint8Array): Promise<Revision> {
-    assertSize(value);
-    return this.#client.write({ key, value, expected: undefined });
+  create(key: string, value: Uint8Array): Promise<Revision> {
+    return this.#write(key, value, undefined);
   }
 
-  async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
-    assertSize(value);
-    return this.#client.write({ key, value, expected });
+  update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
+    return this.#write(key, value, expected);
   }
 
-  async delete(key: string, expected: Revision): Promise<Revision> {
+  delete(key: string, expected: Revision): Promise<Revision> {
     return this.#client.write({ key, expected, value: undefined });
+  }
+
+  #write(key: string, value: Uint8Array, expected: Revision | undefined): Promise<Revision> {
+    const { byteLength } = value;
+    if (byteLength <= MAX_VALUE_BYTES) return this.#client.write({ key, value, expected });
+    const message = `the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`;
+    return Promise.reject(new ValueTooLargeError(message));
   }
 
   watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
@@ -162,11 +167,6 @@ class StorageInSqlite implements SqliteStorage {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#client.close();
   }
-}
-
-function assertSize({ byteLength }: Uint8Array): void {
-  if (byteLength <= MAX_VALUE_BYTES) return;
-  throw new ValueTooLargeError(`the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`);
 }
 
 // Makes a file appear under its name only when it is complete and on disk.

@@ -10,7 +10,7 @@ import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import type { Awaitable } from "../../runtime/awaitable.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
@@ -20,16 +20,18 @@ import { readYamlInThread } from "./parse-body.ts";
 import { tidyMetadata } from "./tidy-metadata.ts";
 
 /** Throws 415 for a media type that is not taken, 413 for a body over the limit. */
-export async function readBody(
+export function readBody(
   context: RequestContext,
   { limits }: EndpointContext,
   options: { readonly protobuf?: boolean } = {},
-): Promise<Body> {
+): Awaitable<Body> {
   const { request } = context;
   const format = negotiateInput(headerOf(request, "content-type"), options);
-  const bytes = await request.body(limits.bodyBytes);
-  context.weigh(bytes.length);
-  return { format, bytes, yaml: format === "yaml" ? await readYamlInThread(context, bytes) : undefined };
+  return whenDone(request.body(limits.bodyBytes), (bytes) => {
+    context.weigh(bytes.length);
+    if (format !== "yaml") return { format, bytes };
+    return readYamlInThread(context, bytes).then((yaml) => ({ format, bytes, yaml }));
+  });
 }
 
 /** The object of the body. Throws 400 for another kind, and for what strict validation rejects. */
@@ -46,17 +48,17 @@ export const decodeBody = (
   );
 
 /** The object of the body, of the resource's kind, in the namespace of the path. */
-export async function readObject(
+export function readObject(
   context: RequestContext,
   definition: ResourceDefinition,
   endpoint: EndpointContext,
   fieldValidation: string | undefined,
-): Promise<KubeObject> {
-  const body = await readBody(context, endpoint, {
-    protobuf: isProtobufKind(formatApiVersion(definition), definition.kind),
-  });
-  const object = await decodeBody(context, body, definition, fieldValidation);
-  return tidyMetadata(inNamespaceOfPath(object, definition, context), context.warnings);
+): Awaitable<KubeObject> {
+  const protobuf = isProtobufKind(formatApiVersion(definition), definition.kind);
+  const object = whenDone(readBody(context, endpoint, { protobuf }), (body) =>
+    decodeBody(context, body, definition, fieldValidation),
+  );
+  return whenDone(object, (decoded) => tidyMetadata(inNamespaceOfPath(decoded, definition, context), context.warnings));
 }
 
 /** Fills in the namespace from the path, and refuses another one. Cluster-scoped objects lose theirs. */

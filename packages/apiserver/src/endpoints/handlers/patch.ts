@@ -43,7 +43,8 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError(PATCH_OPTIONS, "", errors);
 
-  const bytes = await context.request.body(endpoint.limits.bodyBytes);
+  const body = context.request.body(endpoint.limits.bodyBytes);
+  const bytes = body instanceof Promise ? await body : body;
   context.weigh(bytes.length);
   const input: PatchInput = {
     context,
@@ -65,7 +66,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
     { ...request, subresource },
     { dryRun: isDryRun(options) },
   );
-  return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
+  return objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
 };
 
 /** The patch as the audit log keeps it. An unreadable one is dropped: it may contain secrets. */

@@ -4,6 +4,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import type { RequestContext } from "../../context/request-context.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import type { Strategy } from "../strategy.ts";
 import { createObject } from "./create-object.ts";
 import { parseResourceVersion } from "./get-object.ts";
@@ -14,32 +15,38 @@ import type { StoreContext } from "./store-context.ts";
 import { schemaErrors, validateChangedObject } from "./validate-object.ts";
 
 /** A new object that has passed the schema. */
-export async function schemaCheckedNew(
+export function schemaCheckedNew(
   store: StoreContext,
   context: RequestContext,
   namespace: string,
   object: KubeObject,
-): Promise<KubeObject> {
+): Awaitable<KubeObject> {
   const submitted = withoutStatus(object, store.definition);
-  if ((await schemaErrors(store, context, submitted)).length === 0) return submitted;
-  await createObject(withoutHooks(store), context, namespace, submitted, { dryRun: true });
-  throw new Error("an object that its schema refuses was taken");
+  return whenDone(schemaErrors(store, context, submitted), (errors) => (errors.length === 0 ? submitted : refused()));
+  async function refused(): Promise<never> {
+    await createObject(withoutHooks(store), context, namespace, submitted, { dryRun: true });
+    throw new Error("an object that its schema refuses was taken");
+  }
 }
 
 /** The same for a change. Fields that the subresource does not change are ignored, and never shown. */
-export async function schemaCheckedChange(
+export function schemaCheckedChange(
   store: StoreContext,
   context: RequestContext,
   submitted: KubeObject,
   old: KubeObject,
   subresource: string,
-): Promise<KubeObject> {
+): Awaitable<KubeObject> {
   const merged = mergeSubresource(store.definition, subresource, submitted, old);
-  if ((await schemaErrors(store, context, merged, old)).length === 0) return withMeta(merged, submitted.metadata);
-  checkedVersion(store, old.metadata.name ?? "", submitted, parseResourceVersion(old.metadata.resourceVersion ?? ""));
-  const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
-  await validateChangedObject(withoutHooks(store), restored, old, context, subresource);
-  throw new Error("a change that its schema refuses was taken");
+  return whenDone(schemaErrors(store, context, merged, old), (errors) =>
+    errors.length === 0 ? withMeta(merged, submitted.metadata) : refused(),
+  );
+  async function refused(): Promise<never> {
+    checkedVersion(store, old.metadata.name ?? "", submitted, parseResourceVersion(old.metadata.resourceVersion ?? ""));
+    const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
+    await validateChangedObject(withoutHooks(store), restored, old, context, subresource);
+    throw new Error("a change that its schema refuses was taken");
+  }
 }
 
 /** The store of the same resource, with those parts of its strategy alone that are not given objects. */

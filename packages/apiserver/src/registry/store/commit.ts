@@ -4,6 +4,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { withoutManagedFields } from "@postern/structured-merge/managedfields/object-managed-fields";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import type { StoredEntry } from "../../storage/storage.ts";
 import {
   KeyExistsError,
@@ -11,27 +12,29 @@ import {
   StorageFullError,
   ValueTooLargeError,
 } from "../../storage/storage-errors.ts";
-import type { WriteLimit } from "../strategy.ts";
+import type { Reservation, WriteLimit } from "../strategy.ts";
 import { withRevision } from "./object-meta.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The object of an entry that was just written as `object`, once the cache has it, so that writers read their own writes. */
-export async function committedObject(
+export function committedObject(
   store: StoreContext,
   entry: StoredEntry,
   object: KubeObject,
   context: RequestContext,
-): Promise<CachedObject> {
+): Awaitable<CachedObject> {
   const { cache, view, codec, parsed } = store;
-  await cache.waitFor(entry.revision, context);
-  // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
-  const cached = view.get(entry.key);
-  const isNewest = cached?.revision === entry.revision;
-  const stored = isNewest && codec.isAsked !== true ? cached : await decodeEntry(store, entry, context);
-  if (!codec.isLossless) return stored;
-  const written = withRevision(object, entry.revision);
-  if (isNewest) parsed.keep(stored, written);
-  return stored.decodedAs(written);
+  return whenDone(cache.waitFor(entry.revision, context), () => {
+    // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
+    const cached = view.get(entry.key);
+    const isNewest = cached?.revision === entry.revision;
+    return whenDone(isNewest && codec.isAsked !== true ? cached : decodeEntry(store, entry, context), (stored) => {
+      if (!codec.isLossless) return stored;
+      const written = withRevision(object, entry.revision);
+      if (isNewest) parsed.keep(stored, written);
+      return stored.decodedAs(written);
+    });
+  });
 }
 
 /** What clients see of one entry. */
@@ -56,7 +59,7 @@ export const writeDroppingManagedFields = (
   });
 
 /** Writes an object when all that its strategy counts lets it. `old` is what an update starts from. */
-export async function writeWithinLimits(
+export function writeWithinLimits(
   store: StoreContext,
   context: RequestContext,
   object: KubeObject,
@@ -64,7 +67,14 @@ export async function writeWithinLimits(
   write: () => Promise<CachedObject>,
 ): Promise<CachedObject> {
   const limits = store.strategy.limits?.(object, old, context) ?? NO_LIMITS;
-  if (limits.length === 0) return await write();
+  return limits.length === 0 ? write() : writeWithin(limits, store, write);
+}
+
+async function writeWithin(
+  limits: readonly WriteLimit[],
+  store: StoreContext,
+  write: () => Promise<CachedObject>,
+): Promise<CachedObject> {
   // Two writes that wait for each other would wait for ever: all lock the names in one order, and each name once.
   const names = [...new Set(limits.map(({ name }) => name))].sort();
   const held: string[] = [];
@@ -92,14 +102,22 @@ export async function checkLimits(limits: readonly WriteLimit[] = NO_LIMITS): Pr
 const NO_LIMITS: readonly WriteLimit[] = [];
 
 /** Writes an object with what its strategy reserves for it. */
-export async function writeReserved(
+export function writeReserved(
   store: StoreContext,
   context: RequestContext,
   object: KubeObject,
   write: () => Promise<CachedObject>,
 ): Promise<CachedObject> {
-  const reservation = await store.strategy.reserve?.(object, context);
-  if (reservation === undefined) return await write();
+  const reserving = store.strategy.reserve?.(object, context);
+  return reserving === undefined ? write() : writeWith(reserving, store, write);
+}
+
+async function writeWith(
+  reserving: Promise<Reservation>,
+  store: StoreContext,
+  write: () => Promise<CachedObject>,
+): Promise<CachedObject> {
+  const reservation = await reserving;
   let written: CachedObject;
   try {
     written = await write();
@@ -116,13 +134,15 @@ const NOT_WRITTEN = [KeyExistsError, RevisionConflictError, ValueTooLargeError, 
 const isNotWritten = (error: unknown): boolean => NOT_WRITTEN.some((refused) => error instanceof refused);
 
 /** What fails after a write cannot fail the request any more. */
-export async function runHook(
+export function runHook(
   { onHookError }: StoreContext,
   hook: () => void | Promise<void> | undefined,
-): Promise<void> {
+): Promise<void> | undefined {
   try {
-    await hook();
+    const running = hook();
+    return running instanceof Promise ? running.catch(onHookError) : undefined;
   } catch (error) {
     onHookError(error);
+    return undefined;
   }
 }

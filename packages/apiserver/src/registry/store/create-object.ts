@@ -38,7 +38,8 @@ export async function createObject(
   object: KubeObject,
   options: WriteOptions,
 ): Promise<CachedObject> {
-  const admitted = await admit(store, context, namespace, object, options);
+  const admission = store.admission.admit(admissionAttributes(store, context, namespace, object, options.dryRun));
+  const admitted = (admission instanceof Promise ? await admission : admission) ?? object;
   const wanted = nameOf(store, admitted, context);
   for (let attempt = 1; ; attempt++) {
     const name =
@@ -54,17 +55,6 @@ export async function createObject(
       if (isLast) throw await nameTakenError(store, namespace, name, takenError);
     }
   }
-}
-
-async function admit(
-  store: StoreContext,
-  context: RequestContext,
-  namespace: string,
-  object: KubeObject,
-  { dryRun }: WriteOptions,
-): Promise<KubeObject> {
-  const attributes = admissionAttributes(store, context, namespace, object, dryRun);
-  return (await store.admission.admit(attributes)) ?? object;
 }
 
 const admissionAttributes = (
@@ -109,13 +99,15 @@ async function prepare(
     metaForCreate(object.metadata, definition, { namespace, name }, runtime),
   );
   if (context.isLong) await context.pause();
-  const prepared = (await strategy.prepareForCreate?.(named, context)) ?? named;
+  const preparing = strategy.prepareForCreate?.(named, context) ?? named;
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
   if (context.isLong) await context.pause();
   await validateNewObject(store, prepared, context);
   for (const warning of finalizerWarnings(definition, prepared.metadata, undefined)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
   if (context.isLong) await context.pause();
-  await store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
+  const admission = store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
+  if (admission instanceof Promise) await admission;
   // As upstream has it: a text that is no version at all is dropped.
   if (Number(object.metadata.resourceVersion || 0) > 0) {
     throw untypedError("resourceVersion should not be set on objects to be created");
@@ -149,7 +141,8 @@ async function insert(
   const { afterCreate } = store.strategy;
   if (afterCreate !== undefined) {
     if (context.isLong) await context.pause();
-    await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
+    const after = runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
+    if (after !== undefined) await after;
   }
   const reveal = store.definition.sealed?.reveal;
   if (reveal === undefined) return stored;
@@ -167,9 +160,11 @@ async function write(
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
   if (context.isLong) await context.pause();
-  const value = await store.codec.encode(object, sealed, context);
+  const encoding = store.codec.encode(object, sealed, context);
+  const value = encoding instanceof Promise ? await encoding : encoding;
   const revision = await store.storage.create(key, value);
-  return await committedObject(store, { key, value, revision }, object, context);
+  const committed = committedObject(store, { key, value, revision }, object, context);
+  return committed instanceof Promise ? await committed : committed;
 }
 
 const takenError = ({ definition }: StoreContext, name: string): ApiError =>

@@ -143,7 +143,9 @@ async function replace(
   if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
     throw uidPreconditionError(store.definition, target, request.uid, uid);
   }
-  const submitted = checkedVersion(store, name, await request.transform(old), current.revision);
+  const transforming = request.transform(old);
+  const transformed = transforming instanceof Promise ? await transforming : transforming;
+  const submitted = checkedVersion(store, name, transformed, current.revision);
   const prepared = await prepare(store, context, target, old, submitted, request.subresource, options);
   if (context.isLong) await context.pause();
   const next = keepTimesOfNoop(old, prepared);
@@ -156,7 +158,8 @@ async function replace(
     sealed: previousSealed,
   };
   if (context.isLong) await context.pause();
-  if ((await store.codec.isStored(object, old, current, context)) && equalJson(sealed, previousSealed)) {
+  const comparing = store.codec.isStored(object, old, current, context);
+  if ((comparing instanceof Promise ? await comparing : comparing) && equalJson(sealed, previousSealed)) {
     // What follows the write looks into it more than once.
     return { object: current.decodedAs(old), created: false };
   }
@@ -190,9 +193,11 @@ async function write(
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
   if (context.isLong) await context.pause();
-  const value = await store.codec.encode(object, sealed, context);
+  const encoding = store.codec.encode(object, sealed, context);
+  const value = encoding instanceof Promise ? await encoding : encoding;
   const revision = await store.storage.update(key, value, current.revision);
-  return await committedObject(store, { key, value, revision }, object, context);
+  const committed = committedObject(store, { key, value, revision }, object, context);
+  return committed instanceof Promise ? await committed : committed;
 }
 
 /** The last finalizer was removed: the object is deleted, and the response shows its last state. */
@@ -232,12 +237,14 @@ async function prepare(
     dryRun,
   };
   if (context.isLong) await context.pause();
-  const admitted = (await admission.admit({ ...attributes, object: submitted, oldObject: old })) ?? submitted;
+  const admitting = admission.admit({ ...attributes, object: submitted, oldObject: old });
+  const admitted = (admitting instanceof Promise ? await admitting : admitting) ?? submitted;
   if (context.isLong) await context.pause();
   const merged = mergeSubresource(definition, subresource, admitted, old);
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
   if (context.isLong) await context.pause();
-  const prepared = (await strategy.prepareForUpdate?.(restored, old, context)) ?? restored;
+  const preparing = strategy.prepareForUpdate?.(restored, old, context) ?? restored;
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
   if (context.isLong) await context.pause();
   const counted =
     definition.tracksGeneration === false
@@ -247,7 +254,8 @@ async function prepare(
   for (const warning of finalizerWarnings(definition, counted.metadata, old.metadata)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
   if (context.isLong) await context.pause();
-  await admission.validate({ ...attributes, object: counted, oldObject: old });
+  const validating = admission.validate({ ...attributes, object: counted, oldObject: old });
+  if (validating instanceof Promise) await validating;
   return counted;
 }
 

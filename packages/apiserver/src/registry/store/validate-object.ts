@@ -20,6 +20,7 @@ import { jsonOf } from "@postern/structured-merge/managedfields/object-managed-f
 import { formatGoPlain, goTypeName } from "@postern/structured-merge/typed/format-go-value";
 import type { RequestContext } from "../../context/request-context.ts";
 import { systemUser } from "../../context/system-context.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import { splitFieldPath } from "../field-path.ts";
 import type { ScaleSubresource } from "../resource-definition.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
@@ -33,7 +34,7 @@ export async function validateNewObject(
   if (context.isLong) await context.pause();
   const isPlain = store.validator.isPlain(object);
   const faults = isPlain ? [] : await schemaErrors(store, context, object);
-  const errors = await context.inParts(
+  const checked = context.inParts(
     checksOf(
       () => validateObjectMeta(object.metadata, metaRules(store)),
       () => validateBuiltinFinalizers(store, object),
@@ -44,10 +45,14 @@ export async function validateNewObject(
         : [() => validateEmbeddedResources(object, store.definition.schema, ""), () => validateLists(store, object)]),
     ),
   );
+  const errors = checked instanceof Promise ? await checked : checked;
   if (context.isLong) await context.pause();
-  errors.push(...((await store.strategy.validate?.(object, context)) ?? []));
+  const found = store.strategy.validate?.(object, context) ?? [];
+  errors.push(...(found instanceof Promise ? await found : found));
   if (context.isLong) await context.pause();
-  refuse(store, object, [...errors, ...(await brokenRules(store, object, undefined, errors, context))]);
+  if (store.definition.rules !== undefined)
+    errors.push(...(await brokenRules(store, object, undefined, errors, context)));
+  refuse(store, object, errors);
 }
 
 /** As `validateNewObject`; faults of parts that were there before and did not change are let through. */
@@ -66,7 +71,7 @@ export async function validateChangedObject(
   if (context.isLong) await context.pause();
   const isPlain = store.validator.isPlain(object);
   const faults = isPlain ? [] : await schemaErrors(store, context, object, old);
-  const errors = await context.inParts(
+  const checked = context.inParts(
     checksOf(
       () => validateObjectMeta(object.metadata, metaRules(store)),
       // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
@@ -82,10 +87,13 @@ export async function validateChangedObject(
           ]),
     ),
   );
+  const errors = checked instanceof Promise ? await checked : checked;
   if (context.isLong) await context.pause();
-  errors.push(...((await store.strategy.validateUpdate?.(object, old, context)) ?? []));
+  const found = store.strategy.validateUpdate?.(object, old, context) ?? [];
+  errors.push(...(found instanceof Promise ? await found : found));
   if (context.isLong) await context.pause();
-  refuse(store, object, [...errors, ...(await brokenRules(store, object, old, errors, context))]);
+  if (store.definition.rules !== undefined) errors.push(...(await brokenRules(store, object, old, errors, context)));
+  refuse(store, object, errors);
 }
 
 /** Schemas of tenants multiply with their objects: what is looked at while everybody waits, in steps of a pattern, for some milliseconds. */
@@ -100,11 +108,21 @@ const TAKES_TOO_LONG: FieldError = {
 };
 
 /** What the schema says against an object, or against a change of `old`. */
-export async function schemaErrors(
-  { validator, definition: { schema } }: StoreContext,
+export const schemaErrors = (
+  store: StoreContext,
   context: RequestContext,
   object: KubeObject,
   old?: KubeObject,
+): Awaitable<readonly FieldError[]> =>
+  !context.isLong && store.validator.isPlain(object) ? NO_FAULTS : findSchemaErrors(store, context, object, old);
+
+const NO_FAULTS: readonly FieldError[] = [];
+
+async function findSchemaErrors(
+  { validator, definition: { schema } }: StoreContext,
+  context: RequestContext,
+  object: KubeObject,
+  old: KubeObject | undefined,
 ): Promise<readonly FieldError[]> {
   const check = (most: number): readonly FieldError[] | undefined => {
     try {
@@ -211,7 +229,7 @@ async function brokenRules(
   errors: readonly FieldError[],
   context: RequestContext,
 ): Promise<readonly FieldError[]> {
-  if (rules === undefined) return [];
+  if (rules === undefined) return NO_FAULTS;
   if (errors.some(({ type }) => BLOCKING.has(type))) return [RULES_NOT_CHECKED];
   const warn = (text: string): void => context.warnings.add(text);
   const broken = rules(object, old, warn, ruleSchema === undefined ? undefined : MOST_RULES_AT_ONCE);

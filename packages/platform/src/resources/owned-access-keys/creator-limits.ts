@@ -3,6 +3,7 @@
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
@@ -36,15 +37,15 @@ function narrowedKeyOf(context: RequestContext, keys: AccessKeyIndex): AccessKey
 }
 
 /** Throws 403 where the caller reaches beyond itself. `old` is what an update starts from. */
-export async function checkCreator(
+export const checkCreator = (
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
   deps: CreatorLimitsDeps,
-): Promise<void> {
-  const fault = await creatorError(context, object, old, deps);
-  if (fault !== undefined) throw keyRefusedError(object, deps, fault);
-}
+): Awaitable<void> =>
+  whenDone(creatorError(context, object, old, deps), (fault) => {
+    if (fault !== undefined) throw keyRefusedError(object, deps, fault);
+  });
 
 export const keyRefusedError = (
   { metadata }: OwnedAccessKey,
@@ -57,45 +58,63 @@ export const keyRefusedError = (
  * Why the caller may not create this key for its owner; undefined if it may. Trust rules are checked the same way, for the keys that they issue.
  * `mayBe` says which other owners the caller may create keys for.
  */
-export async function creatorError(
+export function creatorError(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
   deps: CreatorLimitsDeps,
   mayBe: () => Promise<boolean> = async () => false,
-): Promise<string | undefined> {
+): Awaitable<string | undefined> {
   const narrowed = narrowedKeyOf(context, deps.keys);
   const fault =
     narrowed === undefined ? faultOfShort(context, object, old, deps) : faultOfNarrowed(narrowed, object, old, deps);
   if (fault !== undefined) return fault;
-  const ownerFault = await faultOfOwner(context, object, old, deps);
-  if (ownerFault !== undefined && !(await mayBe())) return ownerFault;
-  const group = await firstRefusedGroup(context, object, old, deps);
-  if (group !== undefined) return `you are not in the group ${JSON.stringify(group)} and may not impersonate it`;
-  return await faultOfLife(context, object, old, narrowed, deps);
+  const isOwner = mayHave(context, object, old, deps);
+  const groups = foreignGroups(context, object, old);
+  const faultOfOthers = async (): Promise<string | undefined> => {
+    const ownerFault = isOwner ? undefined : await faultOfOwner(context, object, deps);
+    if (ownerFault !== undefined && !(await mayBe())) return ownerFault;
+    const group = await firstRefusedGroup(context, groups, deps);
+    if (group === undefined) return undefined;
+    return `you are not in the group ${JSON.stringify(group)} and may not impersonate it`;
+  };
+  // Nearly always the caller has what its key gets.
+  return whenDone(
+    isOwner && groups.length === 0 ? undefined : faultOfOthers(),
+    (found) => found ?? faultOfLife(context, object, old, narrowed, deps),
+  );
 }
 
 /** True if the write sets a value that its sender knows. */
 const setsKey = ({ spec }: OwnedAccessKey, old: OwnedAccessKey | undefined): boolean =>
   old === undefined || (spec?.key ?? "") !== "";
 
-async function faultOfOwner(
+/** Whether the caller may make the key for its owner without impersonating it. */
+function mayHave(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, authorizer }: Pick<CreatorLimitsDeps, "names" | "directory" | "authorizer">,
-): Promise<string | undefined> {
+  { names, directory }: Pick<CreatorLimitsDeps, "names" | "directory">,
+): boolean {
   const owner = ownerOf(object.spec ?? {});
   // Validation says so.
-  if (owner === undefined) return undefined;
+  if (owner === undefined) return true;
   const changes = old === undefined || !sameOwner(owner, ownerOf(old.spec ?? {}));
-  if (!changes && !setsKey(object, old)) return undefined;
+  if (!changes && !setsKey(object, old)) return true;
   if (sameOwner(owner, ownerOfCaller(context.user, directory, names)) && isWholly(owner, context, directory, names)) {
-    return undefined;
+    return true;
   }
   // Members look after the keys of their team, but only who may impersonate it makes new ones.
-  if (!changes && isMember(owner, context, names)) return undefined;
-  if (await mayImpersonate(owner, context, { authorizer, names })) return undefined;
+  return !changes && isMember(owner, context, names);
+}
+
+async function faultOfOwner(
+  context: RequestContext,
+  { spec }: OwnedAccessKey,
+  { names, authorizer }: Pick<CreatorLimitsDeps, "names" | "authorizer">,
+): Promise<string | undefined> {
+  const owner = ownerOf(spec ?? {});
+  if (owner === undefined || (await mayImpersonate(owner, context, { authorizer, names }))) return undefined;
   return `you may not impersonate the ${owner.kind} ${JSON.stringify(owner.name)}`;
 }
 
@@ -115,17 +134,22 @@ function isWholly(
 const isMember = (owner: AccessKeyOwner, { user }: RequestContext, names: PlatformNames): boolean =>
   owner.kind === "team" && user.groups.includes(names.teamGroup(owner.name));
 
+/** Those that the key is to have, and that the caller is not in. */
+function foreignGroups(
+  { user }: RequestContext,
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+): readonly string[] {
+  const before = setsKey(object, old) ? [] : (old?.spec?.groups ?? []);
+  return (object.spec?.groups ?? []).filter((group) => !before.includes(group) && !user.groups.includes(group));
+}
+
 async function firstRefusedGroup(
   context: RequestContext,
-  { spec, ...rest }: OwnedAccessKey,
-  old: OwnedAccessKey | undefined,
+  groups: readonly string[],
   { authorizer }: Pick<CreatorLimitsDeps, "authorizer">,
 ): Promise<string | undefined> {
-  const before = setsKey({ spec, ...rest } as OwnedAccessKey, old) ? [] : (old?.spec?.groups ?? []);
-  for (const group of spec?.groups ?? []) {
-    if (before.includes(group) || context.user.groups.includes(group)) continue;
-    if (!(await mayImpersonateGroup(group, context, authorizer))) return group;
-  }
+  for (const group of groups) if (!(await mayImpersonateGroup(group, context, authorizer))) return group;
   return undefined;
 }
 
@@ -175,13 +199,13 @@ function faultOfShort(
 }
 
 /** Callers that may change the key may shorten its TTL. A longer TTL than before, or than the default, requires the verb `extend`. */
-async function faultOfLife(
+function faultOfLife(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
   narrowed: AccessKeyState | undefined,
   deps: CreatorLimitsDeps,
-): Promise<string | undefined> {
+): Awaitable<string | undefined> {
   const { configuration, keys } = deps;
   const { defaultTTLSeconds, maxTTLSeconds } = configuration.accessKeys;
   const absentTTL = defaultTTLOf(ownerOf(object.spec ?? {}), configuration.accessKeys);
@@ -193,27 +217,27 @@ async function faultOfLife(
     const granted = { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: true };
     // Keys of other requests than a create of keys are already limited to this.
     if (!isLongerTTL(lifeOf(object, absentTTL), granted)) return undefined;
-    if (narrowed === undefined && (await mayExtend(context, object, deps))) return undefined;
-    return `spec.ttl: at most ${granted.ttl} seconds are allowed; a longer TTL requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
+    const fault = `spec.ttl: at most ${granted.ttl} seconds are allowed; a longer TTL requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
+    return narrowed === undefined ? mayExtend(context, object, deps).then((may) => (may ? undefined : fault)) : fault;
   }
   const known = keys.byUid(old.metadata.uid ?? "")?.defaultTTL;
   const before = lifeOf(old, known ?? 0);
   const after = lifeOf(object, known ?? (old.spec?.ttl === undefined ? 0 : absentTTL));
   if (!isLongerTTL(after, before)) return undefined;
   if (narrowed !== undefined) return "a scoped access key cannot extend the TTL of a key";
-  if (await mayExtend(context, old, deps)) return undefined;
-  return `extending the TTL of an access key requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
+  const fault = `extending the TTL of an access key requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
+  return mayExtend(context, old, deps).then((may) => (may ? undefined : fault));
 }
 
 /**
  * The maximum TTL of keys that were requested without one: keys of other requests, such as for kubeconfigs, and keys of machines, which may never
  * expire.
  */
-export async function grantedTTL(
+export function grantedTTL(
   context: RequestContext,
   object: OwnedAccessKey,
   deps: CreatorLimitsDeps,
-): Promise<OwnedAccessKey> {
+): Awaitable<OwnedAccessKey> {
   const { defaultTTLSeconds } = deps.configuration.accessKeys;
   const { spec } = object;
   const absentTTL = defaultTTLOf(ownerOf(spec ?? {}), deps.configuration.accessKeys);
@@ -221,9 +245,9 @@ export async function grantedTTL(
   const isTooLong = wanted === 0 || wanted > defaultTTLSeconds;
   const asksForLife = createsKeyDirectly(context) && spec?.ttl !== undefined;
   if (defaultTTLSeconds <= 0 || asksForLife || !isTooLong) return object;
-  const narrowed = narrowedKeyOf(context, deps.keys);
-  if (narrowed === undefined && (await mayExtend(context, object, deps))) return object;
-  return { ...object, spec: { ...spec, ttl: defaultTTLSeconds } };
+  const limited = { ...object, spec: { ...spec, ttl: defaultTTLSeconds } };
+  if (narrowedKeyOf(context, deps.keys) !== undefined) return limited;
+  return mayExtend(context, object, deps).then((may) => (may ? object : limited));
 }
 
 async function mayExtend(

@@ -4,6 +4,7 @@ import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -18,14 +19,16 @@ export type ScopeWarningDeps = {
 /** For the `warnOfWrite` of a resource. Warnings are no refusal: keys may be made before what they are for. */
 export const scopeWarnings =
   (deps: ScopeWarningDeps) =>
-  async (written: CachedObject, context: RequestContext): Promise<void> => {
+  (written: CachedObject, context: RequestContext): Awaitable<void> => {
     // The store holds no other kind under this resource.
     const { spec } = written.decode() as OwnedAccessKey;
     warnOfReaders(spec, context, deps);
-    if (spec?.scope === undefined) return;
-    const targets = namedInScope(spec.scope, deps);
-    for (const text of await unknownNames(targets, context, deps)) context.warnings.add(text);
+    return spec?.scope && warnOfUnknown(spec.scope, context, deps);
   };
+
+async function warnOfUnknown(scope: Scope, context: RequestContext, deps: ScopeWarningDeps): Promise<void> {
+  for (const text of await unknownNames(namedInScope(scope, deps), context, deps)) context.warnings.add(text);
+}
 
 /** Administrators of a project read the Secrets in its namespace. */
 function warnOfReaders(

@@ -17,6 +17,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { createControlled, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { ClientWrite } from "@postern/apiserver/registry/client-write";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { LAST_APPLIED, specOf, withoutSecrets } from "../../access-keys/secret-fields.ts";
@@ -70,14 +71,22 @@ export function validateSecretRef({ secretRef }: AccessKeySpec): readonly FieldE
  * Before a key gets a value: the requester has to be allowed to write the Secret itself, and a Secret of that name was made for this key
  * or does not exist. A Secret that was made for it takes `update` alone: a narrow key can rotate itself. Throws ApiError 403 or 422.
  */
-export async function checkDelivery(
+export function checkDelivery(
   context: RequestContext,
-  { metadata, spec }: OwnedAccessKey,
+  key: OwnedAccessKey,
+  deps: SecretDeliveryDeps,
+): Promise<void> | undefined {
+  const { secretRef } = key.spec ?? {};
+  const target = secretRef && targetOf(secretRef);
+  return target && checkTarget(context, key, target, deps);
+}
+
+async function checkTarget(
+  context: RequestContext,
+  { metadata }: OwnedAccessKey,
+  target: Target,
   deps: SecretDeliveryDeps,
 ): Promise<void> {
-  if (spec?.secretRef === undefined) return;
-  const target = targetOf(spec.secretRef);
-  if (target === undefined) return;
   const { names, namespaceResource, secretResource } = deps;
   const kind = { group: names.managementGroup, kind: "OwnedAccessKey" };
   const { name = "", uid = "" } = metadata;
@@ -203,24 +212,30 @@ const NOT_SHOWN =
 /** For the `deliver` of a resource. */
 export const secretDelivery =
   (deps: SecretDeliveryDeps) =>
-  async (write: ClientWrite, { warnings }: RequestContext): Promise<CachedObject> => {
+  (write: ClientWrite, { warnings }: RequestContext): Awaitable<CachedObject> => {
     const { object, created, submitted } = write;
     if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
     const chosen = valueIn(submitted);
-    const hasSecret = specOf(object.decode())["secretRef"] !== undefined;
-    if (!created) {
-      if (hasSecret && chosen !== "") await deliverValue(keyIn(object), chosen, deps);
-      return object;
-    }
-    if (hasSecret) await deliverNew(write, valueIn(keyIn(object)) || chosen, deps);
+    if (specOf(object.decode())["secretRef"] !== undefined) return deliverInSecret(write, chosen, deps);
+    if (!created) return object;
     if (write.verb === "update") {
-      if (!hasSecret && chosen === "") warnings.add(NOT_SHOWN);
+      if (chosen === "") warnings.add(NOT_SHOWN);
       return withoutKey(object);
     }
     const isApplied = submitted.metadata.annotations?.[LAST_APPLIED] !== undefined;
-    if (!hasSecret && chosen === "" && isApplied) warnings.add(NOT_PRINTED);
+    if (chosen === "" && isApplied) warnings.add(NOT_PRINTED);
     return object;
   };
+
+async function deliverInSecret(write: ClientWrite, chosen: string, deps: SecretDeliveryDeps): Promise<CachedObject> {
+  const { object } = write;
+  if (write.created) {
+    await deliverNew(write, valueIn(keyIn(object)) || chosen, deps);
+    return write.verb === "update" ? withoutKey(object) : object;
+  }
+  if (chosen !== "") await deliverValue(keyIn(object), chosen, deps);
+  return object;
+}
 
 /** A key whose value was never delivered is useless. */
 async function deliverNew(write: ClientWrite, value: string, deps: SecretDeliveryDeps): Promise<void> {

@@ -7,7 +7,7 @@ import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { systemUser } from "@postern/apiserver/context/system-context";
-import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { Reservation, Strategy } from "@postern/apiserver/registry/strategy";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
@@ -65,14 +65,22 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
   /**
    * Compares a chosen value with current and former ones, in the same time for any value; other errors in it are checked later. Throws ApiError 429.
    */
-  const compare = async (object: OwnedAccessKey, context: RequestContext): Promise<void> => {
+  const compare = (object: OwnedAccessKey, context: RequestContext): Promise<void> | undefined => {
     const { key: value = "" } = object.spec ?? {};
     // The server's own requests have generated values.
-    if (value === "" || context.credential === undefined) return;
+    return value === "" || context.credential === undefined ? undefined : compareValue(value, object, context);
+  };
+  const compareValue = async (value: string, object: OwnedAccessKey, context: RequestContext): Promise<void> => {
     comparisons.spend("chosen", context);
     const isHeld = keys.find(value) !== undefined;
     const wasHeld = await valueClaims.isTaken(value, claimantOf(object, directory));
     chosen.set(context, { value, isTaken: isHeld || wasHeld });
+  };
+  const reserveValue = async (value: string, object: OwnedAccessKey): Promise<Reservation> => {
+    const taken = await valueClaims.take(value, claimantOf(object, directory));
+    if (taken !== undefined) return taken;
+    // A concurrent write was faster: the same answer as a moment later.
+    throw invalidObjectError(options.kind, object.metadata.name ?? "", [unfitKeyError()]);
   };
   const validationIn = (context: RequestContext): ValidationDeps => ({
     names,
@@ -89,15 +97,16 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
 
     async prepareForCreate(submitted, context) {
       // What is validated is compared with the values of the caller's other keys.
-      await keys.whenRead();
+      if (!keys.isRead) await keys.whenRead();
       const { status: _, ...rest } = scrubLastApplied(submitted);
       const { spec = {} } = rest;
       const issued = grants.of(context);
       const parents = [...parentsOf(context, options), ...parentsOfRule(issued, keys)];
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
-      await compare({ ...rest, spec: { ...spec, [owner.kind]: owner.name } }, context);
+      const comparing = compare({ ...rest, spec: { ...spec, [owner.kind]: owner.name } }, context);
+      if (comparing !== undefined) await comparing;
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
-      const drafted = await grantedTTL(
+      const granting = grantedTTL(
         context,
         {
           ...rest,
@@ -106,6 +115,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
+      const drafted = granting instanceof Promise ? await granting : granting;
       const object = withStatus(
         drafted,
         {
@@ -116,20 +126,23 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
-      await checkCreator(context, object, undefined, options);
-      await checkDelivery(context, object, options);
+      const limiting = checkCreator(context, object, undefined, options);
+      if (limiting instanceof Promise) await limiting;
+      const checking = checkDelivery(context, object, options);
+      if (checking !== undefined) await checking;
       warnOfShorterLife(object, context, options);
       if (submitted.spec?.ttl === undefined) warnOfDefaultLife(object, context);
       return withReadiness(object, undefined, options);
     },
 
     async prepareForUpdate(submitted, old, context) {
-      await keys.whenRead();
+      if (!keys.isRead) await keys.whenRead();
       const known = keys.byUid(old.metadata.uid ?? "");
       const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
       const written = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
       const kept = known?.grant?.login === undefined ? written : withIdentityOf(old, written, context);
-      await compare(kept, context);
+      const comparing = compare(kept, context);
+      if (comparing !== undefined) await comparing;
       const object = withStatus(
         { ...kept, metadata: withParents(kept.metadata, parents, options) },
         {
@@ -142,7 +155,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
-      await checkCreator(context, object, old, options);
+      const limiting = checkCreator(context, object, old, options);
+      if (limiting instanceof Promise) await limiting;
       const isNewPlace = object.spec?.secretRef !== undefined && old.spec?.secretRef === undefined;
       const getsValue = (object.spec?.key ?? "") !== "";
       if (isNewPlace || getsValue) await checkDelivery(context, object, options);
@@ -157,13 +171,9 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     // A caller that may not create the key, or sends an invalid one, neither waits for others nor learns how many there are.
     limits: (object, old) => keyQuota.limitsOf(object, old, (why) => keyRefusedError(object, options, why)),
 
-    async reserve(object, context) {
+    reserve(object, context) {
       const value = chosen.get(context)?.value;
-      if (value === undefined) return undefined;
-      const taken = await valueClaims.take(value, claimantOf(object, directory));
-      if (taken !== undefined) return taken;
-      // A concurrent write was faster: the same answer as a moment later.
-      throw invalidObjectError(options.kind, object.metadata.name ?? "", [unfitKeyError()]);
+      return value === undefined ? undefined : reserveValue(value, object);
     },
 
     afterCreate(object, { audit }) {
