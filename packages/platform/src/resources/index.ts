@@ -20,6 +20,7 @@ import { newEvents } from "@postern/apiserver/builtin/events/new-events";
 import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
 import { clusterRoleBindings, roleBindings } from "@postern/apiserver/builtin/rbac/role-bindings";
 import { clusterRoles, roles } from "@postern/apiserver/builtin/rbac/roles";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
@@ -149,7 +150,7 @@ export function platformResources(deps: PlatformResourceDeps): readonly Resource
     clusterRoleBindings(escalation),
     tokenReviews({ tokens: authenticator, audiences: [], accepts: acceptsReview, limited }),
     selfSubjectReviews,
-    subjectAccessReviews({ authorizer }),
+    subjectAccessReviews({ authorizer, showsReasons: (asker) => mayListBindings(asker, authorizer) }),
     localSubjectAccessReviews({ authorizer }),
     selfSubjectAccessReviews({ authorizer }),
     selfSubjectRulesReviews({ ruleResolver }),
@@ -170,6 +171,16 @@ function definitionsOfOthers(
   if (customResources === undefined) return customResourceDefinitions;
   const groups = new Set([...own.map(({ group }) => group), customResourceDefinitions.group]);
   return managementDefinitions(customResources.compiled, groups, customResources.count);
+}
+
+/** In all projects: those are what the reasons of access reviews name. A control plane asks about users of every project, and may not. */
+async function mayListBindings({ user, credential }: RequestContext, authorizer: Authorizer): Promise<boolean> {
+  const list = { verb: "list", apiGroup: "rbac.authorization.k8s.io", apiVersion: "v1", isResourceRequest: true };
+  const everywhere = { ...list, user, credential, subresource: "", namespace: "", name: "", path: "" };
+  const decisions = await Promise.all(
+    ["rolebindings", "clusterrolebindings"].map((resource) => authorizer.authorize({ ...everywhere, resource })),
+  );
+  return decisions.every(({ verdict }) => verdict === "allow");
 }
 
 const ownSelfSubjectAccessReviews = (dependencies: {

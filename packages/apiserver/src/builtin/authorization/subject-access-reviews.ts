@@ -5,6 +5,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "../../authorization/authorizer.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { reviewResponse } from "../review-response.ts";
@@ -26,7 +27,13 @@ import {
   validateSubjectReview,
 } from "./validate-review.ts";
 
-export const subjectAccessReviews = ({ authorizer }: { readonly authorizer: Authorizer }): ResourceDefinition =>
+export type SubjectAccessReviewDeps = {
+  readonly authorizer: Authorizer;
+  /** Whether this caller learns reasons, which name bindings in all namespaces. Default: every caller does, as in Kubernetes. */
+  readonly showsReasons?: (asker: RequestContext) => boolean | Promise<boolean>;
+};
+
+export const subjectAccessReviews = ({ authorizer, showsReasons }: SubjectAccessReviewDeps): ResourceDefinition =>
   defineSubjectReview({
     kind: "SubjectAccessReview",
     plural: "subjectaccessreviews",
@@ -34,6 +41,7 @@ export const subjectAccessReviews = ({ authorizer }: { readonly authorizer: Auth
     namespaced: false,
     description: "SubjectAccessReview checks whether or not a user or group can perform an action.",
     authorizer,
+    showsReasons,
     validate: validateSubjectReview,
   });
 
@@ -42,6 +50,7 @@ export const subjectAccessReviews = ({ authorizer }: { readonly authorizer: Auth
 type SubjectReviewResource = Pick<ResourceDefinition, "kind" | "plural" | "singular" | "namespaced"> & {
   readonly description: string;
   readonly authorizer: Authorizer;
+  readonly showsReasons?: SubjectAccessReviewDeps["showsReasons"];
   /** `namespace` is that of the path; empty if the path has none. */
   readonly validate: (spec: SubjectReviewSpec, namespace: string) => readonly FieldError[];
 };
@@ -54,6 +63,7 @@ const fields = s.object({
 export const defineSubjectReview = ({
   description,
   authorizer,
+  showsReasons = () => true,
   validate,
   ...naming
 }: SubjectReviewResource): ResourceDefinition =>
@@ -62,11 +72,13 @@ export const defineSubjectReview = ({
     group: AUTHORIZATION_GROUP,
     version: "v1",
     schema: kindSchema(fields.describe(description).schema),
-    async submit({ info }, body) {
+    async submit(context, body) {
       // The schema has checked the shape.
       const { spec = {} } = body as KindOf<typeof fields>;
-      refuseInvalidReview([...validate(spec, info.namespace), ...validateReviewMeta(body, naming.namespaced)]);
-      return reviewResponse(body, await reviewStatusOf(authorizer, attributesOf(spec, reviewedUser(spec))));
+      refuseInvalidReview([...validate(spec, context.info.namespace), ...validateReviewMeta(body, naming.namespaced)]);
+      const { reason, ...status } = await reviewStatusOf(authorizer, attributesOf(spec, reviewedUser(spec)));
+      const isShown = reason !== undefined && (await showsReasons(context));
+      return reviewResponse(body, isShown ? { ...status, reason } : status);
     },
   });
 
