@@ -5,6 +5,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BackupError } from "../store/backup-error.ts";
+import { decodeHeader, encodeHeader, MAGIC } from "./backup-header.ts";
 import { type BackupKey, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
 import { type BackupEntry, encodeEntry } from "./entry-frames.ts";
 import { readBackup, readBackupHeader, verifyBackup } from "./read-backup.ts";
@@ -118,6 +119,21 @@ describe("a backup", () => {
       await writeFile(path, changed);
       await expect(verifyBackup(path, key), `byte ${at}`).rejects.toThrow(BackupError);
     }
+  });
+
+  it("is refused where a chunk is neither the last one nor another", async () => {
+    const { path, header } = await backUp("place", await fullStore());
+    const bytes = await readFile(path);
+    const place = MAGIC.length + 4 + encodeHeader(header).length + 4;
+    expect(bytes[place]).toBe(0);
+    bytes[place] = 2;
+    await writeFile(path, bytes);
+    await expect(verifyBackup(path, key)).rejects.toThrow(/damaged/);
+  });
+
+  it.each([1e300, -1e300, 8.64e15 + 1])("is refused if its header says that it is from %d", async (takenAt) => {
+    const header = encodeHeader({ ...(await backUp(`time ${takenAt}`)).header, takenAt });
+    expect(() => decodeHeader(header)).toThrow(/damaged/);
   });
 
   it("is refused where it is truncated, and where more follows it", async () => {

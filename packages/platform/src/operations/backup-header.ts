@@ -12,6 +12,9 @@ export const BACKUP_VERSION = 1;
 export const MAGIC = Buffer.from("postern backup\n");
 export const MAX_HEADER_BYTES = 64 * 1024;
 
+/** The last that a Date can hold (ECMA-262, 21.4.1.1). */
+const LAST_TIME = 8.64e15;
+
 export type BackupHeader = {
   readonly version: typeof BACKUP_VERSION;
   /** The state of the store that it holds. */
@@ -45,6 +48,7 @@ export function decodeHeader(bytes: Uint8Array): BackupHeader {
     version !== BACKUP_VERSION ||
     typeof revision !== "number" ||
     typeof takenAt !== "number" ||
+    !(Math.abs(takenAt) <= LAST_TIME) ||
     typeof salt !== "string" ||
     typeof check !== "string" ||
     typeof serverCheck !== "string" ||

@@ -85,10 +85,11 @@ async function readChunk(reader: ByteReader): Promise<{ readonly sealed: Uint8Ar
   const head = Buffer.from(await reader.read(CHUNK_HEAD_BYTES));
   if (head.length < CHUNK_HEAD_BYTES) throw truncated();
   const length = head.readUInt32BE(0);
-  if (length > MAX_CHUNK_BYTES) throw damaged();
+  const place = head.readUInt8(4);
+  if (length > MAX_CHUNK_BYTES || place > 1) throw damaged();
   const sealed = await reader.read(length);
   if (sealed.length < length) throw truncated();
-  return { sealed, isLast: head.readUInt8(4) === 1 };
+  return { sealed, isLast: place === 1 };
 }
 
 async function* fileBytes(path: string): AsyncGenerator<Uint8Array> {
