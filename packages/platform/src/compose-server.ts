@@ -193,25 +193,25 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   );
   teardown.defer(() => lifetime.abort());
 
-  starting.open(
-    createRequestHandler({
-      configuration,
-      core,
-      surface,
-      signIn,
-      loadConsole: parts.loadConsole,
-      freshness,
-      replicas,
-      audit,
-      runtime,
-      turn,
-      logger,
-      metrics,
-      domainMetrics,
-      tracing,
-      signal,
-    }),
-  );
+  const handler = createRequestHandler({
+    configuration,
+    core,
+    surface,
+    signIn,
+    loadConsole: parts.loadConsole,
+    freshness,
+    replicas,
+    audit,
+    runtime,
+    turn,
+    logger,
+    metrics,
+    domainMetrics,
+    tracing,
+    signal,
+  });
+  transport.serve(handler);
+  starting.open(handler);
   metrics.followBacklog(transport.backlog);
   teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
   const { dataDir } = configuration;

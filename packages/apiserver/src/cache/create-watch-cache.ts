@@ -102,7 +102,7 @@ class StoreWatchCache implements WatchCache {
   }
 
   isNewest(): boolean {
-    const known = this.#storage.knownRevision?.();
+    const known = this.#storage.known?.revision;
     return known !== undefined && known <= this.#revision && this.#loaded && !this.#closed;
   }
 

@@ -83,7 +83,7 @@ export interface Storage extends AsyncDisposable {
   /** The newest acknowledged revision, linearizable. */
   currentRevision(): Promise<Revision>;
   /** The same where it is known without asking, as in a store that this process alone writes to. Absent or undefined: it has to be asked for. */
-  readonly knownRevision?: (() => Revision | undefined) | undefined;
+  readonly known?: { readonly revision: Revision | undefined } | undefined;
 
   /** Forgets history before `revision`: older lists and watches fail from then on. The newest value of a key is never lost. */
   compact(revision: Revision): Promise<void>;

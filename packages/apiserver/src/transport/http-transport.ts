@@ -91,7 +91,7 @@ export class HttpTransport {
   readonly #server: Http2SecureServer;
   readonly #gate: ConnectionGate;
   readonly #backlog: WatchBacklog;
-  readonly #serve: ServeOptions;
+  #serve: ServeOptions;
   readonly #http1: Http1Options;
   readonly #stopping = new AbortController();
   readonly #sockets = new Map<Duplex, SocketState>();
@@ -127,6 +127,11 @@ export class HttpTransport {
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     this.#gate = installConnectionGate(this.#server, { limits: this.#limits, scheduler, onDrop });
     this.#installListeners();
+  }
+
+  /** Further requests have this handler. */
+  serve(handler: ApiHandler): void {
+    this.#serve = { ...this.#serve, handler };
   }
 
   /** What waits for the clients of watches. */

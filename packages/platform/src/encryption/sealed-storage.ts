@@ -43,10 +43,10 @@ export function createSealedStorage(options: SealedStorageDeps): Storage {
 class SealedStorage implements Storage {
   readonly #options: SealedStorageDeps;
   readonly #storage: Storage;
-  readonly knownRevision: Storage["knownRevision"];
+  readonly known: Storage["known"];
 
   constructor(options: SealedStorageDeps) {
-    this.knownRevision = options.storage.knownRevision;
+    this.known = options.storage.known;
     this.#options = options;
     this.#storage = options.storage;
   }

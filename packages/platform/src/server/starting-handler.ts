@@ -8,7 +8,7 @@ import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 
 export type StartingHandler = Disposable & {
   readonly handle: ApiHandler;
-  /** Hands over to the handler of the server that has started. */
+  /** Gives what waits to the handler of the server that has started. */
   open(handler: ApiHandler): void;
 };
 
@@ -23,21 +23,16 @@ const loadingCheck: HealthCheck = {
 export function createStartingHandler(logger: Logger): StartingHandler {
   const notReady = [pingCheck, loadingCheck];
   const answerProbe = createHealthHandler({ healthz: notReady, livez: [pingCheck], readyz: notReady }, logger);
-  let opened: ApiHandler | undefined;
   let settle: (handler: ApiHandler) => void = () => {};
   const opening = new Promise<ApiHandler>((resolve) => {
     settle = resolve;
   });
   return {
     handle(request) {
-      if (opened !== undefined) return opened(request);
       const probe = request.method === "GET" ? answerProbe(request) : undefined;
       return probe ?? opening.then((handler) => handler(request));
     },
-    open(handler) {
-      opened = handler;
-      settle(handler);
-    },
+    open: settle,
     [Symbol.dispose]() {
       settle(() => textResponse(503, "the server is stopping\n"));
     },

@@ -181,7 +181,7 @@ function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageDeps)
     delete: (key, expected) => deleting(() => storage.delete(key, expected)),
     currentRevision: () => asking(() => storage.currentRevision()),
     // Nobody is asked.
-    knownRevision: storage.knownRevision,
+    known: storage.known,
     compact: (revision) => compacting(() => storage.compact(revision)),
     watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
     get oldestRevision() {

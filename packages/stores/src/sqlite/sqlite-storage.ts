@@ -101,12 +101,12 @@ function firstMessage(worker: Worker): Promise<FromWorker> {
 class StorageInSqlite implements SqliteStorage {
   readonly #client: StoreClient;
   readonly health: SqliteStorage["health"];
-  readonly knownRevision: () => Revision;
+  readonly known: NonNullable<Storage["known"]>;
   #oldestRevision: Revision = 0;
 
   constructor(client: StoreClient, damage: () => Error | undefined) {
     this.#client = client;
-    this.knownRevision = client.currentRevision;
+    this.known = client.known;
     this.health = {
       name: "store-integrity",
       async check() {

@@ -49,6 +49,8 @@ export class StoreClient {
   readonly #onChecked: (fault: string) => void;
   /** The newest revision whose commit was confirmed. */
   #revision: Revision;
+  /** The newest revision; undefined when the client is over. */
+  readonly known: { revision: Revision | undefined };
   #nextId = 1;
   readonly #unsentWrites = new WritePacker();
   #unsentReads: ReadRequest[] = [];
@@ -61,6 +63,7 @@ export class StoreClient {
     this.#worker = worker;
     this.#onChecked = onChecked;
     this.#revision = revision;
+    this.known = { revision };
     worker.on("message", (message: FromWorker) => this.#receive(message));
     worker.on("error", (error) => {
       this.#end(new StorageUnavailableError("the database thread has failed", { cause: error }));
@@ -105,11 +108,10 @@ export class StoreClient {
     });
   }
 
-  /** Bound, so that it can be passed on without this client. */
-  readonly currentRevision = (): Revision => {
+  currentRevision(): Revision {
     if (this.#over !== undefined) throw this.#over;
     return this.#revision;
-  };
+  }
 
   /** `value` undefined means delete; `expected` undefined means create. */
   write({ key, expected, value }: Write): Promise<Revision> {
@@ -135,6 +137,7 @@ export class StoreClient {
     this.#closing ??= new Promise((resolve) => {
       const alreadyOver = this.#over !== undefined;
       this.#over ??= closedError();
+      this.known.revision = undefined;
       this.#flush();
       this.#worker.once("exit", () => resolve());
       this.#post({ type: "close" });
@@ -243,6 +246,7 @@ export class StoreClient {
     const last = events[events.length - 1];
     if (last === undefined) return;
     this.#revision = revisionOf(last);
+    if (this.#over === undefined) this.known.revision = this.#revision;
     this.#watchers.deliver({ events, revision: this.#revision });
   }
 
@@ -267,6 +271,7 @@ export class StoreClient {
 
   #end(error: StorageUnavailableError): void {
     this.#over ??= error;
+    this.known.revision = undefined;
     for (const write of this.#pendingWrites.splice(0)) write.reject(error);
     for (const read of [...this.#pendingReads.values()]) read.reject(error);
     this.#watchers.failAll(error);

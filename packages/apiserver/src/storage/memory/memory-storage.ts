@@ -38,6 +38,7 @@ class MemoryStorage implements Storage {
   readonly #history: StorageEvent[] = [];
   readonly #watchers = new WatcherSet();
   #revision: Revision = 1;
+  readonly known: { revision: Revision | undefined } = { revision: 1 };
   #oldest: Revision = 1;
   #closed = false;
 
@@ -85,11 +86,6 @@ class MemoryStorage implements Storage {
     return { [Symbol.dispose]: () => this.#watchers.remove(watcher) };
   }
 
-  readonly knownRevision = (): Revision => {
-    this.#assertServing();
-    return this.#revision;
-  };
-
   async currentRevision(): Promise<Revision> {
     this.#assertServing();
     return this.#revision;
@@ -110,6 +106,7 @@ class MemoryStorage implements Storage {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.known.revision = undefined;
     this.#watchers.failAll(closed());
   }
 
@@ -122,6 +119,7 @@ class MemoryStorage implements Storage {
   #commit(event: StorageEvent): Revision {
     const revision = revisionOf(event);
     this.#revision = revision;
+    this.known.revision = revision;
     this.#history.push(event);
     this.#watchers.deliver({ events: [event], revision });
     return revision;

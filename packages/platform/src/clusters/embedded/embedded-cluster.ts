@@ -321,7 +321,7 @@ function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {
     delete: (...call) => write(() => storage.delete(...call)),
     watch: (...call) => storage.watch(...call),
     currentRevision: () => storage.currentRevision(),
-    knownRevision: storage.knownRevision,
+    known: storage.known,
     compact: (...call) => storage.compact(...call),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

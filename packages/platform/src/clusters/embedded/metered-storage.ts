@@ -76,7 +76,7 @@ export function meteredStorage(storage: Storage, shareOf: () => StorageShare): M
       },
       watch: (...call) => storage.watch(...call),
       currentRevision: () => storage.currentRevision(),
-      knownRevision: storage.knownRevision,
+      known: storage.known,
       compact: (...call) => storage.compact(...call),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     },
