@@ -60,10 +60,7 @@ export type ListenAddress = { readonly address: string; readonly port: number };
 /** Connections that wait to be accepted. The kernel makes clients that find no place among them wait for a second, or three. */
 const BACKLOG = 4_096;
 
-/**
- * Requests that one HTTP/1.1 connection may send without waiting for answers. Each is begun when its client's turn comes, so that nothing
- * else bounds them; no client of Kubernetes sends two.
- */
+/** Requests that one HTTP/1.1 connection may send without waiting for answers: nothing else bounds them. No client of Kubernetes sends two. */
 const MAX_PIPELINED = 100;
 
 /** Times the streams that a client may have open. Informers that begin anew under load take back and open as many together. */
@@ -325,14 +322,12 @@ export class HttpTransport {
     serveExchange(exchange, this.#serve);
   }
 
-  #begin(exchange: Exchange): void {
-    if (exchange.isClosed()) exchange.cut();
-    else serveExchange(exchange, this.#serve);
-  }
-
   /** A client of HTTP/1.1 may close its side behind the request, and takes nothing back. */
   #beginAtOnce(exchange: Exchange, state: SocketState): void {
-    this.#arrivals.addAtOnce(state, () => this.#begin(exchange));
+    this.#arrivals.addAtOnce(state, () => {
+      if (exchange.isClosed()) exchange.cut();
+      else serveExchange(exchange, this.#serve);
+    });
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {

@@ -70,6 +70,7 @@ async function readInEachTurn(
     for (const connection of waiting.splice(0, started)) connection.started();
     await new Promise((resolve) => setImmediate(resolve));
   }
+  for (const connection of connections) connection[Symbol.dispose]();
   return seen;
 }
 

@@ -6,6 +6,7 @@ import { projectsNamed } from "../api/access-key-restrictions.ts";
 import type { ReadAccessKey } from "./access-key-reader.ts";
 import { AccessKeyRecord, BEFORE_ID } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
+import { addTo, all, type OneOrMore, removeFrom } from "./one-or-more.ts";
 
 const readUid = createMemberReader({ metadata: { uid: true } });
 
@@ -31,12 +32,12 @@ export class AccessKeyTable {
   /** By the ids of values that rotations replaced. */
   readonly #retiredById = new Map<string, AccessKeyRecord>();
   /** Only for values that clients chose: those of our own are found by the id in them. */
-  readonly #byDigest = new Map<string, OneOrMore>();
+  readonly #byDigest = new Map<string, OneOrMore<AccessKeyRecord>>();
   /** By name: the key once more for each value that a rotation replaced. */
   readonly #retired = new Map<string, readonly AccessKeyRecord[]>();
-  readonly #byParent = new Map<string, OneOrMore>();
+  readonly #byParent = new Map<string, OneOrMore<AccessKeyRecord>>();
   /** By the names of projects that scopes name. */
-  readonly #byProject = new Map<string, OneOrMore>();
+  readonly #byProject = new Map<string, OneOrMore<AccessKeyRecord>>();
 
   /** Goes up when a value comes or goes that is found by its digest. */
   digestVersion = 0;
@@ -273,31 +274,6 @@ export class AccessKeyTable {
 }
 
 const NONE: readonly AccessKeyRecord[] = [];
-
-/** Most have one: a set for each of them takes as long to make, and as much memory, as everything else here. */
-type OneOrMore = AccessKeyRecord | Set<AccessKeyRecord>;
-
-function all(records: OneOrMore | undefined): readonly AccessKeyRecord[] {
-  if (records === undefined) return NONE;
-  return records instanceof Set ? [...records] : [records];
-}
-
-function addTo(map: Map<string, OneOrMore>, key: string, record: AccessKeyRecord): void {
-  const known = map.get(key);
-  if (known === undefined) map.set(key, record);
-  else if (known instanceof Set) known.add(record);
-  else map.set(key, new Set([known, record]));
-}
-
-/** Whether it was there. */
-function removeFrom(map: Map<string, OneOrMore>, key: string, record: AccessKeyRecord): boolean {
-  const known = map.get(key);
-  if (known === record) return map.delete(key);
-  if (!(known instanceof Set)) return false;
-  const wasThere = known.delete(record);
-  if (known.size === 0) map.delete(key);
-  return wasThere;
-}
 
 // Finds numbered slots by the hashes of their texts, in arrays of numbers: a Map takes several times the memory, and the collector visits each of its
 // entries.

@@ -37,11 +37,11 @@ export function rotateValue(
   const revokes = revokesChildren(sealed, isCompromised);
   // The value of a locked key may be stolen: none of its old values stays valid.
   const isKnown = revokes || sealed.lockedAt !== undefined;
-  const before = isKnown ? sealed.retired.map((other) => endedValue(other, now)) : sealed.retired;
-  const replace = (old: KeptAccessKey): RetiredValue => {
-    const retired = { ...old, until: now + graceMs, nonce, serial: sealed.serial };
-    return isKnown || graceMs === 0 ? endedValue(retired, now) : retired;
-  };
+  const end = (old: RetiredValue): RetiredValue => (isKnown || graceMs === 0 ? endedValue(old, now) : old);
+  const until = now + graceMs;
+  // An older value is accepted no longer than a newer one.
+  const before = sealed.retired.map((older) => end({ ...older, until: Math.min(older.until, until) }));
+  const replace = (old: KeptAccessKey): RetiredValue => end({ ...old, until, nonce, serial: sealed.serial });
   const serial = sealed.serial + 1;
   return {
     ...sealed,

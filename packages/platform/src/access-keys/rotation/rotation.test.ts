@@ -63,6 +63,34 @@ describe("ownedaccesskeys/rotate", () => {
     expect(await works(v1)).toBe(false);
   });
 
+  it("ends the values of earlier rotations no later than the old one", async () => {
+    await rotate({ nonce: "a", gracePeriodSeconds: 3_600 });
+    const { body } = await rotate({ nonce: "b", gracePeriodSeconds: 60 });
+    const { credential } = await server.login(v1);
+    let cut = 0;
+    credential?.onRevoked?.(() => cut++);
+    server.time.advance(59_999);
+    expect([cut, await works(v1)]).toEqual([0, true]);
+    server.time.advance(1);
+    await settled();
+    expect(cut).toBe(1);
+    expect(await works(body.status.key)).toBe(true);
+    expect(await works(v1)).toBe(false);
+  });
+
+  it("ends the values of earlier rotations at once without a grace period", async () => {
+    const { body: second } = await rotate({ nonce: "a", gracePeriodSeconds: 3_600 });
+    const { credential } = await server.login(v1);
+    let cut = 0;
+    credential?.onRevoked?.(() => cut++);
+    const { body: third } = await rotate({ nonce: "b" });
+    await settled();
+    expect(cut).toBe(1);
+    expect(await works(third.status.key)).toBe(true);
+    expect(await works(v1)).toBe(false);
+    expect(await works(second.status.key)).toBe(false);
+  });
+
   it("keeps the old value valid until the grace period ends", async () => {
     const { body } = await rotate({ nonce: "a", gracePeriodSeconds: 60 });
     const { credential } = await server.login(v1);
