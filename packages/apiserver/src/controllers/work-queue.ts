@@ -21,8 +21,8 @@ export type WorkQueueOptions = {
   /** How many keys are worked on at the same time; default 4. */
   readonly concurrency?: number;
   /**
-   * Whom the work of a key waits for outside of this server, such as the clusters of one tenant; "" for nobody, which is the default. Such keys
-   * take turns by lane: those of one that does not answer hold up neither other lanes nor the work that waits for nobody.
+   * What outside of this server the work of a key waits for, such as the clusters of one tenant; default "": nothing. Such keys take turns by
+   * lane: those of one that does not answer hold up neither other lanes nor work without a lane.
    */
   readonly laneOf?: (key: string) => string;
   /** First delay after a failure, doubled with each further one; default 50 ms. */
@@ -33,7 +33,7 @@ export type WorkQueueOptions = {
 
 /** Of the keys worked on at the same time, how many of one lane. */
 const LANE_CONCURRENCY = 2;
-/** Of the keys worked on at the same time, how many wait for nobody outside. */
+/** Of the keys worked on at the same time, how many are kept for work without a lane. */
 const RESERVED = 4;
 
 /** The maximum rate for one key: controllers that undo each other's writes would otherwise loop at full speed. */

@@ -89,7 +89,7 @@ function readAtHand(stream: Readable, { contentLength, onBytes }: ReadBodyOption
   if (readableLength !== contentLength || readableLength > MAX_AT_ONCE || destroyed) return undefined;
   onBytes?.(readableLength);
   const bytes: Buffer | null = stream.read();
-  // Only its end is left, which is nobody's concern.
+  // Only its end is left, which has to be read.
   stream.resume();
   return bytes ?? undefined;
 }

@@ -283,7 +283,7 @@ const NOWHERE = -1;
 const ABSENT = -2;
 const FEWEST = 16;
 
-/** Chains of slots with the same remainder of their hash. Different texts may have one hash, so that whoever asks compares texts. */
+/** Chains of slots with the same remainder of their hash. Different texts may have one hash, so that callers compare texts. */
 export class SlotIndex {
   /** By the lowest bits of a hash: the first slot of its chain. */
   #heads = new Int32Array(FEWEST).fill(NOWHERE);
@@ -378,7 +378,7 @@ function longer(numbers: Int32Array<ArrayBuffer>, length: number): Int32Array<Ar
   return copy;
 }
 
-/** Of the text from `from` on. `seed` is secret, so that nobody can choose names that all have one hash. */
+/** Of the text from `from` on. `seed` is secret, so that clients cannot choose names that all have one hash. */
 export function hashOf(text: string, seed: number, from = 0): number {
   let hash = seed;
   for (let at = from; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
