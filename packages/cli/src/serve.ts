@@ -7,10 +7,10 @@ import type { RunningServer } from "@postern/platform/main";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
-import { limitHeapMemory } from "./heap-memory.ts";
 import { shellQuote } from "./shell-quote.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { UsageError } from "./usage-error.ts";
+import { limitYoungGeneration } from "./young-generation.ts";
 
 export type StartServer = (configuration: Configuration, stopping: AbortSignal) => Promise<RunningServer>;
 
@@ -25,7 +25,7 @@ async function loadPlatform(): Promise<ServeDeps> {
   return {
     startServer(configuration, stopping) {
       // For as long as the process runs.
-      limitHeapMemory([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
+      limitYoungGeneration([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
       return startServer(configuration, { loadConsole: () => import("@postern/console/files"), stopping });
     },
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },

@@ -1,0 +1,59 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { getHeapSpaceStatistics } from "node:v8";
+import { expect, it } from "vitest";
+import { type Heap, limitYoungGeneration } from "./young-generation.ts";
+
+function fakeHeap() {
+  const flags: string[] = [];
+  const listeners = new Set<() => void>();
+  let megabytes = 0;
+  const heap: Heap = {
+    youngBytes: () => megabytes << 20,
+    setFlag: (flag) => void flags.push(flag),
+    onCollected(listener) {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
+    },
+  };
+  const collect = (young: number): void => {
+    megabytes = young;
+    for (const listener of listeners) listener();
+  };
+  return { heap, flags, collect, left: () => listeners.size };
+}
+
+const factor = (value: number) => `--semi-space-growth-factor=${value}`;
+
+it("lets the young generation grow up to its size, and again after V8 has made it smaller", () => {
+  const { heap, flags, collect, left } = fakeHeap();
+  const limit = limitYoungGeneration([], heap);
+  for (const young of [1, 16, 32, 32, 4, 8, 64]) collect(young);
+  expect(flags).toEqual([factor(1), factor(2), factor(1)]);
+  limit[Symbol.dispose]();
+  expect([flags.at(-1), left()]).toEqual([factor(2), 0]);
+});
+
+it("leaves it as the options of Node have it", () => {
+  for (const option of ["--max-semi-space-size=64", "--title=a --min_semi_space_size=1"]) {
+    const { heap, flags, collect } = fakeHeap();
+    using _ = limitYoungGeneration([option], heap);
+    collect(64);
+    expect(flags).toEqual([]);
+  }
+});
+
+it("limits the young generation of this process", async () => {
+  const megabytes = (): number =>
+    (getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0) / 2 ** 20;
+  using _ = limitYoungGeneration([]);
+  const before = megabytes();
+  const kept: unknown[] = [];
+  // Much survives each collection, for which V8 would let it grow.
+  for (let round = 0; round < 60; round++) {
+    for (let each = 0; each < 50_000; each++) kept[(round * 50_000 + each) % 400_000] = { each, list: [each] };
+    await nextTurn();
+  }
+  expect(kept).toHaveLength(400_000);
+  // Node 26 grows in other steps.
+  expect(megabytes()).toBeLessThanOrEqual(Math.max(before, 64));
+});
