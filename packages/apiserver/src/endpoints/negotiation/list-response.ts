@@ -68,20 +68,14 @@ export function listResponse(
     ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
     body: { type: "stream", run: (sink, signal) => writeParts(sink, signal, gzip ? gzipParts(parts) : parts) },
   });
-  if (isKeptText && segments !== undefined && !gzip && !isHead) {
-    const { begun, rest } = takeParts(joinedParts(page.items, encoding, segments), WHOLE_BYTES);
+  const kept = isKeptText && segments !== undefined ? joinedParts(page.items, encoding, segments) : undefined;
+  if (kept !== undefined && !gzip && !isHead) {
+    const { begun, rest } = takeParts(kept, WHOLE_BYTES);
     if (rest === undefined) return { ...jsonResponse(200, "", headers), body: new JoinedBody(begun) };
     return streamed(inTurn(begun, rest));
   }
-  const parts =
-    isKeptText && segments !== undefined
-      ? joinedParts(page.items, encoding, segments)
-      : encodeParts(
-          page.items,
-          element,
-          encoding,
-          output.convert === undefined && !output.pretty ? PART_BYTES : CONVERTED_PART_BYTES,
-        );
+  const partBytes = output.convert === undefined && !output.pretty ? PART_BYTES : CONVERTED_PART_BYTES;
+  const parts = kept ?? encodeParts(page.items, element, encoding, partBytes);
   if (isHead || !isOver(PART_BYTES, page.items)) {
     return encodedResponse(context, 200, isHead ? "" : Buffer.concat([...parts]), headers);
   }
