@@ -38,6 +38,33 @@ describe("requests that arrive together", () => {
   });
 });
 
+describe("a request that arrives with others", () => {
+  /** What is noted by requests that arrive together, and by a callback for the next tick that each of them leaves behind. */
+  async function notesOf(...answered: readonly boolean[]): Promise<string> {
+    const arrivals = createArrivals(createTurn({ elapsed: () => 0 }));
+    const notes: string[] = [];
+    await new Promise<void>((resolve) => {
+      for (const [number, isAnswered] of answered.entries()) {
+        arrivals.add(known("a"), () => {
+          notes.push(`${number}`);
+          process.nextTick(() => notes.push(`after ${number}`));
+          if (number === answered.length - 1) setImmediate(resolve);
+          return isAnswered;
+        });
+      }
+    });
+    return notes.join(", ");
+  }
+
+  it("starts in the same breath as the one before it, where that has been answered", async () => {
+    expect(await notesOf(true, true, true)).toBe("0, 1, 2, after 0, after 1, after 2");
+  });
+
+  it("waits until the one before it waits, where that has not", async () => {
+    expect(await notesOf(false, true, true)).toBe("0, after 0, 1, 2, after 1, after 2");
+  });
+});
+
 it("a request whose turn it is gets its place although that is over (security book 50)", async () => {
   let now = 0;
   const clock = { elapsed: () => now };

@@ -11,7 +11,7 @@ export type Turn = {
   /** They had a turn: work continues for the same time again. */
   beginAnew(): void;
   /** Runs the first step of a request whose turn it is. Until that waits for something, its turn is not over. */
-  start(begin: () => void): void;
+  start<T>(begin: () => T): T;
   /** Work on a request of the user goes on from here, until other work begins or `rest`. */
   work(user: string): void;
   /** What follows is nobody's work. */
@@ -67,7 +67,7 @@ export function createTurn(clock: Pick<Clock, "elapsed">): Turn {
     start(work) {
       isStarting = true;
       try {
-        work();
+        return work();
       } finally {
         isStarting = false;
       }
@@ -133,13 +133,16 @@ export type Arriving = {
 
 export type Arrivals = {
   /** Calls `begin` soon: requests that the client cancels at the same moment do not start. */
-  add(arriving: Arriving, begin: () => void): void;
+  add(arriving: Arriving, begin: Begin): void;
   /** The same, but at once where there is time for it. */
-  addAtOnce(arriving: Arriving, begin: () => void): void;
+  addAtOnce(arriving: Arriving, begin: Begin): void;
 };
 
+/** Starts a request. True if it has been answered: nothing of it is left to wait for. */
+export type Begin = () => unknown;
+
 /** Waiting requests by client; the most recently served client is last. */
-type Crowd = Map<string, (() => void)[]>;
+type Crowd = Map<string, Begin[]>;
 
 export function createArrivals(turn: Turn): Arrivals {
   const known: Crowd = new Map();
@@ -153,20 +156,31 @@ export function createArrivals(turn: Turn): Arrivals {
     if (isEmpty()) onNoneWaits();
   };
   const step = (): void => {
-    turn.rest();
-    if (isEmpty()) return;
-    if (strangers.size === 0 && known.size === 1) onNoneWaits();
-    if (turn.isOver()) {
-      setImmediate(beginTurn);
-      return;
+    for (;;) {
+      turn.rest();
+      if (isEmpty()) return;
+      if (strangers.size === 0 && known.size === 1) onNoneWaits();
+      if (turn.isOver()) {
+        setImmediate(beginTurn);
+        return;
+      }
+      const crowd = strangers.size > 0 && (isStrangersTurn || known.size === 0) ? strangers : known;
+      isStrangersTurn = crowd === known;
+      const begin = takeFirst(crowd);
+      const goOn = isEmpty() ? finish : step;
+      let isDone = false;
+      try {
+        isDone = begin !== undefined && turn.start(begin) === true;
+      } finally {
+        // It runs until it first waits before the next one starts, so that its time is known.
+        if (!isDone) queueMicrotask(() => process.nextTick(goOn));
+      }
+      if (!isDone) return;
+      if (goOn === finish) {
+        finish();
+        return;
+      }
     }
-    const crowd = strangers.size > 0 && (isStrangersTurn || known.size === 0) ? strangers : known;
-    isStrangersTurn = crowd === known;
-    const begin = takeFirst(crowd);
-    // The request runs until it first waits before the next one starts, so that its time is known.
-    const goOn = isEmpty() ? finish : step;
-    queueMicrotask(() => process.nextTick(goOn));
-    if (begin !== undefined) turn.start(begin);
   };
   const beginTurn = (): void => {
     turn.beginAnew();
@@ -193,7 +207,7 @@ export function createArrivals(turn: Turn): Arrivals {
   };
 }
 
-function takeFirst(crowd: Crowd): (() => void) | undefined {
+function takeFirst(crowd: Crowd): Begin | undefined {
   for (const [client, begins] of crowd) {
     crowd.delete(client);
     const begin = begins.shift();

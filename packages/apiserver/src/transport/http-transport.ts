@@ -22,7 +22,7 @@ import { createBodyTurns } from "./body-turns.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
 import { createSessionEnds, endDeadSession, endSession } from "./end-session.ts";
-import { type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
+import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
@@ -106,12 +106,11 @@ export class HttpTransport {
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
     const { handler, logger, clock, scheduler, onConnectionDropped: onDrop } = options;
     this.#arrivals = createArrivals(options.turn ?? createTurn(clock));
-    const bodyTurns = createBodyTurns();
     this.#serve = {
       handler,
       logger,
       scheduler,
-      bodyTurns,
+      bodyTurns: createBodyTurns(),
       limits: this.#limits,
       serverStopping: this.#stopping.signal,
       onPending: (exchange) => {
@@ -119,7 +118,7 @@ export class HttpTransport {
         exchange.onClose(() => this.#exchanges.delete(exchange));
       },
     };
-    this.#http1 = { limits: this.#limits, scheduler, bodyTurns, isClosing: () => this.#stopping.signal.aborted };
+    this.#http1 = { ...this.#serve, answers: createShortAnswers() };
     this.#server = createTlsServer(options.tls, this.#limits);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     this.#gate = installConnectionGate(this.#server, { limits: this.#limits, scheduler, onDrop });
@@ -246,6 +245,8 @@ export class HttpTransport {
     this.#sockets.set(socket, state);
     this.#byPeer.set(peer, state);
     this.#gate.enter(state);
+    // Before Node, which ends a connection that its client has ended, and answers nothing any more.
+    socket.once("end", this.#http1.answers.write);
     socket.once("close", () => {
       this.#sockets.delete(socket);
       this.#byPeer.delete(peer);
@@ -294,7 +295,7 @@ export class HttpTransport {
     // Once everything has been read that came with it: of requests that were cancelled in the same breath none is worked on.
     this.#arrivals.add(state, () => {
       state.reading?.started();
-      this.#beginStream(stream, headers, rawHeaders, state.connection);
+      return this.#beginStream(stream, headers, rawHeaders, state.connection);
     });
   }
 
@@ -310,23 +311,24 @@ export class HttpTransport {
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
     connection: Connection,
-  ): void {
+  ): boolean {
     if (stream.destroyed || stream.closed || stream.aborted) {
       this.#options.onTakenBack?.();
       stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-      return;
+      return true;
     }
     const exchange = asksForTunnel(headers)
       ? http2TunnelExchange(stream, headers, rawHeaders, connection, this.#options.random)
       : http2Exchange(stream, headers, rawHeaders, connection);
-    serveExchange(exchange, this.#serve);
+    return serveExchange(exchange, this.#serve);
   }
 
   /** A client of HTTP/1.1 may close its side behind the request, and takes nothing back. */
   #beginAtOnce(exchange: Exchange, state: SocketState): void {
     this.#arrivals.addAtOnce(state, () => {
-      if (exchange.isClosed()) exchange.cut();
-      else serveExchange(exchange, this.#serve);
+      if (!exchange.isClosed()) return serveExchange(exchange, this.#serve);
+      exchange.cut();
+      return true;
     });
   }
 

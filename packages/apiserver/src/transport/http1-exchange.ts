@@ -3,7 +3,6 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Scheduler } from "../runtime/clock.ts";
 import {
   type Exchange,
   isBodiless,
@@ -12,21 +11,42 @@ import {
   withRepeatedHeaders,
 } from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
-import type { BodyTurns } from "./body-turns.ts";
 import type { Connection } from "./connection.ts";
 import { discardBody } from "./read-body.ts";
-import type { TransportLimits } from "./transport-limits.ts";
+import type { ApiRequestOptions } from "./serve-exchange.ts";
 
-export type Http1Options = {
-  readonly limits: TransportLimits;
-  readonly scheduler: Scheduler;
-  readonly bodyTurns: BodyTurns;
-  /** True when the server is closing, and with it every connection behind its current response. */
-  readonly isClosing: () => boolean;
-};
+/** When the server is stopping, every connection closes behind its current response. */
+export type Http1Options = ApiRequestOptions & { readonly answers: ShortAnswers };
 
 /** From here on a write can be under way when its reader has the whole answer. */
 const LONG_ANSWER_BYTES = 16 * 1024;
+
+/** Short answers of the requests that have been read together, which are written together behind them (ADR 134). */
+export type ShortAnswers = {
+  end(response: ServerResponse, bytes: SentBytes | undefined): void;
+  /** Writes those that wait. */
+  write(): void;
+};
+
+/** What is written together takes some hundreds of microseconds. */
+const WRITTEN_TOGETHER = 32;
+
+export function createShortAnswers(): ShortAnswers {
+  let waiting: { readonly response: ServerResponse; readonly bytes: SentBytes | undefined }[] = [];
+  const write = (): void => {
+    const answers = waiting;
+    waiting = [];
+    for (const { response, bytes } of answers) endWith(response, bytes);
+  };
+  return {
+    end(response, bytes) {
+      waiting.push({ response, bytes });
+      if (waiting.length === 1) setImmediate(write);
+      else if (waiting.length === WRITTEN_TOGETHER) write();
+    },
+    write,
+  };
+}
 
 /**
  * Node pauses its parser for a request that arrives while the answer before it is still being written. Its direct way from TLS to the parser
@@ -79,10 +99,12 @@ class Http1Exchange implements Exchange {
   send(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): void {
     const response = this.#response;
     const isUnread = this.#isUnread();
-    if (bytes !== undefined && lengthOf(bytes) >= LONG_ANSWER_BYTES) readByStream(this.#request.socket);
+    const isLong = bytes !== undefined && lengthOf(bytes) >= LONG_ANSWER_BYTES;
+    if (isLong) readByStream(this.#request.socket);
     response.writeHead(status, this.#head(status, headers, bytes));
     if (!isUnread) {
-      endWith(response, bytes);
+      if (isLong) endWith(response, bytes);
+      else this.#options.answers.end(response, bytes);
       return;
     }
     // Closing with data unread makes the operating system reset the connection, which can take the response with it.
@@ -130,7 +152,8 @@ class Http1Exchange implements Exchange {
     }
     if (bytes !== undefined && !isBodiless(status)) head.push("content-length", String(lengthOf(bytes)));
     // The rest of an unread body would otherwise be taken for the next request's wait, however long it is.
-    if (this.#options.isClosing() || this.#isUnread() || TOO_LONG.includes(status)) head.push("connection", "close");
+    if (this.#options.serverStopping.aborted || this.#isUnread() || TOO_LONG.includes(status))
+      head.push("connection", "close");
     return head;
   }
 }

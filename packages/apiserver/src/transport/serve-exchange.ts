@@ -24,24 +24,24 @@ export type ServeOptions = ApiRequestOptions & {
   readonly onPending: (exchange: Exchange) => void;
 };
 
-/** Never throws. */
-export function serveExchange(exchange: Exchange, options: ServeOptions): void {
+/** Never throws. True if the response has been sent: nothing is left to wait for. */
+export function serveExchange(exchange: Exchange, options: ServeOptions): boolean {
   const tooLong = refusalOfLength(exchange);
   if (tooLong !== undefined) {
     void respond(exchange, undefined, tooLong, options);
-    return;
+    return false;
   }
   const target = parseRequestTarget(exchange.target);
   if (target === undefined || exchange.method === "CONNECT") {
     void respond(exchange, undefined, textResponse(400, "400 Bad Request"), options);
-    return;
+    return false;
   }
   const request = createApiRequest(exchange, target, options);
   const response = answer(request, options);
   if (!(response instanceof Promise) && response.body.type === "bytes" && !exchange.isClosed()) {
     // Of what is answered at once nobody has to be told how it ends.
     send(exchange, response, sentBytesOf(response.body), options);
-    return;
+    return true;
   }
   options.onPending(exchange);
   exchange.onClose((complete) => {
@@ -49,6 +49,7 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): void {
   });
   if (response instanceof Promise) void response.then((given) => respond(exchange, request, given, options));
   else void respond(exchange, request, response, options);
+  return false;
 }
 
 /**
