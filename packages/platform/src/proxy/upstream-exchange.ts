@@ -77,10 +77,7 @@ export function exchange(
     });
     request.once("response", (response) => {
       if (lasts) endDeadline();
-      // A body that nobody reads to its end any more would keep the connection for ever.
-      response.once("end", () => {
-        if (!request.writableFinished) request.destroy();
-      });
+      response.once("end", () => leaveInTime(request, scheduler, limits.connectTimeoutMs));
       resolve({ type: "response", response });
     });
     request.once("upgrade", (response, socket, head) => {
@@ -97,6 +94,17 @@ export function exchange(
     if (writeBody === undefined) request.end();
     else writeBody(request);
   });
+}
+
+/**
+ * A server that answers without reading the body to its end would keep the connection for ever. The last bytes of a request that was written may
+ * still be on their way, since Node hears that they have left after it reads an answer: these get as long as a new connection, and the connection is kept.
+ */
+function leaveInTime(request: ClientRequest, scheduler: Scheduler, timeoutMs: number): void {
+  if (request.writableFinished) return;
+  if (!request.writableEnded) return void request.destroy();
+  const timer = scheduler.schedule(timeoutMs, () => request.destroy());
+  request.once("close", () => timer[Symbol.dispose]());
 }
 
 function onAbortWhileOpen(stream: EventEmitter, signal: AbortSignal, act: () => void): void {
