@@ -6,18 +6,19 @@
 //        [--gate 1.5]: fails if the first build takes more than this multiple of its committed ratio; [--commit]: writes ratios.json
 //        [--table]: all rows with goals, and how far each is met: on SQLite, on etcd, and starts; under ten minutes, on Node 24
 //        if `npm run nodes` has installed it
+//        [--peer https://… --token … [--peer-ca file] [--peer-pid pid]]: a kube-apiserver in the same run, in place of recorded figures
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { nodeBinary } from "../tools/release/node-binary.ts";
-import type { Order, Target } from "./load/order.ts";
-import { type LoadGenerator, startLoadGenerator } from "./load/start-load-generator.ts";
+import { measureRound } from "./load/measure-round.ts";
+import type { Target } from "./load/order.ts";
+import { startLoadGenerator } from "./load/start-load-generator.ts";
 import { commitRatios, committedRatio } from "./report/committed-ratios.ts";
 import { textOfGoal, worksWithGoals } from "./report/goals.ts";
 import { type Round, type Summary, summarize } from "./report/measurement.ts";
@@ -25,14 +26,14 @@ import { timesPeer } from "./report/peer-figures.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { measureStarts } from "./report/start-rows.ts";
 import { SCENARIOS } from "./scenarios/compared.ts";
-import type { Scenario } from "./scenarios/scenario.ts";
-import { accessKeyBody, COLLECTION } from "./servers/access-key-object.ts";
-import { cpuSeconds, type MeasuredServer } from "./servers/measured-server.ts";
+import type { Scenario, ServerKind } from "./scenarios/scenario.ts";
+import { fillServer } from "./servers/fill-server.ts";
+import type { MeasuredServer } from "./servers/measured-server.ts";
+import { openPeer, PEER_OPTIONS } from "./servers/open-peer.ts";
+import { startBare } from "./servers/start-bare.ts";
 import { MAIN, type Postern, startPostern } from "./servers/start-postern.ts";
-import { startProcess } from "./servers/start-process.ts";
-import { openVirtualCluster } from "./servers/virtual-cluster.ts";
+import { ALLOW_REMOTE_CLUSTERS, openRemoteCluster, openVirtualCluster } from "./servers/virtual-cluster.ts";
 
-const FILL_IN_FLIGHT = 64;
 /** The minimum number of requests per connection or stream, even if that takes longer than the round. */
 const REQUESTS_PER_LANE = 16;
 const WARM_UP_PER_LANE = 48;
@@ -50,6 +51,7 @@ const { values: options } = parseArgs({
     gate: { type: "string" },
     commit: { type: "boolean", default: false },
     table: { type: "boolean", default: false },
+    ...PEER_OPTIONS,
   },
 });
 const [objects, seconds, rounds] = [options.objects, options.seconds, options.rounds].map(Number) as [
@@ -68,9 +70,10 @@ const builds = options.builds.split(",").map((text) => {
 
 type Contestant = {
   readonly name: string;
-  readonly kind: "bare" | "postern";
+  readonly kind: ServerKind;
   readonly server: MeasuredServer;
   readonly cluster?: Target;
+  readonly remote?: Target;
 };
 
 const node = options.node ?? (options.table ? nodeBinary("node-24") : process.execPath);
@@ -82,6 +85,8 @@ const folder = mkdtempSync(join(tmpdir(), "postern-compare-"));
 const loadBefore = loadavg()[0] ?? 0;
 const begun = performance.now();
 let started: AsyncDisposable[] = [];
+/** Of all stores together: they share a peer. */
+let run = 0;
 try {
   if (options.table) {
     for (const store of ["sqlite", "etcd"]) {
@@ -112,34 +117,46 @@ async function compare(
 ): Promise<{ readonly ratios: ReadonlyMap<string, number> }> {
   mkdirSync(place, { recursive: true, mode: 0o700 });
   const generator = alsoEnds(startLoadGenerator());
-  const contestants: Contestant[] = [];
+  const servers: { readonly name: string; readonly server: Postern }[] = [];
   for (const { name, main } of builds) {
-    const flags: string[] = [];
+    const flags = [...ALLOW_REMOTE_CLUSTERS];
     if (store === "etcd") flags.push("--store", `etcd://${alsoEnds(await startEtcd()).endpoints[0]}`);
     const server: Postern = alsoEnds(await startPostern(join(place, name), main, [], node, flags));
-    await fill(generator, server);
-    contestants.push({ name, kind: "postern", server, cluster: await openVirtualCluster(server.target) });
+    await fillServer(generator, server, { count: objects });
+    servers.push({ name, server });
   }
-  contestants.unshift({ name: "bare", kind: "bare", server: alsoEnds(await startBare(contestants[0]?.server, place)) });
+  const [first] = servers;
+  if (first === undefined) throw new Error("there is no build to compare");
+  const bare = alsoEnds(await startBare(first.server, join(place, first.name), node));
+  const contestants: Contestant[] = [{ name: "bare", kind: "bare", server: bare }];
+  for (const { name, server } of servers) {
+    const cluster = await openVirtualCluster(server.target);
+    const remote = await openRemoteCluster(server.target, bare.target);
+    contestants.push({ name, kind: "postern", server, cluster, remote });
+  }
+  const peer = await openPeer(options);
+  if (peer !== undefined) {
+    await fillServer(generator, peer, { count: objects });
+    contestants.push({ name: "peer", kind: "peer", server: peer });
+  }
   const measuredWorks = new Map<string, Work>();
   const ratios = new Map<string, number>();
-  let run = 0;
   for (const scenario of asked) {
     let inFlight = 0;
     const measured = new Map<string, Round[]>(contestants.map(({ name }) => [name, []]));
     // The first round warms up new code.
     for (let round = -1; round < rounds; round++) {
-      for (const { name, kind, server, cluster } of contestants) {
+      for (const { name, kind, server, cluster, remote } of contestants) {
         run++;
-        const setting = { kind, target: server.target, objects, seconds, run };
-        const order = scenario.order(cluster === undefined ? setting : { ...setting, cluster });
+        const clusters = cluster === undefined || remote === undefined ? {} : { cluster, remote };
+        const order = scenario.order({ kind, target: server.target, ...clusters, objects, seconds, run });
         if (order === undefined) continue;
         inFlight = order.kind === "load" ? order.inFlight : 0;
         const atLeast =
           round < 0
             ? Math.max(inFlight * WARM_UP_PER_LANE, scenario.warmUpRequests ?? 0)
             : inFlight * REQUESTS_PER_LANE;
-        const result = await measure(generator, server, order.kind === "load" ? { ...order, atLeast } : order);
+        const result = await measureRound(generator, server, order.kind === "load" ? { ...order, atLeast } : order);
         if (round >= 0) measured.get(name)?.push(result);
       }
     }
@@ -166,42 +183,6 @@ function alsoEnds<T extends AsyncDisposable>(resource: T): T {
   return resource;
 }
 
-async function startBare(like: MeasuredServer | undefined, place: string) {
-  const [name] = builds.map((build) => build.name);
-  const dataDir = join(place, name ?? "");
-  const path = fileURLToPath(new URL("./servers/bare-server.ts", import.meta.url));
-  const bare = await startProcess(["--import", "tsx", path, join(dataDir, "tls.crt"), join(dataDir, "tls.key")], node);
-  return {
-    target: { token: "", ...like?.target, url: bare.url },
-    pid: bare.pid,
-    [Symbol.asyncDispose]: () => bare[Symbol.asyncDispose](),
-  };
-}
-
-async function measure(generator: LoadGenerator, server: MeasuredServer, order: Order): Promise<Round> {
-  let before: number | undefined;
-  const report = await generator.run(order, () => {
-    before = cpuSeconds(server);
-  });
-  const after = cpuSeconds(server);
-  const used = before === undefined || after === undefined ? undefined : after - before;
-  return { report, cpuMicroseconds: used === undefined ? undefined : (used / report.count) * 1e6 };
-}
-
-async function fill(generator: LoadGenerator, { target }: MeasuredServer): Promise<void> {
-  const report = await generator.run({
-    kind: "load",
-    target,
-    protocol: "h2",
-    inFlight: FILL_IN_FLIGHT,
-    seconds: Number.MAX_SAFE_INTEGER,
-    requests: objects,
-    request: { method: "POST", path: COLLECTION, body: accessKeyBody("{n%100}") },
-  });
-  const failures = JSON.stringify(report.failures);
-  if (failures !== "{}") throw new Error(`filling the server failed: ${failures}`);
-}
-
 /** Of the first build: its processor time as a multiple of the bare server's. Uses the minimum of each, which other load affects least. */
 function ratioOf(summaries: ReadonlyMap<string, Summary | undefined>): number {
   const [own, bare] = [summaries.get(builds[0]?.name ?? ""), summaries.get("bare")];
@@ -210,11 +191,16 @@ function ratioOf(summaries: ReadonlyMap<string, Summary | undefined>): number {
 
 type Work = { readonly inFlight: number; readonly summaries: ReadonlyMap<string, Summary | undefined> };
 
-/** Per build: processor time above the bare server's, and requests per second. */
+/** Per build: processor time above the bare server's, and requests per second, which are compared with those of a peer that ran, or with recorded ones. */
 function rowOf(store: string, work: string, works: ReadonlyMap<string, Work>): Row {
   const bareOf = (name: string) => works.get(name)?.summaries.get("bare")?.cpuMicroseconds;
-  const { inFlight = 0, summaries = new Map() } = works.get(work) ?? {};
+  const { inFlight = 0, summaries = new Map<string, Summary | undefined>() } = works.get(work) ?? {};
   const bare = bareOf(work);
+  const peer = summaries.get("peer");
+  const timesPeerOf = (perSecond: number | undefined) =>
+    peer === undefined || perSecond === undefined
+      ? timesPeer(store, work, perSecond, bareOf)
+      : perSecond / peer.perSecond;
   const cells: [string, string][] = [
     ["work", work],
     ["at once", String(inFlight)],
@@ -225,10 +211,11 @@ function rowOf(store: string, work: string, works: ReadonlyMap<string, Work>): R
     const above = (cpuMicroseconds ?? Number.NaN) - (bare ?? Number.NaN);
     cells.push([`${name} µs`, micros(cpuMicroseconds)], [`${name} above bare`, micros(above)]);
     cells.push([`${name} /s`, perSecond?.toFixed(0) ?? ""]);
-    cells.push([`${name} × peer`, timesPeer(store, work, perSecond, bareOf)?.toFixed(1) ?? ""]);
+    cells.push([`${name} × peer`, timesPeerOf(perSecond)?.toFixed(1) ?? ""]);
   }
+  if (peer !== undefined) cells.push(["peer µs", micros(peer.cpuMicroseconds)], ["peer /s", peer.perSecond.toFixed(0)]);
   const own = summaries.get(builds[0]?.name ?? "");
-  const goal = textOfGoal(store, work, { own, bare, timesPeer: timesPeer(store, work, own?.perSecond, bareOf) });
+  const goal = textOfGoal(store, work, { own, bare, timesPeer: timesPeerOf(own?.perSecond) });
   const committed = committedRatio(settingOf(store), work);
   cells.push(["× bare", ratioOf(summaries).toFixed(1)], ["committed", committed?.toFixed(1) ?? ""], ["goal", goal]);
   const failures = builds.map(({ name }) => summaries.get(name)?.failures ?? "").filter((text) => text !== "");

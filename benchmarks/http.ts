@@ -6,9 +6,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import type { Order } from "./load/order.ts";
+import { measureRound } from "./load/measure-round.ts";
 import { type LoadGenerator, startLoadGenerator } from "./load/start-load-generator.ts";
 import { type Comparison, loadRow } from "./report/load-rows.ts";
 import { type Round, summarize } from "./report/measurement.ts";
@@ -19,16 +18,15 @@ import { LISTS } from "./scenarios/lists.ts";
 import type { Scenario, ServerKind } from "./scenarios/scenario.ts";
 import { WATCH } from "./scenarios/watch.ts";
 import { WRITES } from "./scenarios/writes.ts";
-import { accessKeyBody, COLLECTION } from "./servers/access-key-object.ts";
+import { fillServer } from "./servers/fill-server.ts";
 import { measureFsync } from "./servers/measure-fsync.ts";
-import { cpuSeconds, type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
-import { preparePeer } from "./servers/prepare-peer.ts";
+import { type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
+import { openPeer, PEER_OPTIONS } from "./servers/open-peer.ts";
+import { startBare } from "./servers/start-bare.ts";
 import { MAIN, type Postern, startPostern } from "./servers/start-postern.ts";
-import { startProcess } from "./servers/start-process.ts";
 
 // Lists first, because writes add to what they list.
 const SCENARIOS: readonly Scenario[] = [...GETS, ...LISTS, WATCH, ...WRITES, ...KUBE_CONFIGS];
-const FILL_IN_FLIGHT = 64;
 const WARM_UP_SECONDS = 1;
 
 const { values: options } = parseArgs({
@@ -40,10 +38,7 @@ const { values: options } = parseArgs({
     only: { type: "string", default: "" },
     server: { type: "string", default: MAIN },
     results: { type: "string" },
-    peer: { type: "string" },
-    "peer-ca": { type: "string" },
-    "peer-pid": { type: "string" },
-    token: { type: "string", default: "" },
+    ...PEER_OPTIONS,
   },
 });
 const [objects, startObjects, seconds, rounds] = [
@@ -64,14 +59,14 @@ try {
   const facts: Row[] = [];
   let postern = await startPostern(dataDir, options.server);
   facts.push(fact("start, empty", postern.startMilliseconds, "ms"), memoryFact("memory, idle", postern));
-  await fill(generator, postern, 0, objects);
+  await fillServer(generator, postern, { count: objects });
   facts.push(memoryFact(`memory, ${objects} objects just written`, postern));
 
   const comparisons = await compareAll(generator, postern, dataDir);
   facts.push(memoryFact("memory, after all scenarios", postern));
 
   if (startObjects > objects) {
-    await fill(generator, postern, objects, startObjects - objects);
+    await fillServer(generator, postern, { first: objects, count: startObjects - objects });
     await postern[Symbol.asyncDispose]();
     postern = await startPostern(dataDir, options.server);
     facts.push(
@@ -89,13 +84,9 @@ try {
 }
 
 async function compareAll(generator: LoadGenerator, postern: Postern, dataDir: string): Promise<readonly Comparison[]> {
-  const bareArguments = [pathOf("./servers/bare-server.ts"), join(dataDir, "tls.crt"), join(dataDir, "tls.key")];
-  await using bareProcess = await startProcess(["--import", "tsx", ...bareArguments]);
-  const bare = {
-    target: { ...postern.target, url: bareProcess.url },
-    pid: bareProcess.pid,
-  };
-  const peer = await openPeer(generator);
+  await using bare = await startBare(postern, dataDir);
+  const peer = await openPeer(options);
+  if (peer !== undefined) await fillServer(generator, peer, { count: objects });
   const servers: readonly (readonly [ServerKind, MeasuredServer])[] = [
     ["bare", bare],
     ["postern", postern],
@@ -116,7 +107,7 @@ async function compareAll(generator: LoadGenerator, postern: Postern, dataDir: s
         const setting = { kind, target: server.target, objects, seconds: round < 0 ? WARM_UP_SECONDS : seconds, run };
         const order = scenario.order(setting);
         if (order === undefined) continue;
-        const result = await measure(generator, server, order);
+        const result = await measureRound(generator, server, order);
         // The first round warms up new code.
         if (round >= 0) measured[kind].push(result);
       }
@@ -130,48 +121,6 @@ async function compareAll(generator: LoadGenerator, postern: Postern, dataDir: s
     });
   }
   return comparisons;
-}
-
-async function measure(generator: LoadGenerator, server: MeasuredServer, order: Order): Promise<Round> {
-  let before: number | undefined;
-  const report = await generator.run(order, () => {
-    before = cpuSeconds(server);
-  });
-  const after = cpuSeconds(server);
-  const used = before === undefined || after === undefined ? undefined : after - before;
-  return { report, cpuMicroseconds: used === undefined ? undefined : (used / report.count) * 1e6 };
-}
-
-async function openPeer(generator: LoadGenerator): Promise<MeasuredServer | undefined> {
-  if (options.peer === undefined) return undefined;
-  const ca = options["peer-ca"];
-  const pid = options["peer-pid"];
-  const target = {
-    url: options.peer,
-    token: options.token,
-    ...(ca === undefined ? {} : { ca: readFileSync(ca, "utf8") }),
-  };
-  await preparePeer(target);
-  const server = { target, ...(pid === undefined ? {} : { pid: Number(pid) }) };
-  await fill(generator, server, 0, objects);
-  return server;
-}
-
-/** Objects `key-<first>` and so on. */
-async function fill(generator: LoadGenerator, { target }: MeasuredServer, first: number, count: number): Promise<void> {
-  // A hundred teams: the last two digits of the number.
-  const report = await generator.run({
-    kind: "load",
-    target,
-    protocol: "h2",
-    inFlight: FILL_IN_FLIGHT,
-    seconds: Number.MAX_SAFE_INTEGER,
-    requests: count,
-    request: { method: "POST", path: COLLECTION, body: accessKeyBody("{n%100}"), firstNumber: first },
-  });
-  // Those of an earlier run on the same peer exist already.
-  const failed = Object.keys(report.failures).filter((status) => status !== "409");
-  if (failed.length > 0) throw new Error(`filling the server failed: ${JSON.stringify(report.failures)}`);
 }
 
 function memoryFact(what: string, server: MeasuredServer): Row {
@@ -198,8 +147,4 @@ function describeMachine(): string {
     `Machine: ${cpus().length} × ${cpu?.model ?? "unknown processor"}, ${memory} GiB, Node ${process.versions.node}, ${process.platform}`,
     `${objects} objects of 1.2 kB; medians of ${rounds} interleaved rounds of ${seconds} s; load generator and servers share the machine.`,
   ].join("  \n");
-}
-
-function pathOf(relative: string): string {
-  return fileURLToPath(new URL(relative, import.meta.url));
 }

@@ -13,14 +13,14 @@ import { hrtime } from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
-import type { LoadOrder } from "./load/order.ts";
 import { startLoadGenerator } from "./load/start-load-generator.ts";
 import { LAYER_NAMES, layerOf } from "./report/layers.ts";
 import { renderTable } from "./report/render-table.ts";
 import { SCENARIOS } from "./scenarios/compared.ts";
-import { accessKeyBody, COLLECTION } from "./servers/access-key-object.ts";
+import { fillServer } from "./servers/fill-server.ts";
+import { startBare } from "./servers/start-bare.ts";
 import { MAIN, startPostern } from "./servers/start-postern.ts";
-import { openVirtualCluster } from "./servers/virtual-cluster.ts";
+import { ALLOW_REMOTE_CLUSTERS, openRemoteCluster, openVirtualCluster } from "./servers/virtual-cluster.ts";
 
 const { values: options } = parseArgs({
   args: process.argv.slice(2).filter((argument) => argument !== "--"),
@@ -52,24 +52,17 @@ try {
   await using generator = startLoadGenerator();
   const sampling = ["--cpu-prof", `--cpu-prof-dir=${profiles}`, `--cpu-prof-interval=${options.interval}`];
   const nodeOptions = options["no-samples"] ? [] : sampling;
-  const server = await startPostern(join(folder, "data"), resolve(options.server), nodeOptions, options.node, flags);
+  const dataDir = join(folder, "data");
+  const allFlags = [...flags, ...ALLOW_REMOTE_CLUSTERS];
+  const server = await startPostern(dataDir, resolve(options.server), nodeOptions, options.node, allFlags);
   const { target, pid = 0 } = server;
-  const request = { method: "POST", path: COLLECTION, body: accessKeyBody("{n%100}") };
   const endless = Number.MAX_SAFE_INTEGER;
-  const fill: LoadOrder = {
-    kind: "load",
-    target,
-    protocol: "h2",
-    inFlight: 64,
-    seconds: endless,
-    requests: objects,
-    request,
-  };
-  await generator.run(fill);
+  await fillServer(generator, server, { count: objects });
+  await using bare = await startBare(server, dataDir, options.node);
   const cluster = await openVirtualCluster(target);
+  const remote = await openRemoteCluster(target, bare.target);
   const run = async (count: number, number: number) => {
-    const setting = { kind: "postern" as const, target, objects, seconds: endless, run: number };
-    const order = scenario.order(cluster === undefined ? setting : { ...setting, cluster });
+    const order = scenario.order({ kind: "postern", target, cluster, remote, objects, seconds: endless, run: number });
     if (order?.kind !== "load") throw new Error(`${scenario.name} is no load of requests`);
     let before = threadsOf(pid);
     let begun = 0;

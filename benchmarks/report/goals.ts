@@ -40,6 +40,7 @@ export const WITHOUT_GOAL: readonly string[] = [
   "Kubeconfig with a token",
   "Token review",
   "ConfigMap GET, embedded cluster",
+  "ConfigMap GET, remote cluster",
   "ConfigMap CREATE, embedded cluster",
 ];
 

@@ -1,6 +1,6 @@
-// ConfigMaps of an embedded virtual cluster, through the proxy, with the key of a kubeconfig.
+// ConfigMaps of virtual clusters, through the proxy, with the key of a kubeconfig.
 
-import { CONFIG_MAPS } from "../servers/virtual-cluster.ts";
+import { CONFIG_MAPS, REMOTE_CONFIG_MAPS } from "../servers/virtual-cluster.ts";
 import { NUMBERS_PER_RUN, type Scenario } from "./scenario.ts";
 
 const BODY = JSON.stringify({ metadata: { name: "map-{n}" }, data: { text: "x".repeat(400) } });
@@ -45,4 +45,21 @@ const get: Scenario = {
         },
 };
 
-export const CLUSTERS: readonly Scenario[] = [get, create];
+/** From a cluster that others run: the bare server. */
+const getRemote: Scenario = {
+  name: "ConfigMap GET, remote cluster",
+  warmUpRequests: 10_000,
+  order: ({ kind, remote, target, seconds }) =>
+    kind === "peer" || (kind === "postern" && remote === undefined)
+      ? undefined
+      : {
+          kind: "load",
+          target: remote ?? target,
+          protocol: "h2",
+          inFlight: 32,
+          seconds,
+          request: { method: "GET", path: `${kind === "bare" ? "" : REMOTE_CONFIG_MAPS}/bytes-${BYTES}` },
+        },
+};
+
+export const CLUSTERS: readonly Scenario[] = [get, getRemote, create];

@@ -10,6 +10,8 @@ type Setting = {
   readonly target: Target;
   /** The virtual cluster of a new server, accessed with its kubeconfig; absent if there is none. */
   readonly cluster?: Target;
+  /** An external virtual cluster, which is the bare server, accessed with its kubeconfig. */
+  readonly remote?: Target;
   /** Existing objects, `key-0` and so on. */
   readonly objects: number;
   readonly seconds: number;

@@ -1,5 +1,5 @@
-// The ceiling: the cost of Node's TLS, HTTP/1.1 and HTTP/2 in a server that does nothing. `/bytes/<n>` answers n bytes for any
-// method; `?watch` holds the response open, and receives every other write.
+// The ceiling: the cost of Node's TLS, HTTP/1.1 and HTTP/2 in a server that does nothing. `/bytes/<n>`, or an object named
+// `bytes-<n>`, answers n bytes for any method; `?watch` holds the response open, and receives every other write.
 // Usage: node --import tsx benchmarks/servers/bare-server.ts <certificate> <key>
 
 import { readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ const watchers = new Set<ServerHttp2Stream>();
 function bodyOf(path: string): Buffer {
   let body = bodies.get(path);
   if (body === undefined) {
-    body = Buffer.alloc(Number(/^\/bytes\/(\d+)/.exec(path)?.[1] ?? 2), "x");
+    body = Buffer.alloc(Number(/\/bytes[/-](\d+)/.exec(path)?.[1] ?? 2), "x");
     bodies.set(path, body);
   }
   return body;
