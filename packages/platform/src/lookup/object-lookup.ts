@@ -22,6 +22,7 @@ export type ObjectLookup = {
   virtualClusterInstance(namespace: string, name: string): VirtualClusterInstance | undefined;
   virtualClusterTemplate(name: string): VirtualClusterTemplate | undefined;
   spaceInstance(namespace: string, name: string): SpaceInstance | undefined;
+  secret(namespace: string, name: string): KubeObject | undefined;
   /** How many there are in a namespace. */
   countIn(plural: "virtualclusterinstances" | "spaceinstances", namespace: string): number;
   /** The owner of each that there is in a namespace. */
@@ -36,7 +37,7 @@ export type ObjectLookup = {
 
 const readOwner = createMemberReader({ spec: { owner: true } });
 
-/** Every request to a virtual cluster asks for its instance, its cluster and its project. */
+/** Every request to a virtual cluster asks for its instance, its cluster and its project, and for the Secret of a cluster that others run. */
 const REMEMBERED = { bytes: 4 * 1024 * 1024, objects: 2_000 };
 
 /** The registry is asked when something is looked up, so that the resources may be made before it. Objects are shared: do not change them. */
@@ -69,6 +70,7 @@ export function createObjectLookup(
       get("virtualclusterinstances", namespace, name) as VirtualClusterInstance | undefined,
     virtualClusterTemplate: (name) => get("virtualclustertemplates", "", name) as VirtualClusterTemplate | undefined,
     spaceInstance: (namespace, name) => get("spaceinstances", namespace, name) as SpaceInstance | undefined,
+    secret: (namespace, name) => get("secrets", namespace, name, ""),
     countIn: (plural, namespace) => inNamespace(plural, namespace).length,
     ownersIn: (plural, namespace) =>
       inNamespace(plural, namespace).map((object) => {

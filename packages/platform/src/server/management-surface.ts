@@ -144,10 +144,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     endpoint,
     lookup,
     mint,
-    secret: (namespace, name) => {
-      const { view, keys: secretKeys } = installed("", "Secret");
-      return view.get(secretKeys.of(namespace, name))?.decode();
-    },
+    secret: lookup.secret,
     queueMetrics: metrics.workQueues,
     webhookMetrics: metrics.webhooks,
     tracing: deps.tracing,

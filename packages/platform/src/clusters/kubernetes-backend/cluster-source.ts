@@ -23,7 +23,7 @@ export type SecretSourceDeps = {
   /** Identifies the connections of the cluster: its uid. */
   readonly key: string;
   /**
-   * The Secret as it is now, undefined when there is none; its key, undefined for the usual ones; and its name for error messages.
+   * The Secret as it is now, the same object as long as it has not changed, undefined when there is none; its key, undefined for the usual ones; and its name for error messages.
    * May throw ApiErrors.
    */
   readonly find: () => {
@@ -36,12 +36,19 @@ export type SecretSourceDeps = {
 /** Usual keys of kubeconfigs in Secrets. */
 const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 
-/** The kubeconfig is in a Secret of the platform, and is read for every request, so that a change takes effect immediately. */
+/** The kubeconfig is in a Secret of the platform, which is looked up for every request, so that a change takes effect immediately. */
 export function createSecretSource({ connections, key, find }: SecretSourceDeps): ClusterSource {
-  const current = (): ClusterConnection => {
+  let known:
+    | { readonly object: KubeObject | undefined; readonly entry: string | undefined; readonly text: string }
+    | undefined;
+  function kubeConfig(): string {
     const { object, entry, place } = find();
-    return connections.connectionOf(key, kubeconfigIn(object, entry, place));
-  };
+    if (known !== undefined && known.object === object && known.entry === entry) return known.text;
+    const text = kubeconfigIn(object, entry, place);
+    known = { object, entry, text };
+    return text;
+  }
+  const current = (): ClusterConnection => connections.connectionOf(key, kubeConfig());
   return { current, connect: async () => current(), assertReached: () => void current(), invalidate() {} };
 }
 
