@@ -109,6 +109,24 @@ describe("isPlain", () => {
     expect(plain / faultless).toBeGreaterThan(0.4);
   });
 
+  it.each([
+    ["large part once", 1_000, 1],
+    ["small part each time", 10, 3],
+  ])("looks at a %s", (_, length, looks) => {
+    const list: StructuralSchema = { type: "array", items: { type: "integer" } };
+    const spec: StructuralSchema = { type: "object", properties: { list, counted: { type: "integer" } } };
+    const { isPlain } = createSchemaValidator({ type: "object", properties: { spec, status: { type: "string" } } });
+    let reads = 0;
+    const part = {
+      list: Array.from({ length }, (_, at) => at),
+      get counted() {
+        return ++reads;
+      },
+    };
+    for (const status of ["a", "b", "c"]) expect(isPlain({ spec: part, status })).toBe(true);
+    expect(reads).toBe(looks);
+  });
+
   const text: StructuralSchema = { type: "string" };
   const named: StructuralSchema = {
     type: "object",

@@ -9,35 +9,52 @@ import type { CompiledSchema } from "./compile-schema.ts";
  * - `pruneUnknownFields`, `coerceEmbeddedResources`, `pruneNulls` and `setDefaults` give back as it is, and
  * - `validateAgainstSchema`, `validateListTypes` and `validateEmbeddedResources` find no fault in.
  */
-export function passesQuickValidation(plain: QuickSchema, value: JsonValue, parts?: PassedParts): boolean {
+export function passesQuickValidation(plain: QuickSchema, value: JsonValue, walk: QuickWalk, depth = 0): boolean {
+  walk.values++;
   if (plain.isDoubtful) return false;
-  if (typeof value === "string") return isPlainText(plain, value);
+  if (typeof value === "string") {
+    walk.values += value.length >>> TEXT_SHIFT;
+    return isPlainText(plain, value);
+  }
   if (typeof value === "number") return isPlainNumber(plain, value);
   if (typeof value === "boolean") return plain.allowsBoolean && plain.choices === undefined;
-  if (isJsonArray(value)) return isPlainList(plain, value);
-  if (isJsonObject(value)) return isPlainObject(plain, value, parts);
+  if (isJsonArray(value)) return isPlainList(plain, value, walk, depth);
+  if (isJsonObject(value)) return isPlainObject(plain, value, walk, depth);
   // Of null and bigint: what is nullable may be null.
   return value === null && plain.isNullable && plain.choices === undefined;
 }
 
-/**
- * Members of an object, and of its members, that have passed: a request looks at the same object several times, with other metadata each time, and what is
- * below never changes.
- */
-export class PassedParts {
-  readonly #passed = new WeakMap<object, QuickSchema>();
-  /** For members of members, of which nothing further down is remembered. */
-  readonly #below: PassedParts | undefined;
+/** Members of an object, and of its members, are remembered if they are large. */
+const DEEPEST_REMEMBERED = 2;
+/** Remembering a part costs as much as looking at some hundred values. */
+const MANY_VALUES = 500;
+/** Of patterns. */
+const MANY_STEPS = 20_000;
+/** Of a text, 64 characters count as a value. */
+const TEXT_SHIFT = 6;
 
-  constructor(below?: PassedParts) {
-    this.#below = below;
+/** What looks at values of one schema take, and large parts that have passed: a request looks at the same object several times, and parts never change. */
+export class QuickWalk {
+  /** That have been looked at, in all looks. */
+  values = 0;
+  /** That patterns may still take in this look. */
+  stepsLeft = 0;
+  readonly #passed = new WeakMap<object, QuickSchema>();
+
+  /** Throws QuickValidationTooLongError. */
+  spend(taken: number): void {
+    this.stepsLeft -= taken;
+    if (this.stepsLeft < 0) throw new QuickValidationTooLongError("patterns take long");
   }
 
-  passes(plain: QuickSchema, part: JsonValue): boolean {
-    if (typeof part !== "object" || part === null) return passesQuickValidation(plain, part);
+  passes(plain: QuickSchema, part: JsonValue, depth: number): boolean {
+    if (typeof part !== "object" || part === null || depth > DEEPEST_REMEMBERED) {
+      return passesQuickValidation(plain, part, this, depth);
+    }
     if (this.#passed.get(part) === plain) return true;
-    if (!passesQuickValidation(plain, part, this.#below)) return false;
-    this.#passed.set(part, plain);
+    const { values, stepsLeft } = this;
+    if (!passesQuickValidation(plain, part, this, depth)) return false;
+    if (this.values - values > MANY_VALUES || stepsLeft - this.stepsLeft > MANY_STEPS) this.#passed.set(part, plain);
     return true;
   }
 }
@@ -83,15 +100,9 @@ export class QuickValidationTooLongError extends Error {
   override readonly name = "QuickValidationTooLongError";
 }
 
-/** Compiles a schema once more, for `passesQuickValidation`. Patterns take their steps from `steps`, and throw where none are left. */
-export function quickSchemaOf(
-  compiled: CompiledSchema,
-  steps: { left: number } = { left: Number.POSITIVE_INFINITY },
-): QuickSchema {
-  const spend = (taken: number): void => {
-    steps.left -= taken;
-    if (steps.left < 0) throw new QuickValidationTooLongError("patterns take long");
-  };
+/** Compiles a schema once more, for `passesQuickValidation` with the same `walk`, from which patterns take their steps. */
+export function quickSchemaOf(compiled: CompiledSchema, walk: QuickWalk): QuickSchema {
+  const spend = (taken: number): void => walk.spend(taken);
   const { schema, types, pattern, format, formatName, properties, values, items, allOf, anyOf, oneOf, not } = compiled;
   const allows = (type: string): boolean => types.length === 0 || types.includes(type);
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
@@ -127,10 +138,10 @@ export function quickSchemaOf(
     maximum: isInt32 ? Math.min(maximum, MAX_INT32) : maximum,
     minItems: schema.minItems ?? 0,
     maxItems: schema.maxItems ?? Number.POSITIVE_INFINITY,
-    items: items && quickSchemaOf(items, steps),
+    items: items && quickSchemaOf(items, walk),
     itemKeys: listType === "set" ? [] : listType === "map" ? keys : undefined,
-    members: new Map([...properties].map(([name, property]) => [name, quickSchemaOf(property, steps)])),
-    values: values && quickSchemaOf(values, steps),
+    members: new Map([...properties].map(([name, property]) => [name, quickSchemaOf(property, walk)])),
+    values: values && quickSchemaOf(values, walk),
     allowsOthers:
       schema.additionalProperties === true ||
       (schema["x-kubernetes-preserve-unknown-fields"] === true && schema.additionalProperties === undefined),
@@ -156,11 +167,13 @@ function isPlainNumber(plain: QuickSchema, value: number): boolean {
 function isPlainList(
   { allowsList, choices, items, itemKeys, minItems, maxItems }: QuickSchema,
   list: JsonArray,
+  walk: QuickWalk,
+  depth: number,
 ): boolean {
   if (!allowsList || choices !== undefined || list.length < minItems || list.length > maxItems) return false;
   if (list.length === 0) return true;
   if (items === undefined) return false;
-  for (const item of list) if (!passesQuickValidation(items, item)) return false;
+  for (const item of list) if (!passesQuickValidation(items, item, walk, depth + 1)) return false;
   if (itemKeys === undefined) return true;
   if (list.length === 1) return itemKeys.length === 0 || isJsonObject(list[0]);
   return areDistinct(list, itemKeys);
@@ -191,7 +204,7 @@ function keyTextOf(item: JsonValue, keys: readonly string[]): string | undefined
   return text;
 }
 
-function isPlainObject(plain: QuickSchema, object: JsonObject, parts: PassedParts | undefined): boolean {
+function isPlainObject(plain: QuickSchema, object: JsonObject, walk: QuickWalk, depth: number): boolean {
   if (!plain.allowsObject || plain.choices !== undefined) return false;
   let count = 0;
   for (const name of Object.keys(object)) {
@@ -201,7 +214,7 @@ function isPlainObject(plain: QuickSchema, object: JsonObject, parts: PassedPart
     const schema = plain.members.get(name) ?? plain.values;
     if (schema === undefined) {
       if (!plain.allowsOthers) return false;
-    } else if (!(parts?.passes(schema, member) ?? passesQuickValidation(schema, member))) return false;
+    } else if (!walk.passes(schema, member, depth + 1)) return false;
   }
   if (count < plain.minMembers || count > plain.maxMembers) return false;
   for (const name of plain.needed) if (!Object.hasOwn(object, name) || object[name] === undefined) return false;

@@ -9,10 +9,10 @@ import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
 import type { SpendSteps } from "./pattern/pattern-program.ts";
 import {
-  PassedParts,
   passesQuickValidation,
   type QuickSchema,
   QuickValidationTooLongError,
+  QuickWalk,
   quickSchemaOf,
 } from "./quick-validation.ts";
 import {
@@ -67,6 +67,7 @@ function spendUpTo(most: number): SpendSteps {
 }
 
 const NO_FAULTS: readonly FieldError[] = [];
+/** What patterns may take in one look, some milliseconds. */
 const MOST_PLAIN_STEPS = 200_000;
 
 /** Compiles the schema: make one validator per schema and keep it. Patterns that are invalid fail every value. */
@@ -84,14 +85,12 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
     return walk.errors;
   };
   let plain: QuickSchema | undefined;
-  /** What patterns may take in one look, some milliseconds. */
-  const steps = { left: 0 };
-  const parts = new PassedParts(new PassedParts());
+  const walk = new QuickWalk();
   const isPlain = (value: JsonValue): boolean => {
-    plain ??= quickSchemaOf(compiled(), steps);
-    steps.left = MOST_PLAIN_STEPS;
+    plain ??= quickSchemaOf(compiled(), walk);
+    walk.stepsLeft = MOST_PLAIN_STEPS;
     try {
-      return passesQuickValidation(plain, value, parts);
+      return passesQuickValidation(plain, value, walk);
     } catch (error) {
       if (error instanceof QuickValidationTooLongError) return false;
       throw error;
