@@ -24,20 +24,36 @@ export type ObjectMetaRules = {
   readonly path: string;
 };
 
-/** Faults of the metadata of an object that is about to be stored. A generated name must be filled in before. */
+/** Faults of members that a new object and a change are both held to, by the member. */
+export type MetaFaults = {
+  readonly [member in "labels" | "annotations" | "ownerReferences" | "managedFields"]: readonly FieldError[];
+};
+
+export const metaFaultsOf = (meta: ObjectMeta, path: string): MetaFaults => ({
+  labels: validateLabels(meta.labels, childPath(path, "labels")),
+  annotations: validateAnnotations(meta.annotations, childPath(path, "annotations")),
+  ownerReferences: validateOwnerReferences(meta.ownerReferences, childPath(path, "ownerReferences")),
+  managedFields: validateManagedFields(meta.managedFields, childPath(path, "managedFields")),
+});
+
+/**
+ * Faults of the metadata of an object that is about to be stored. A generated name must be filled in before. `faults` is what `metaFaultsOf`
+ * finds in it.
+ */
 export function validateObjectMeta(
   meta: ObjectMeta,
   { requiresNamespace, validateName, path }: ObjectMetaRules,
+  faults: MetaFaults = metaFaultsOf(meta, path),
 ): readonly FieldError[] {
   return [
     ...validateNames(meta, validateName, path),
     ...validateNamespace(meta.namespace ?? "", requiresNamespace, childPath(path, "namespace")),
     ...validateGeneration(meta.generation ?? 0, childPath(path, "generation")),
-    ...validateLabels(meta.labels, childPath(path, "labels")),
-    ...validateAnnotations(meta.annotations, childPath(path, "annotations")),
-    ...validateOwnerReferences(meta.ownerReferences, childPath(path, "ownerReferences")),
+    ...faults.labels,
+    ...faults.annotations,
+    ...faults.ownerReferences,
     ...validateFinalizers(meta.finalizers, childPath(path, "finalizers")),
-    ...validateManagedFields(meta.managedFields, childPath(path, "managedFields")),
+    ...faults.managedFields,
   ];
 }
 
@@ -76,12 +92,13 @@ export function validateFinalizers(finalizers: readonly string[] | undefined, pa
 
 /**
  * Faults of changing `oldMeta` into `newMeta`, called with what `restoreImmutableMeta` gave.
- * `validateObjectMeta` is due as well: this one checks only what a change adds.
+ * `validateObjectMeta` is due as well: this one checks only what a change adds. `faults` is what `metaFaultsOf` finds in `newMeta`.
  */
 export function validateObjectMetaUpdate(
   newMeta: ObjectMeta,
   oldMeta: ObjectMeta,
   path: string,
+  faults: MetaFaults = metaFaultsOf(newMeta, path),
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (isSet(oldMeta.deletionTimestamp)) {
@@ -112,10 +129,10 @@ export function validateObjectMetaUpdate(
       oldMeta.deletionGracePeriodSeconds ?? null,
       childPath(path, "deletionGracePeriodSeconds"),
     ),
-    ...validateLabels(newMeta.labels, childPath(path, "labels")),
-    ...validateAnnotations(newMeta.annotations, childPath(path, "annotations")),
-    ...validateOwnerReferences(newMeta.ownerReferences, childPath(path, "ownerReferences")),
-    ...validateManagedFields(newMeta.managedFields, childPath(path, "managedFields")),
+    ...faults.labels,
+    ...faults.annotations,
+    ...faults.ownerReferences,
+    ...faults.managedFields,
   );
   return errors;
 }
@@ -156,6 +173,12 @@ export function restoreImmutableMeta(newMeta: ObjectMeta, oldMeta: ObjectMeta): 
   const creationTimestamp = isSet(oldMeta.creationTimestamp) ? oldMeta.creationTimestamp : newMeta.creationTimestamp;
   const deletionTimestamp = isSet(oldMeta.deletionTimestamp) ? oldMeta.deletionTimestamp : newMeta.deletionTimestamp;
   const gracePeriod = newMeta.deletionGracePeriodSeconds ?? oldMeta.deletionGracePeriodSeconds;
+  const isRestored =
+    newMeta.uid === uid &&
+    newMeta.creationTimestamp === creationTimestamp &&
+    newMeta.deletionTimestamp === deletionTimestamp &&
+    newMeta.deletionGracePeriodSeconds === gracePeriod;
+  if (isRestored) return newMeta;
   return {
     ...newMeta,
     ...(uid === undefined ? {} : { uid }),

@@ -12,6 +12,7 @@ import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/
 import {
   FINALIZER_DELETE_DEPENDENTS,
   FINALIZER_ORPHAN_DEPENDENTS,
+  metaFaultsOf,
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from "@postern/apimachinery/validation/object-meta";
@@ -64,8 +65,9 @@ export async function validateChangedObject(
   subresource: string,
 ): Promise<void> {
   if (context.isLong) await context.pause();
+  const metaFaults = metaFaultsOf(object.metadata, "metadata");
   const changes = [
-    ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
+    ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata", metaFaults),
     ...validateBuiltinFinalizers(store, object),
   ];
   if (context.isLong) await context.pause();
@@ -73,7 +75,7 @@ export async function validateChangedObject(
   const faults = isPlain ? [] : await schemaErrors(store, context, object, old);
   const checked = context.inParts(
     checksOf(
-      () => validateObjectMeta(object.metadata, metaRules(store)),
+      () => validateObjectMeta(object.metadata, metaRules(store), metaFaults),
       // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
       () => changes,
       () => changes,
