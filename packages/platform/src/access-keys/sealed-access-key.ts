@@ -1,6 +1,12 @@
 // The sealed part of an access key, which is stored with it and never served.
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableJsonObject,
+} from "@postern/apimachinery/json/json-value";
 import type { SealedValues } from "../encryption/sealed-value.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
@@ -96,25 +102,26 @@ export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAcces
 export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
   const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, leak } = sealed;
   const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins, grant } = sealed;
-  return {
-    ...(key === undefined ? {} : { key: { ...key } }),
-    ...(retired.length === 0 ? {} : { retired: retired.map((value) => ({ ...value })) }),
-    ...(lockedAt === undefined ? {} : { lockedAt }),
-    ...(serial === 0 ? {} : { serial }),
-    ...(leak === undefined ? {} : { leak: { ...leak } }),
-    ...(inertBelow === 0 ? {} : { inertBelow }),
-    ...(childrenFrom === 0 ? {} : { childrenFrom }),
-    ...(childrenRevokedAt === undefined ? {} : { childrenRevokedAt }),
-    ...(origins.length === 0 ? {} : { origins: origins.map((made) => ({ ...made })) }),
-    ...(valueOrigins.length === 0 ? {} : { valueOrigins: valueOrigins.map((made) => ({ ...made })) }),
-    ...(owner === undefined
-      ? {}
-      : { owner: { kind: owner.kind, name: owner.name, ...(owner.uid === undefined ? {} : { uid: owner.uid }) } }),
-    ...(grant === undefined ? {} : { grant: writeKeyGrant(grant) }),
-    ...(parents.length === 0 ? {} : { parents }),
-    ...(defaultTTL === undefined ? {} : { defaultTTL }),
-    ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
-  };
+  const written: MutableJsonObject = {};
+  if (key !== undefined) written["key"] = { ...key };
+  if (retired.length > 0) written["retired"] = retired.map((value) => ({ ...value }));
+  if (lockedAt !== undefined) written["lockedAt"] = lockedAt;
+  if (serial !== 0) written["serial"] = serial;
+  if (leak !== undefined) written["leak"] = { ...leak };
+  if (inertBelow !== 0) written["inertBelow"] = inertBelow;
+  if (childrenFrom !== 0) written["childrenFrom"] = childrenFrom;
+  if (childrenRevokedAt !== undefined) written["childrenRevokedAt"] = childrenRevokedAt;
+  if (origins.length > 0) written["origins"] = origins.map((made) => ({ ...made }));
+  if (valueOrigins.length > 0) written["valueOrigins"] = valueOrigins.map((made) => ({ ...made }));
+  if (owner !== undefined) {
+    const { kind, name, uid } = owner;
+    written["owner"] = uid === undefined ? { kind, name } : { kind, name, uid };
+  }
+  if (grant !== undefined) written["grant"] = writeKeyGrant(grant);
+  if (parents.length > 0) written["parents"] = parents;
+  if (defaultTTL !== undefined) written["defaultTTL"] = defaultTTL;
+  if (Object.keys(secrets).length > 0) written["secrets"] = secrets;
+  return written;
 }
 
 const NONE: readonly string[] = [];
