@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { equalJson } from "../json/equal-json.ts";
-import type { JsonValue } from "../json/json-value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
 import { createMergePatch } from "./create-merge-patch.ts";
@@ -46,18 +46,20 @@ describe("applyMergePatch", () => {
     expect(({}.constructor as { x?: unknown }).x).toBeUndefined();
   });
 
-  it("undoes what createMergePatch saw, for documents without nulls", () => {
+  const objectsOf = (...leaves: fc.Arbitrary<JsonValue>[]): fc.Arbitrary<JsonObject> => {
     const tree = fc.letrec<{ value: JsonValue }>((tie) => ({
       value: fc.oneof(
         { depthSize: "small" },
-        fc.string(),
-        fc.integer(),
-        fc.boolean(),
+        ...leaves,
         fc.array(fc.integer(), { maxLength: 3 }),
         fc.dictionary(fc.constantFrom("a", "b", "c", "__proto__"), tie("value"), { noNullPrototype: true }),
       ),
     })).value;
-    const object = fc.dictionary(fc.constantFrom("a", "b", "c"), tree, { noNullPrototype: true });
+    return fc.dictionary(fc.constantFrom("a", "b", "c"), tree, { noNullPrototype: true });
+  };
+
+  it("undoes what createMergePatch saw, for documents without nulls", () => {
+    const object = objectsOf(fc.string(), fc.integer(), fc.boolean());
     fc.assert(
       fc.property(object, object, (original, modified) =>
         equalJson(applyMergePatch(original, createMergePatch(original, modified)), modified),
@@ -65,4 +67,33 @@ describe("applyMergePatch", () => {
       { numRuns: 1000 },
     );
   });
+
+  it("changes neither the document nor the patch, and copies only what has another value", () => {
+    const object = objectsOf(fc.constantFrom("x", "y"), fc.constantFrom(1, 2n), fc.constant(null));
+    let same = 0;
+    fc.assert(
+      fc.property(object, object, (document, patch) => {
+        const merged = applyMergePatch(frozen(document), frozen(patch));
+        if (!equalJson(merged, document) || hasList(patch)) return;
+        same++;
+        expect(merged).toBe(document);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(same).toBeGreaterThan(100);
+    const [spec, status] = [{ a: 1 }, { b: { c: 1 } }];
+    const merged = applyMergePatch({ spec, status }, { spec: { a: 1 }, status: { b: { d: 2 } } }) as JsonObject;
+    expect(merged).toEqual({ spec: { a: 1 }, status: { b: { c: 1, d: 2 } } });
+    expect(merged["spec"]).toBe(spec);
+  });
 });
+
+function frozen<T extends JsonValue>(value: T): T {
+  if (typeof value === "object" && value !== null)
+    for (const member of Object.values(Object.freeze(value))) frozen(member);
+  return value;
+}
+
+/** It takes the place of what was there, even of an equal one. */
+const hasList = (value: JsonValue): boolean =>
+  Array.isArray(value) || (isJsonObject(value) && Object.values(value).some((member) => hasList(member ?? null)));

@@ -56,8 +56,8 @@ function parsedOrNothing(text: string): JsonValue | undefined {
 const BAD_PATCH = "Invalid JSON Patch";
 
 /**
- * The merged document; the inputs stay as they are. A null in the patch removes a member, an array replaces an array
- * whole, and what is new loses its null members, at any depth.
+ * The merged document; the inputs stay as they are, and what the patch does not change is the same value as before, the whole included. A null in
+ * the patch removes a member, an array replaces an array whole, and what is new loses its null members, at any depth.
  */
 export const applyMergePatch = (document: JsonValue, patch: JsonValue): JsonValue =>
   isJsonObject(patch) ? merge(document, patch) : pruneNulls(patch);
@@ -66,13 +66,22 @@ export const applyMergePatch = (document: JsonValue, patch: JsonValue): JsonValu
 function merge(document: JsonValue | undefined, patch: JsonValue): JsonValue {
   if (!isJsonObject(patch)) return isJsonObject(document) ? patch : pruneNulls(patch);
   if (!isJsonObject(document)) return pruneNulls(patch);
-  const merged: MutableJsonObject = { ...document };
+  let merged: MutableJsonObject | undefined;
   for (const [name, change] of Object.entries(patch)) {
     if (change === undefined) continue;
-    if (change === null) delete merged[name];
-    else setMember(merged, name, merge(getMember(document, name) ?? undefined, change));
+    const before = getMember(document, name);
+    if (change === null) {
+      if (before === undefined) continue;
+      merged ??= { ...document };
+      delete merged[name];
+    } else {
+      const after = merge(before ?? undefined, change);
+      if (after === before) continue;
+      merged ??= { ...document };
+      setMember(merged, name, after);
+    }
   }
-  return merged;
+  return merged ?? document;
 }
 
 /** Drops null members of objects; elements of arrays stay, even null ones. */

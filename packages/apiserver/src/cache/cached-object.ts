@@ -33,10 +33,18 @@ const TRUSTED = { maxDepth: Number.POSITIVE_INFINITY };
 
 /** The stored value of an object. `sealed` is stored beside it and never served. */
 export function encodeStoredValue(object: KubeObject, sealed?: JsonObject): Uint8Array {
-  const { apiVersion, kind, metadata, ...rest } = object;
-  const { resourceVersion: _, ...meta } = metadata;
-  const served = stringifyJson({ apiVersion, kind, metadata: meta, ...rest });
+  // What is undefined is not written. A copy that leaves a member out takes several times as long.
+  const metadata = { ...object.metadata, resourceVersion: undefined };
+  const served = stringifyJson({ ...inOrder(object), metadata });
   return Buffer.from(sealed === undefined ? served : `${served}\n${stringifyJson(sealed)}`);
+}
+
+/** With the members that each object has first. */
+function inOrder(object: KubeObject): KubeObject {
+  const [first, second, third] = Object.keys(object);
+  if (first === "apiVersion" && second === "kind" && third === "metadata") return object;
+  const { apiVersion, kind, metadata, ...rest } = object;
+  return { apiVersion, kind, metadata, ...rest };
 }
 
 /** Makes the objects of many entries that come at once, such as those of a page, which share memory. */

@@ -11,7 +11,6 @@ import { compareEntries } from "@postern/structured-merge/managedfields/managed-
 import {
   jsonOf,
   rawManagedFields,
-  withManagedFields,
   withoutManagedFields,
 } from "@postern/structured-merge/managedfields/object-managed-fields";
 
@@ -60,7 +59,7 @@ function replayed({ live, next, now }: FieldManagerUpdate, remembered: readonly 
     const time = timeOf === "now" ? now : before[timeOf]?.time;
     return time === undefined ? entry : { ...entry, time };
   });
-  return withManagedFields(withoutManagedFields(next), entries.sort(compareEntries));
+  return { ...next, metadata: { ...next.metadata, managedFields: entries.sort(compareEntries) } };
 }
 
 /** Undefined where one look at the result does not tell which entry has which time. */
@@ -122,9 +121,8 @@ function shapeOfChange(head: string, live: KubeObject, next: KubeObject): string
   let shape = head;
   for (const owner of owners) {
     if (!isJsonObject(owner)) return undefined;
-    const { time, ...entry } = owner;
-    shape += time === undefined ? "-" : "+";
-    shape += JSON.stringify(entry);
+    shape += owner["time"] === undefined ? "-" : "+";
+    shape += JSON.stringify({ ...owner, time: undefined });
   }
   return shapeOfDifference(`${shape}/`, jsonOf(live), jsonOf(next));
 }

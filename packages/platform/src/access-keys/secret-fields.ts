@@ -36,14 +36,18 @@ export const secretAt = (spec: JsonObject, [parent, member]: readonly [string, s
 export function withoutSecrets<T extends KubeObject>(object: T): T {
   const spec = object["spec"];
   if (!isJsonObject(spec)) return object;
-  return { ...object, spec: SECRET_PATHS.reduce((rest: JsonObject, path) => withoutMember(rest, path), spec) };
+  const clean = SECRET_PATHS.reduce((rest: JsonObject, path) => withoutMember(rest, path), spec);
+  return clean === spec ? object : { ...object, spec: clean };
 }
 
-function withoutMember(object: JsonObject, [member, ...rest]: readonly string[]): JsonObject {
+/** The object itself where it has none. */
+function withoutMember(object: JsonObject, path: readonly string[], depth = 0): JsonObject {
+  const member = path[depth];
   if (member === undefined || !Object.hasOwn(object, member)) return object;
   const { [member]: value, ...others } = object;
-  if (rest.length === 0) return others;
-  return isJsonObject(value) ? { ...object, [member]: withoutMember(value, rest) } : object;
+  if (depth === path.length - 1) return others;
+  const below = isJsonObject(value) ? withoutMember(value, path, depth + 1) : value;
+  return below === value ? object : { ...object, [member]: below };
 }
 
 /**

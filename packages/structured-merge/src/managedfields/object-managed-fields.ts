@@ -1,6 +1,6 @@
 // Takes the managed fields off an object, and puts them on again.
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { equalJson, equalObjects } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject, ManagedFieldsEntry } from "@postern/apimachinery/meta/object-meta";
 
@@ -39,14 +39,17 @@ export function isReset(managedFields: JsonValue | undefined): boolean {
  * Source: k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go
  */
 export function keepTimesOfNoop(live: KubeObject, next: KubeObject): KubeObject {
-  const bareNext = withoutManagedFields(next);
   // Most writes change something.
-  if (!equalJson(jsonOf(withoutManagedFields(live)), jsonOf(bareNext))) return next;
+  if (!equalButFor("managedFields", live, next)) return next;
   const before = rawManagedFields(live);
   const after = rawManagedFields(next);
   if (equalJson(timesOf(before), timesOf(after)) || !equalJson(withoutTimes(before), withoutTimes(after))) return next;
-  return withManagedFields(bareNext, live.metadata.managedFields);
+  return withManagedFields(withoutManagedFields(next), live.metadata.managedFields);
 }
+
+/** Whether two objects are the same but for a member of their metadata. */
+export const equalButFor = (member: "managedFields" | "resourceVersion", a: KubeObject, b: KubeObject): boolean =>
+  equalObjects(a, b, "metadata") && equalObjects(a.metadata, b.metadata, member);
 
 /** Who wrote when, in the order of the entries: two objects with the same have no time to keep. */
 const timesOf = (managedFields: JsonValue | undefined): JsonValue[] =>

@@ -86,7 +86,7 @@ export function* conform(value: KubeObject, kind: BodyKind, isStoredMetadata = f
     ? { metadata: value.metadata, unknownPaths: [] }
     : coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
   yield;
-  const asItIs = { ...value, metadata };
+  const asItIs = metadata === value.metadata ? value : { ...value, metadata };
   if (!hasGoType && schemaValidatorOf(kind.schema).isPlain(asItIs)) {
     return { object: asItIs, unknown: unknownMeta.toSorted().map(unknownField) };
   }

@@ -67,9 +67,10 @@ export function inNamespaceOfPath(
   definition: ResourceDefinition,
   { info }: RequestContext,
 ): KubeObject {
-  const { namespace = "", ...meta } = object.metadata;
-  if (!definition.namespaced) return namespace === "" ? object : { ...object, metadata: meta };
-  if (namespace === info.namespace) return object;
+  const { namespace = "" } = object.metadata;
+  if (namespace === (definition.namespaced ? info.namespace : "")) return object;
+  const { namespace: _, ...meta } = object.metadata;
+  if (!definition.namespaced) return { ...object, metadata: meta };
   if (namespace !== "") {
     throw badRequestError("the namespace of the provided object does not match the namespace sent on the request");
   }

@@ -191,7 +191,8 @@ export function* asObject(
   const isStored = metadata === current.metadata;
   const fault = metadata === null || isStored ? undefined : findMetadataError(metadata, goType);
   if (fault !== undefined) throw patchError(patched, () => fault);
-  const typed = { ...patched, apiVersion, kind, metadata: isJsonObject(metadata) ? metadata : {} };
+  const isTyped = patched["apiVersion"] === apiVersion && patched["kind"] === kind && isStored;
+  const typed = isTyped ? patched : { ...patched, apiVersion, kind, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
   const conformed = yield* conform(typed as unknown as KubeObject, definition, isStored);
   if ("fault" in conformed) throw patchError(patched, () => conformed.fault);

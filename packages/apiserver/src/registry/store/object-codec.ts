@@ -1,7 +1,6 @@
 // Converts between objects and stored values, also for resources that are a view of other records, or whose schema has changed.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter)
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind } from "@postern/apimachinery/meta/group-version";
@@ -9,6 +8,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { applyDefaults, DefaultsRoom, pruneNulls } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { equalButFor } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheObserver, CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
@@ -185,9 +185,7 @@ const asKind = (object: KubeObject, kind: GroupVersionKind): KubeObject => ({
 });
 
 export function equalButForVersion(a: KubeObject, b: KubeObject): boolean {
-  const { resourceVersion: _a, ...metaA } = a.metadata;
-  const { resourceVersion: _b, ...metaB } = b.metadata;
-  return equalJson({ ...a, metadata: metaA }, { ...b, metadata: metaB });
+  return equalButFor("resourceVersion", a, b);
 }
 
 /** The records of a view as a codec shows them. */

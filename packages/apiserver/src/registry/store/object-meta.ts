@@ -41,7 +41,8 @@ function generationOf({ tracksGeneration }: ResourceDefinition, submitted: numbe
 }
 
 /** The object with other metadata. */
-export const withMeta = <T extends KubeObject>(object: T, metadata: ObjectMeta): T => ({ ...object, metadata });
+export const withMeta = <T extends KubeObject>(object: T, metadata: ObjectMeta): T =>
+  object.metadata === metadata ? object : { ...object, metadata };
 
 /** The object under the resourceVersion of a revision. */
 export const withRevision = <T extends KubeObject>(object: T, revision: number): T =>

@@ -1,7 +1,7 @@
 // Updates an object, and retries on conflicts.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Update), pkg/registry/rest/update.go
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { equalJson, equalObjects } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
@@ -266,12 +266,15 @@ function withGenerationOf({ generation: _, ...metadata }: ObjectMeta, { generati
 
 function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
   const generation = old.metadata.generation ?? 0;
-  const changed = !equalJson(desiredState(object, hasStatus), desiredState(old, hasStatus));
-  return withMeta(object, { ...object.metadata, generation: changed ? generation + 1 : generation });
+  const changed = hasStatus
+    ? !equalJson(desiredState(object), desiredState(old))
+    : !equalObjects(object, old, "metadata");
+  const counted = changed ? generation + 1 : generation;
+  return object.metadata.generation === counted
+    ? object
+    : withMeta(object, { ...object.metadata, generation: counted });
 }
 
-function desiredState({ metadata: _, ...rest }: KubeObject, hasStatus: boolean): JsonObject {
-  if (!hasStatus) return rest;
-  const { status: _status, ...desired } = rest;
+function desiredState({ metadata: _, status: _status, ...desired }: KubeObject): JsonObject {
   return desired;
 }

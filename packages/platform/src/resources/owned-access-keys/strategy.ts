@@ -321,16 +321,17 @@ function withStatus(
   known: KnownLife,
   { configuration }: AccessKeyStrategyDeps,
 ): OwnedAccessKey {
-  const { status: _, ...rest } = object;
   const { lastActivity, issuedBy } = known;
-  const end = endOf(rest, known, configuration.accessKeys.maxTTLSeconds);
+  const end = endOf(object, known, configuration.accessKeys.maxTTLSeconds);
   const status = {
     ...(lastActivity === undefined ? {} : { lastActivity }),
     ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
     ...(issuedBy === undefined ? {} : { issuedBy }),
   };
-  // The rest keeps the members that make it an object of this kind.
-  return Object.keys(status).length === 0 ? (rest as OwnedAccessKey) : ({ ...rest, status } as OwnedAccessKey);
+  if (Object.keys(status).length > 0) return { ...object, status };
+  const { status: _, ...rest } = object;
+  // It keeps the members that make it an object of this kind.
+  return rest as OwnedAccessKey;
 }
 
 function endOf(
