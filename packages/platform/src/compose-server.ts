@@ -83,7 +83,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const replicas = store.enter?.({
     id: `${identity}-${Buffer.from(random.bytes(6)).toString("hex")}`,
     waitFor: async (revision) => await cache.waitFor(revision, { timeoutMs: FRESHNESS_BOUND_MS }),
-    refresh: () => cache.refresh(signal, FRESHNESS_BOUND_MS),
+    refresh: () => cache.refresh({ signal, timeoutMs: FRESHNESS_BOUND_MS }),
     boundMs: FRESHNESS_BOUND_MS,
   });
   if (replicas !== undefined) teardown.use(replicas);

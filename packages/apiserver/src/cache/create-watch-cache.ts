@@ -10,7 +10,7 @@ import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } 
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
 import { ResourceView, type ViewDeps, viewPrefixOf } from "./resource-view.ts";
-import type { CacheView, WatchCache } from "./watch-cache.ts";
+import type { CacheView, WaitOptions, WatchCache } from "./watch-cache.ts";
 
 export type WatchCacheOptions = {
   readonly storage: Storage;
@@ -88,14 +88,10 @@ class StoreWatchCache implements WatchCache {
     return this.#revision;
   }
 
-  waitFor(
-    revision: Revision,
-    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
-  ): Awaitable<void> {
+  waitFor(revision: Revision, options: WaitOptions = {}): Awaitable<void> {
     if (this.#closed) return Promise.reject(closedError());
     // Until what the views hold is known to be of this history, its revisions mean nothing here.
     if (revision <= this.#revision && this.#loaded) return undefined;
-    // That of a request is made when it is asked for, and a write seldom waits.
     const { timeoutMs = WAIT_TIMEOUT_MS, signal } = options;
     if (signal?.aborted === true) return Promise.reject(signal.reason);
     return this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
@@ -106,9 +102,10 @@ class StoreWatchCache implements WatchCache {
     return known !== undefined && known <= this.#revision && this.#loaded && !this.#closed;
   }
 
-  async refresh(signal?: AbortSignal, timeoutMs = WAIT_TIMEOUT_MS): Promise<Revision> {
+  async refresh(options?: WaitOptions): Promise<Revision> {
     const revision = await this.#storage.currentRevision();
-    await this.waitFor(revision, { timeoutMs, ...(signal && { signal }) });
+    const waiting = this.waitFor(revision, options);
+    if (waiting !== undefined) await waiting;
     return revision;
   }
 

@@ -37,7 +37,7 @@ describe("freshness", () => {
     const time = manualTime();
     const store = questions();
     const waits: (number | undefined)[] = [];
-    const refresh = (_signal?: AbortSignal, timeoutMs?: number) => {
+    const refresh = ({ timeoutMs }: { readonly timeoutMs?: number } = {}) => {
       waits.push(timeoutMs);
       return store.cache.refresh();
     };

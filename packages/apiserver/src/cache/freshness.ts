@@ -88,7 +88,7 @@ export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
   const confirm = async (): Promise<void> => {
     const askedAt = clock.elapsed();
     // An answer of any age within the bound is of use: a slow store does not shut everybody out.
-    await cache.refresh(stopping.signal, boundMs);
+    await cache.refresh({ signal: stopping.signal, timeoutMs: boundMs });
     if (askedAt <= confirmedAt || stopping.signal.aborted) return;
     confirmedAt = askedAt;
     tellWhenStale();

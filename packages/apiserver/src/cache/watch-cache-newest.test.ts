@@ -44,12 +44,24 @@ describe("refresh", () => {
     expect(shown).toEqual(["a"]);
   });
 
+  test("does not read the signal where everything is shown already", async () => {
+    const { cache } = await start({ storage: createMemoryStorage() });
+    let reads = 0;
+    await cache.refresh({
+      get signal() {
+        reads++;
+        return undefined;
+      },
+    });
+    expect(reads).toBe(0);
+  });
+
   test("gives up at its deadline or when its signal aborts", async () => {
     const { storage } = late();
     const { cache, scheduler } = await start({ storage });
     await storage.create(`${VIEW}a`, value("a"));
     const abort = new AbortController();
-    const refreshes = [cache.refresh(undefined, 7_000), cache.refresh(abort.signal)];
+    const refreshes = [cache.refresh({ timeoutMs: 7_000 }), cache.refresh({ signal: abort.signal })];
     const outcomes = Promise.all(refreshes.map((refresh) => refresh.catch((error: unknown) => error)));
     await turn();
     expect(scheduler.delays).toEqual([7_000, 3_000]);

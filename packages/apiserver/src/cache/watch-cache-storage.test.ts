@@ -29,13 +29,13 @@ async function openThroughCache(historyLimit: number): Promise<Storage> {
   return {
     async get(key, options) {
       options?.signal?.throwIfAborted();
-      await cache.refresh(options?.signal);
+      await cache.refresh(options);
       const object = view.get(key);
       return object && toEntry(object);
     },
     async list(prefix, options: ListOptions = {}) {
       options.signal?.throwIfAborted();
-      const revision = await cache.refresh(options.signal);
+      const revision = await cache.refresh({ signal: options.signal });
       if (options.revision !== undefined && options.revision < view.changedRevision)
         return storage.list(prefix, options);
       if (options.revision !== undefined && options.revision > revision) return storage.list(prefix, options);

@@ -26,6 +26,9 @@ export type CacheObserver = {
   error(error: Error): void;
 };
 
+/** `signal` is only read where there is something to wait for: that of a request is made on first use. */
+export type WaitOptions = { readonly timeoutMs?: number; readonly signal?: AbortSignal | undefined };
+
 export type CacheListOptions = { readonly startAfter?: string; readonly limit?: number };
 
 /** Everything under one prefix, empty until the cache is ready. Lists and gets are synchronous and consistent with each other within one turn of the event loop. */
@@ -59,14 +62,11 @@ export interface WatchCache extends AsyncDisposable {
    * Done once everything up to `revision` is visible, which may be at once.
    * Rejects with FutureRevisionError after `timeoutMs` (default 3000), or with the reason of `signal`.
    */
-  waitFor(
-    revision: Revision,
-    options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal },
-  ): Awaitable<void>;
+  waitFor(revision: Revision, options?: WaitOptions): Awaitable<void>;
   /** Whether everything that was acknowledged is visible. False also where the store has to be asked. */
   isNewest(): boolean;
   /** The newest acknowledged revision of the store, made visible: what a consistent read waits for. Rejects as waitFor does. */
-  refresh(signal?: AbortSignal, timeoutMs?: number): Promise<Revision>;
+  refresh(options?: WaitOptions): Promise<Revision>;
   /** The view of a prefix such as `/registry/<composition>/<group>/<resource>/`; the same one for the same prefix. */
   view(prefix: string): CacheView;
   /**

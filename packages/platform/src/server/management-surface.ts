@@ -106,7 +106,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
   const lookup = createObjectLookup(
     () => surface.registry,
     names,
-    (signal) => cache.refresh(signal),
+    (signal) => cache.refresh({ signal }),
   );
   const keyQuota = createKeyQuota({
     keys,

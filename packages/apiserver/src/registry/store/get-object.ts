@@ -34,7 +34,7 @@ export function getObject(
   const key = keyOfRequest(store, namespace, name);
   const bound = resourceVersion === "" ? "" : parseListResourceVersion(resourceVersion);
   if (isFreshNow(store.cache, bound)) return cachedObject(store, key, name);
-  return awaitFreshness(store.cache, bound, context.signal).then(() => cachedObject(store, key, name));
+  return awaitFreshness(store.cache, bound, context).then(() => cachedObject(store, key, name));
 }
 
 function cachedObject({ view, definition }: StoreContext, key: string, name: string): CachedObject {
@@ -93,15 +93,15 @@ export const isFreshNow = (cache: WatchCache, resourceVersion: Revision | ""): b
 export async function awaitFreshness(
   cache: WatchCache,
   resourceVersion: Revision | "",
-  signal: AbortSignal,
+  waiting: { readonly signal: AbortSignal },
 ): Promise<void> {
   if (resourceVersion === "") {
-    await cache.refresh(signal);
+    await cache.refresh(waiting);
     return;
   }
   if (resourceVersion <= cache.revision) return;
   try {
-    await cache.waitFor(resourceVersion, { signal });
+    await cache.waitFor(resourceVersion, waiting);
   } catch (error) {
     if (error instanceof FutureRevisionError) throw tooLargeResourceVersionError(resourceVersion, error.current);
     throw error;

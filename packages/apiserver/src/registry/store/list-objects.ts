@@ -91,7 +91,7 @@ function readPage(store: StoreContext, context: RequestContext, query: ListQuery
     if (isCurrent(store, bound)) return readCached(store, range, "", bound);
     return readSnapshot(store, range, bound, "", context).catch(throwStorageFailure);
   };
-  return isFreshNow(store.cache, bound) ? read() : awaitFreshness(store.cache, bound, context.signal).then(read);
+  return isFreshNow(store.cache, bound) ? read() : awaitFreshness(store.cache, bound, context).then(read);
 }
 
 /** What memory cannot answer upstream reads from the store, which refuses a version that is no number in words of its own. */
@@ -112,7 +112,7 @@ async function readContinued(
 ): Promise<Page> {
   const after = range.prefix + startAfter;
   if (revision <= INCONSISTENT) {
-    await awaitFreshness(store.cache, "", context.signal);
+    await awaitFreshness(store.cache, "", context);
     return readCached(store, range, after);
   }
   try {

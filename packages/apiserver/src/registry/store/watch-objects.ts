@@ -61,7 +61,7 @@ export async function watchRecords(
   const sendsInitialState = query.sendInitialEvents ?? bound === 0;
 
   if (query.sendInitialEvents === true || bound === 0) {
-    await awaitFreshness(store.cache, query.resourceVersion === "" ? "" : bound, context.signal);
+    await awaitFreshness(store.cache, query.resourceVersion === "" ? "" : bound, context);
   }
   const from = sendsInitialState || bound === 0 ? store.view.revision : bound;
   const state = sendsInitialState ? new InitialState(store.view, prefix, matches) : undefined;

@@ -183,7 +183,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     lookup: createObjectLookup(
       () => registry,
       names,
-      (signal) => cache.refresh(signal),
+      (signal) => cache.refresh({ signal }),
     ),
     keyQuota: createKeyQuota({
       keys,

@@ -124,7 +124,7 @@ export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClus
     async remove(uid, signal) {
       await clusters.stop(uid);
       await eraseComposition(storage, virtualClusterComposition(uid), signal);
-      await cache.refresh(signal);
+      await cache.refresh({ signal });
       forget(uid);
     },
     get running() {

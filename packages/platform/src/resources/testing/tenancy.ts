@@ -102,7 +102,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
   const lookup: ObjectLookup = createObjectLookup(
     () => surface.registry,
     names,
-    (signal) => cache.refresh(signal),
+    (signal) => cache.refresh({ signal }),
   );
   const embeddedOptions = {
     clusters: embedded,
