@@ -72,15 +72,20 @@ class EtcdReplicas implements Replicas {
   }
 
   async allKnow(): Promise<void> {
+    const begun = performance.now();
+    // Read after the write: a server that starts later loads the write itself.
+    let others = await this.#readOthers().catch(() => undefined);
+    // The usual case of a single server needs no timers.
+    if (others?.size === 0) return;
     const end = new AbortController();
+    const leftMs = Math.max(this.#deps.boundMs - (performance.now() - begun), 0);
     // A server that has not seen the write by then has received no changes for as long, and accepts no credentials.
-    using _ = this.#scheduler.schedule(this.#deps.boundMs, () => end.abort(), { isAwaited: true });
+    using _ = this.#scheduler.schedule(leftMs, () => end.abort(), { isAwaited: true });
     let asked: number | undefined;
     while (!end.signal.aborted && !this.#stopping.signal.aborted) {
       const changed = this.#untilChange(end.signal);
       try {
-        // Read after the write: a server that starts later loads the write itself.
-        const others = await this.#readOthers();
+        others ??= await this.#readOthers();
         if (others.size === 0) return;
         // The revision that each of the others must have reached.
         asked ??= await this.#ask();
@@ -91,6 +96,7 @@ class EtcdReplicas implements Replicas {
       } catch {
         // The store is unreachable: only waiting for the time limit is safe.
       }
+      others = undefined;
       await changed;
     }
   }
