@@ -1,15 +1,23 @@
 // The order of keys: by UTF-8 bytes, and not by UTF-16 units as JavaScript compares strings.
 
-/** Negative, zero or positive, as `a` sorts before, with or after `b` by UTF-8 bytes. */
-export function compareKeys(a: string, b: string): number {
+/** Negative, zero or positive, as `a` sorts before, with or after `b` by UTF-8 bytes. They are known to be alike before `from`. */
+export function compareKeys(a: string, b: string, from = 0): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index++) {
+  for (let index = from; index < length; index++) {
     const left = a.charCodeAt(index);
     const right = b.charCodeAt(index);
     if (left !== right) return rank(left) - rank(right);
   }
   return a.length - b.length;
+}
+
+/** How many units both begin with. */
+export function sharedLength(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  let index = 0;
+  while (index < length && a.charCodeAt(index) === b.charCodeAt(index)) index++;
+  return index;
 }
 
 /** The smallest string after everything with this prefix; undefined for the empty prefix. */

@@ -1,6 +1,6 @@
 // Entries in byte order of their keys, with fast lookup, insertion and removal at a million entries.
 
-import { compareKeys, prefixEnd } from "./key-order.ts";
+import { compareKeys, prefixEnd, sharedLength } from "./key-order.ts";
 
 export type OrderedRange = {
   /** Only keys greater than this one. */
@@ -128,13 +128,18 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
 
   /** Where the first key at or after `key` is, or behind the last chunk. */
   #lowerBound(key: string): Position {
+    const first = this.#chunks[0]?.[0];
+    const last = this.#chunks.at(-1)?.at(-1);
+    if (first === undefined || last === undefined) return { chunk: 0, index: 0 };
+    // Keys of one resource differ in their ends: every key between the two begins as both do.
+    const from = Math.min(sharedLength(first.key, key), sharedLength(last.key, key));
     const chunk = firstIndex(this.#chunks, (entries) => {
-      const last = entries[entries.length - 1];
-      return last !== undefined && compareKeys(last.key, key) >= 0;
+      const end = entries[entries.length - 1];
+      return end !== undefined && compareKeys(end.key, key, from) >= 0;
     });
     const entries = this.#chunks[chunk];
     if (entries === undefined) return { chunk, index: 0 };
-    return { chunk, index: firstIndex(entries, (entry) => compareKeys(entry.key, key) >= 0) };
+    return { chunk, index: firstIndex(entries, (entry) => compareKeys(entry.key, key, from) >= 0) };
   }
 }
 
