@@ -173,12 +173,18 @@ class StoreWatchCache implements WatchCache {
 
   #apply(events: readonly StorageEvent[], revision: Revision): void {
     const touched = new Set<ResourceView>();
+    // Those of one commit are mostly of one view.
+    let prefix: string | undefined;
+    let view: ResourceView | undefined;
     for (const event of events) {
-      const prefix = viewPrefixOf(keyOf(event));
-      if (prefix === undefined) continue;
-      const view = this.#view(prefix);
+      const key = keyOf(event);
+      if (prefix === undefined || view === undefined || !key.startsWith(prefix)) {
+        prefix = viewPrefixOf(key);
+        if (prefix === undefined) continue;
+        view = this.#view(prefix);
+        touched.add(view);
+      }
       view.apply(event);
-      touched.add(view);
     }
     this.#revision = revision;
     this.#retryMs = FIRST_RETRY_MS;

@@ -6,7 +6,7 @@ import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { inTurns } from "../runtime/in-slices.ts";
 import { RevisionCompactedError } from "../storage/storage-errors.ts";
 import type { CachedObject } from "./cached-object.ts";
-import type { CacheView } from "./watch-cache.ts";
+import type { CacheView, StoredContent } from "./watch-cache.ts";
 
 /** A part of the cache that holds the objects of one resource. */
 export type ViewPrefix = { readonly view: CacheView; readonly prefix: string };
@@ -15,7 +15,8 @@ export type ViewPrefix = { readonly view: CacheView; readonly prefix: string };
 export type ViewFollower = {
   /** All there is: at the start, and again after a gap in the events. Whatever is not in it is gone. */
   replace(objects: readonly CachedObject[]): void;
-  put(object: CachedObject, previous: CachedObject | undefined): void;
+  /** `content` is that of the object, where it is known without reading it. */
+  put(object: CachedObject, previous: CachedObject | undefined, content?: StoredContent): void;
   /** `object` is the last state. */
   delete(object: CachedObject): void;
   /** After all that came at once. */
@@ -39,7 +40,7 @@ export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, f
     current = view.subscribe(prefix, from, {
       events(events) {
         for (const event of events) {
-          if (event.type === "put") follower.put(event.object, event.previous);
+          if (event.type === "put") follower.put(event.object, event.previous, event.content);
           else follower.delete(event.object);
         }
         follower.settled?.();

@@ -10,7 +10,7 @@ import { EventRing } from "./event-ring.ts";
 import { LabelIndex, type LabelledObjects } from "./label-index.ts";
 import { ObjectMemory } from "./object-memory.ts";
 import { Subscription, SubscriptionSet } from "./subscription-set.ts";
-import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
+import type { CacheEvent, CacheListOptions, CacheObserver, CacheView, StoredContent } from "./watch-cache.ts";
 
 export type ViewDeps = {
   readonly storage: Storage;
@@ -94,7 +94,7 @@ export class ResourceView implements CacheView {
     if (applied === undefined) return;
     this.#changedRevision = applied.object.revision;
     this.#history.push(applied);
-    this.#batch.push(applied);
+    this.#batch.push(withContent(applied, event));
     if (this.#memory.isSparse) this.#pack();
   }
 
@@ -181,6 +181,14 @@ export class ResourceView implements CacheView {
     });
     return watch;
   }
+}
+
+/** For those who are told at once: history does not keep it. */
+function withContent(applied: CacheEvent, event: StorageEvent): CacheEvent {
+  if (applied.type !== "put" || event.type !== "put" || event.content === undefined) return applied;
+  const { object, previous } = applied;
+  // What creates objects of a view gives it nothing else.
+  return { type: "put", object, previous, content: event.content as StoredContent };
 }
 
 function toCacheEvent(event: StorageEvent): CacheEvent {

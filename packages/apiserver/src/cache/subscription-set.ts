@@ -42,17 +42,33 @@ export class SubscriptionSet {
 
   dispatch(events: readonly CacheEvent[]): void {
     const batches = new Map<Group, CacheEvent[]>();
+    // Those of one commit are mostly in one folder.
+    let folder = "";
+    let groups: readonly Group[] = [];
     for (const event of events) {
       const { key } = event.object;
-      for (let slash = key.indexOf("/"); slash >= 0; slash = key.indexOf("/", slash + 1)) {
-        if (this.#folders.size === 0) break;
-        addTo(batches, this.#folders.get(key.slice(0, slash + 1)), event);
+      const end = key.lastIndexOf("/") + 1;
+      if (end !== folder.length || !key.startsWith(folder)) {
+        folder = key.slice(0, end);
+        groups = this.#foldersOf(folder);
       }
+      for (const group of groups) addTo(batches, group, event);
       for (const length of this.#lengths.keys()) {
         if (length <= key.length) addTo(batches, this.#others.get(key.slice(0, length)), event);
       }
     }
     for (const [group, batch] of batches) for (const subscription of group.subscriptions) subscription.offer(batch);
+  }
+
+  /** The groups of a folder and of all folders around it. */
+  #foldersOf(folder: string): Group[] {
+    const groups: Group[] = [];
+    if (this.#folders.size === 0) return groups;
+    for (let slash = folder.indexOf("/"); slash >= 0; slash = folder.indexOf("/", slash + 1)) {
+      const group = this.#folders.get(folder.slice(0, slash + 1));
+      if (group !== undefined) groups.push(group);
+    }
+    return groups;
   }
 
   progress(revision: Revision): void {

@@ -1,13 +1,24 @@
 // The port of the watch cache: the newest state of a whole store in memory, and its recent history for watches.
 // Source of the idea: k8s.io/apiserver/pkg/storage/cacher
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Revision } from "../storage/storage.ts";
 import type { CachedObject } from "./cached-object.ts";
 import type { LabelledObjects } from "./label-index.ts";
 
+/** What the stored value of an object encodes, but for the resourceVersion. */
+export type StoredContent = { readonly object: KubeObject; readonly sealed: JsonObject | undefined };
+
 export type CacheEvent =
-  | { readonly type: "put"; readonly object: CachedObject; readonly previous: CachedObject | undefined }
+  | {
+      readonly type: "put";
+      readonly object: CachedObject;
+      readonly previous: CachedObject | undefined;
+      /** That of `object` where this process has just created it. */
+      readonly content?: StoredContent | undefined;
+    }
   /** `object` is the last state under the revision of the deletion. */
   | { readonly type: "delete"; readonly object: CachedObject; readonly previous: CachedObject };
 

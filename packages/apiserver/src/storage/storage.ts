@@ -14,7 +14,13 @@ export type StoredEntry = {
 };
 
 export type StorageEvent =
-  | { readonly type: "put"; readonly entry: StoredEntry; readonly previous: StoredEntry | undefined }
+  | {
+      readonly type: "put";
+      readonly entry: StoredEntry;
+      readonly previous: StoredEntry | undefined;
+      /** As the writer gave it to `create`, in an event that follows the write at once: observers in its process need not read the value. */
+      readonly content?: unknown;
+    }
   | { readonly type: "delete"; readonly key: string; readonly revision: Revision; readonly previous: StoredEntry };
 
 export type ListOptions = {
@@ -65,8 +71,8 @@ export interface Storage extends AsyncDisposable {
   /** Everything under `prefix` at one revision. Rejects with RevisionCompactedError or FutureRevisionError. */
   list(prefix: string, options?: ListOptions): Promise<ListResult>;
 
-  /** Rejects with KeyExistsError. */
-  create(key: string, value: Uint8Array): Promise<Revision>;
+  /** Rejects with KeyExistsError. `content` is what the value encodes; it comes back in the event, in stores that can hand it on. */
+  create(key: string, value: Uint8Array, content?: unknown): Promise<Revision>;
 
   /** Writes only if the entry is still at `expected`. Rejects with RevisionConflictError, also when the key is absent. */
   update(key: string, value: Uint8Array, expected: Revision): Promise<Revision>;

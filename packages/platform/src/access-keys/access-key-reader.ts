@@ -3,6 +3,7 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
 import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import {
@@ -19,16 +20,24 @@ import type { RetiredValue } from "./sealed-access-key.ts";
 /** A key, and once more for each value that a rotation replaced. */
 export type ReadAccessKey = { readonly record: AccessKeyRecord; readonly retired: readonly AccessKeyRecord[] };
 
-/** `known` is what there was under the name before; `learned` is when a key that was not known was learned. */
-export type AccessKeyReader = (object: CachedObject, learned: ClockEpoch, known?: ReadAccessKey) => ReadAccessKey;
+/**
+ * `known` is what there was under the name before; `learned` is when a key that was not known was learned; `content` is that of the object, where it is
+ * known.
+ */
+export type AccessKeyReader = (
+  object: CachedObject,
+  learned: ClockEpoch,
+  known?: ReadAccessKey,
+  content?: StoredContent,
+) => ReadAccessKey;
 
 /** For the records under `prefix`. */
 export function createAccessKeyReader(prefix: string, names: RestrictionNames, endOf: Expiry): AccessKeyReader {
   const readStored = createStoredAccessKeyReader(prefix);
   const shared = sharingOrigins();
   const share = sharingMembers();
-  return (object, learned, known) => {
-    const read = readStored(object);
+  return (object, learned, known, content) => {
+    const read = readStored(object, content);
     const stored = { ...read, sealed: { ...read.sealed, origins: shared(read.sealed.origins) } };
     const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
       new AccessKeyRecord(stored, names, endOf, previous?.epoch ?? learned, known?.record, value, share);

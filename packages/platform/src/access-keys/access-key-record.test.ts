@@ -1,7 +1,9 @@
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { CacheEvent } from "@postern/apiserver/cache/watch-cache";
 import { expect, it } from "vitest";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
+import { createAccessKeyServer } from "./testing/access-key-server.ts";
 
 const read = createAccessKeyReader("/keys/", restrictionNames("postern"), () => undefined);
 
@@ -27,3 +29,50 @@ it("keeps when a key and each of its replaced values were learned, until there i
   expect(epochs(again)).toEqual(["c since 1", "a since 2", "b since 3"]);
   expect(epochs(read(stored("u2", "d", []), 4, again))).toEqual(["d since 4"]);
 });
+
+it("makes the same record of a new key from its content as from its bytes", async () => {
+  await using server = await createAccessKeyServer();
+  const { prefix, view } = {
+    prefix: server.ownedAccessKeyResource.keys.prefix,
+    view: server.ownedAccessKeyResource.view,
+  };
+  const told: CacheEvent[] = [];
+  using _ = view.subscribe(prefix, view.revision, { events: (events) => told.push(...events), error() {} });
+  await Promise.resolve();
+  const admin = { user: { name: "admin", groups: ["system:masters"] }, credential: undefined };
+  const specs = [
+    {},
+    { subject: "jane", ttl: 60, ttlAfterLastActivity: true, disabled: true, type: "Other", groups: ["g"] },
+    { key: "Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MDEyMzQ1Njc4OTA", scope: { projects: [{ project: "p" }], rules: [] } },
+    {
+      rules: [{ verbs: ["get"], resources: [{ group: "", resources: ["pods"] }] }],
+      identity: { connectorData: "YQ==" },
+    },
+  ];
+  for (const [at, spec] of specs.entries()) {
+    const { status } = await server.send({
+      method: "POST",
+      url: "ownedaccesskeys",
+      body: JSON.stringify({ metadata: { name: `k${at}` }, spec }),
+      as: admin,
+    });
+    expect(status).toBe(201);
+  }
+  expect(told).toHaveLength(specs.length);
+  const reader = () => createAccessKeyReader(prefix, restrictionNames("postern"), () => undefined);
+  const [readContent, readBytes] = [reader(), reader()];
+  for (const event of told) {
+    if (event.type !== "put") throw new Error("expected a creation");
+    expect(event.content).toBeDefined();
+    expect(membersOf(readContent(event.object, 1, undefined, event.content))).toEqual(
+      membersOf(readBytes(event.object, 1)),
+    );
+  }
+});
+
+/** Whatever a record tells. */
+function membersOf({ record, retired }: ReadAccessKey): unknown {
+  const getters = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(record)));
+  const told = getters.flatMap(([name, { get }]) => (get === undefined ? [] : [[name, get.call(record)]]));
+  return { ...record, ...Object.fromEntries(told), retired };
+}

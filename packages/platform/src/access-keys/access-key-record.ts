@@ -5,6 +5,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader, type MemberSelection } from "@postern/apiserver/cache/read-members";
+import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
 import { ownerOf } from "./access-key-owner.ts";
@@ -344,22 +345,32 @@ export type StoredAccessKey = {
   readonly sealed: SealedAccessKey;
 };
 
-/** For one index of the records under `prefix`: texts that key after key repeats are kept once. */
-export function createStoredAccessKeyReader(prefix: string): (cached: CachedObject) => StoredAccessKey {
+/** For one index of the records under `prefix`: texts that key after key repeats are kept once. `content` is that of the object, where it is known. */
+export function createStoredAccessKeyReader(
+  prefix: string,
+): (cached: CachedObject, content?: StoredContent) => StoredAccessKey {
   const read = createMemberReader(RECORD_MEMBERS);
-  // What is sealed is short: parsing all of it takes less than stepping through it.
-  return (cached) => toStoredAccessKey(cached, prefix, cached.read(read));
+  return (cached, content) =>
+    content === undefined
+      ? // What is sealed is short: parsing all of it takes less than stepping through it.
+        toStoredAccessKey(cached, prefix, cached.read(read), cached.decodeSealed())
+      : toStoredAccessKey(cached, prefix, content.object, content.sealed);
 }
 
 /** `object` is the served part of the key, as far as the record needs it. */
-export function toStoredAccessKey(cached: CachedObject, prefix: string, object: JsonObject): StoredAccessKey {
+export function toStoredAccessKey(
+  cached: CachedObject,
+  prefix: string,
+  object: JsonObject,
+  sealed = cached.decodeSealed(),
+): StoredAccessKey {
   return {
     stored: cached,
     name: cached.key.slice(prefix.length),
     metadata: objectOf(object["metadata"]),
     spec: objectOf(object["spec"]),
     status: objectOf(object["status"]),
-    sealed: readSealedAccessKey(cached.decodeSealed()),
+    sealed: readSealedAccessKey(sealed),
   };
 }
 

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/follow-view";
-import type { CacheView } from "@postern/apiserver/cache/watch-cache";
+import type { CacheView, StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { RestrictionNames } from "../api/access-key-restrictions.ts";
@@ -112,8 +112,8 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
       isCurrent = true;
       watches.recheckAll();
     },
-    put(object) {
-      const { record, known } = keys.put(object, epochs.current());
+    put(object, _, content) {
+      const { record, known } = keys.put(object, epochs.current(), content);
       // Nothing was good that hangs on a key that there was not.
       if (known === undefined) return;
       // Keys that have an ancestor without depending on it are found by themselves only.
@@ -264,11 +264,15 @@ export class LoadedAccessKeys implements Disposable {
   }
 
   /** Returns the key as it is now, and as it was before. */
-  put(object: CachedObject, learned: ClockEpoch): ReadAccessKey & { readonly known: ReadAccessKey | undefined } {
+  put(
+    object: CachedObject,
+    learned: ClockEpoch,
+    content?: StoredContent,
+  ): ReadAccessKey & { readonly known: ReadAccessKey | undefined } {
     const name = object.key.slice(this.#prefix.length);
     const record = this.byName(name);
     const known = record && { record, retired: this.retiredOf(name) };
-    const read = this.#read(object, learned, known);
+    const read = this.#read(object, learned, known, content);
     this.#table.set(read.record, read.retired);
     return { ...read, known };
   }

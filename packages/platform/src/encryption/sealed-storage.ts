@@ -16,6 +16,7 @@ import {
   RevisionConflictError,
   StorageUnavailableError,
 } from "@postern/apiserver/storage/storage-errors";
+import { keyOf } from "@postern/apiserver/storage/watcher-set";
 import { openBytes, sealBytes } from "./aes-gcm.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { KEY_RING_KEY } from "./key-ring-record.ts";
@@ -65,8 +66,8 @@ class SealedStorage implements Storage {
     return { ...result, entries: result.entries.map((entry) => this.#open(entry)) };
   }
 
-  create(key: string, value: Uint8Array): Promise<Revision> {
-    return isSealedPlace(key) ? this.#createSealed(key, value) : this.#storage.create(key, value);
+  create(key: string, value: Uint8Array, content?: unknown): Promise<Revision> {
+    return isSealedPlace(key) ? this.#createSealed(key, value) : this.#storage.create(key, value, content);
   }
 
   async #createSealed(key: string, value: Uint8Array): Promise<Revision> {
@@ -181,6 +182,7 @@ class SealedStorage implements Storage {
   }
 
   #openEvent(event: StorageEvent): StorageEvent {
+    if (!isSealedPlace(keyOf(event))) return event;
     const { previous } = event;
     const before = previous === undefined ? undefined : this.#open(previous, true);
     if (event.type === "put") return { ...event, entry: this.#open(event.entry), previous: before };

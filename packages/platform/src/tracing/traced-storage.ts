@@ -14,7 +14,7 @@ export function tracedStorage(storage: Storage, kind: string, tracing: Tracing |
   return {
     get: (key, options) => traced("get", () => storage.get(key, options)),
     list: (prefix, options) => traced("list", () => storage.list(prefix, options)),
-    create: (key, value) => traced("create", () => storage.create(key, value)),
+    create: (key, value, content) => traced("create", () => storage.create(key, value, content)),
     update: (key, value, expected) => traced("update", () => storage.update(key, value, expected)),
     delete: (key, expected) => traced("delete", () => storage.delete(key, expected)),
     currentRevision: () => traced("currentRevision", () => storage.currentRevision()),

@@ -35,3 +35,19 @@ it("lets other requests run between writes that are committed together (security
   // Of two commits at most, which may be answered in one turn.
   expect(Math.max(...inTurn)).toBeLessThanOrEqual(16);
 });
+
+it("hands the content of a new value to those who watch", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "postern-sqlite-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await using storage = await openSqliteStorage({ path: join(folder, "store.db") });
+  const told: unknown[] = [];
+  using _ = storage.watch("/", await storage.currentRevision(), {
+    events: (events) => told.push(...events.map((event) => event.type === "put" && event.content)),
+    error() {},
+  });
+  const content = { of: "a" };
+  await storage.create("/a", Buffer.from("x"), content);
+  await storage.create("/b", Buffer.from("x"));
+  expect(told).toEqual([content, undefined]);
+  expect(told[0]).toBe(content);
+});

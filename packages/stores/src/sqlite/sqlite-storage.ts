@@ -124,8 +124,8 @@ class StorageInSqlite implements SqliteStorage {
     return this.#client.list(prefix, options);
   }
 
-  create(key: string, value: Uint8Array): Promise<Revision> {
-    return this.#write(key, value, undefined);
+  create(key: string, value: Uint8Array, content?: unknown): Promise<Revision> {
+    return this.#write(key, value, undefined, content);
   }
 
   update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
@@ -136,9 +136,9 @@ class StorageInSqlite implements SqliteStorage {
     return this.#client.write({ key, expected, value: undefined });
   }
 
-  #write(key: string, value: Uint8Array, expected: Revision | undefined): Promise<Revision> {
+  #write(key: string, value: Uint8Array, expected: Revision | undefined, content?: unknown): Promise<Revision> {
     const { byteLength } = value;
-    if (byteLength <= MAX_VALUE_BYTES) return this.#client.write({ key, value, expected });
+    if (byteLength <= MAX_VALUE_BYTES) return this.#client.write({ key, value, expected }, content);
     const message = `the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`;
     return Promise.reject(new ValueTooLargeError(message));
   }

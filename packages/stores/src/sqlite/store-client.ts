@@ -27,6 +27,8 @@ import type { FromWorker, PackedEntries, PackedEvent, PackedValue, ReadRequest, 
 type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
 
 type PendingWrite = Write & {
+  /** Stays in this thread, for the event. */
+  readonly content: unknown;
   readonly resolve: (revision: Revision) => void;
   readonly reject: (error: Error) => void;
 };
@@ -114,10 +116,10 @@ export class StoreClient {
   }
 
   /** `value` undefined means delete; `expected` undefined means create. */
-  write({ key, expected, value }: Write): Promise<Revision> {
+  write({ key, expected, value }: Write, content?: unknown): Promise<Revision> {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) return reject(this.#over);
-      this.#pendingWrites.push({ key, expected, value, resolve, reject });
+      this.#pendingWrites.push({ key, expected, value, content, resolve, reject });
       this.#unsentWrites.add({ key, expected, value });
       this.#flushSoon();
     });
@@ -279,11 +281,11 @@ export class StoreClient {
 }
 
 function toEvent(
-  { key, value }: PendingWrite,
+  { key, value, content }: PendingWrite,
   { revision, before }: WriteOutcome & { readonly type: "written" },
 ): StorageEvent {
   const previous = before && { key, ...before };
-  if (value !== undefined) return { type: "put", entry: { key, value, revision }, previous };
+  if (value !== undefined) return { type: "put", entry: { key, value, revision }, previous, content };
   // Only existing keys can be deleted.
   return { type: "delete", key, revision, previous: previous ?? { key, value: new Uint8Array(), revision } };
 }

@@ -7,6 +7,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
+import type { StoredContent } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
@@ -162,7 +163,8 @@ async function write(
   if (context.isLong) await context.pause();
   const encoding = store.codec.encode(object, sealed, context);
   const value = encoding instanceof Promise ? await encoding : encoding;
-  const revision = await store.storage.create(key, value);
+  const content: StoredContent | undefined = store.codec.isVerbatim === true ? { object, sealed } : undefined;
+  const revision = await store.storage.create(key, value, content);
   const committed = committedObject(store, { key, value, revision }, object, context);
   return committed instanceof Promise ? await committed : committed;
 }

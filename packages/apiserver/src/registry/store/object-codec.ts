@@ -26,6 +26,8 @@ export type ObjectCodec = {
   decode(entries: readonly StoredEntry[], caller: CodecCaller): Awaitable<readonly CachedObject[]>;
   /** True where what is decoded of a value is what was encoded, but for the version. */
   readonly isLossless: boolean;
+  /** True where objects are stored as they are served. */
+  readonly isVerbatim?: boolean;
   /** True where views have records as they are stored, and only `decode` tells what clients see of them. */
   readonly isAsked?: boolean;
   /** Undefined where records are shown as they are. `memory` is that of the surface. */
@@ -50,9 +52,9 @@ function createCodec(definition: ResourceDefinition): ObjectCodec {
   return storedAs === undefined ? plainCodec : viewCodec(definition, storedAs);
 }
 
-/** Objects are stored as they are served. */
 const plainCodec: ObjectCodec = {
   isLossless: true,
+  isVerbatim: true,
   encode: encodeStoredValue,
   decode: (entries) => entries.map((entry) => CachedObject.fromEntry(entry)),
   isStored: equalButForVersion,

@@ -60,11 +60,11 @@ class MemoryStorage implements Storage {
     return { entries: found, revision, remaining: entries.count(prefix, startAfter) - found.length };
   }
 
-  async create(key: string, value: Uint8Array): Promise<Revision> {
+  async create(key: string, value: Uint8Array, content?: unknown): Promise<Revision> {
     this.#assertWritable(value);
     const current = this.#entries.get(key);
     if (current !== undefined) throw new KeyExistsError(key, current);
-    return this.#put(key, value, undefined);
+    return this.#put(key, value, undefined, content);
   }
 
   async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
@@ -110,18 +110,20 @@ class MemoryStorage implements Storage {
     this.#watchers.failAll(closed());
   }
 
-  #put(key: string, value: Uint8Array, previous: StoredEntry | undefined): Revision {
+  #put(key: string, value: Uint8Array, previous: StoredEntry | undefined, content?: unknown): Revision {
     const entry: StoredEntry = { key, value: value.slice(), revision: this.#revision + 1 };
     this.#entries.set(entry);
-    return this.#commit({ type: "put", entry, previous });
+    const event = { type: "put", entry, previous } as const;
+    return this.#commit(event, content === undefined ? event : { ...event, content });
   }
 
-  #commit(event: StorageEvent): Revision {
+  /** History does not keep what is told beside the event. */
+  #commit(event: StorageEvent, told = event): Revision {
     const revision = revisionOf(event);
     this.#revision = revision;
     this.known.revision = revision;
     this.#history.push(event);
-    this.#watchers.deliver({ events: [event], revision });
+    this.#watchers.deliver({ events: [told], revision });
     return revision;
   }
 

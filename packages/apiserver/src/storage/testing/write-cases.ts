@@ -21,6 +21,27 @@ export function describeWrites(context: SuiteContext): void {
       expect(await context.storage.currentRevision()).toBe(revision);
     });
 
+    test("the event of a create has the content that its writer gave, if any, and history has none", async () => {
+      const { storage } = context;
+      const content = { of: "one" };
+      const from = await storage.currentRevision();
+      const contentAfter = (revision: number): Promise<unknown> =>
+        new Promise((resolve, reject) => {
+          const watch = storage.watch(ROOT, revision, {
+            events([event]) {
+              if (event === undefined) return;
+              watch[Symbol.dispose]();
+              resolve(event.type === "put" ? event.content : event);
+            },
+            error: reject,
+          });
+        });
+      const told = contentAfter(from);
+      await storage.create(key, value("one"), content);
+      expect([content, undefined]).toContain(await told);
+      expect(await contentAfter(from)).toBeUndefined();
+    });
+
     test("create rejects an existing key with KeyExistsError, which carries the stored entry", async () => {
       const revision = await context.storage.create(key, value("one"));
       const error = await context.storage.create(key, value("two")).catch((reason: unknown) => reason);

@@ -54,9 +54,9 @@ export function meteredStorage(storage: Storage, shareOf: () => StorageShare): M
     storage: {
       get: (...call) => storage.get(...call),
       list: (...call) => storage.list(...call),
-      async create(key, value) {
+      async create(key, value, content) {
         check(value.length, 1);
-        const revision = await storage.create(key, value);
+        const revision = await storage.create(key, value, content);
         objects++;
         bytes += value.length;
         return revision;
