@@ -39,7 +39,7 @@ it("makes the same record of a new key from its content as from its bytes", asyn
   const told: CacheEvent[] = [];
   using _ = view.subscribe(prefix, view.revision, { events: (events) => told.push(...events), error() {} });
   await Promise.resolve();
-  const admin = { user: { name: "admin", groups: ["system:masters"] }, credential: undefined };
+  const admin = { user: { name: "admin", groups: ["system:masters"] } };
   const specs = [
     {},
     { subject: "jane", ttl: 60, ttlAfterLastActivity: true, disabled: true, type: "Other", groups: ["g"] },

@@ -51,3 +51,22 @@ it("hands the content of a new value to those who watch", async () => {
   expect(told).toEqual([content, undefined]);
   expect(told[0]).toBe(content);
 });
+
+it("answers the writes of one commit before those of the next", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "postern-sqlite-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await using storage = await openSqliteStorage({ path: join(folder, "store.db") });
+  const answered: number[] = [];
+  let sent = 0;
+  const write = async (): Promise<void> => {
+    const number = sent++;
+    await storage.create(`/key-${number}`, Buffer.from("x"));
+    answered.push(number);
+    // What follows an answer takes time, in which the next commit ends.
+    const until = performance.now() + 1;
+    while (performance.now() < until);
+    if (number === 0) await Promise.all(Array.from({ length: 8 }, write));
+  };
+  await Promise.all(Array.from({ length: 100 }, write));
+  expect(answered).toEqual(Array.from({ length: 108 }, (_, number) => number));
+});

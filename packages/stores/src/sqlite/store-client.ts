@@ -39,6 +39,9 @@ type PendingRead = {
   readonly reject: (error: Error) => void;
 };
 
+/** Requests whose writes are committed together all have work left. So many go on in one turn of the event loop, and others between them. */
+const SETTLED_AT_ONCE = 8;
+
 /** Distributes over the union, unlike Omit. */
 type WithoutId<Request> = Request extends unknown ? Omit<Request, "id"> : never;
 
@@ -47,6 +50,8 @@ export class StoreClient {
   readonly #watchers = new WatcherSet();
   /** Sent or about to be sent, in order; the thread responds in the same order. */
   readonly #pendingWrites: PendingWrite[] = [];
+  /** Committed or refused, in order: their requests have not been told. */
+  readonly #unsettled: { readonly write: PendingWrite; readonly outcome: WriteOutcome | undefined }[] = [];
   readonly #pendingReads = new Map<number, PendingRead>();
   readonly #onChecked: (fault: string) => void;
   /** The newest revision whose commit was confirmed. */
@@ -236,12 +241,19 @@ export class StoreClient {
       if (outcome?.type === "written") events.push(toEvent(write, outcome));
     }
     this.#deliver(events);
-    settleInSlices(writes, (write, index) => {
-      const outcome = unpacked[index];
+    const isIdle = this.#unsettled.length === 0;
+    for (const [index, write] of writes.entries()) this.#unsettled.push({ write, outcome: unpacked[index] });
+    if (isIdle) this.#settleSome();
+  }
+
+  /** Those of a later commit wait for all of an earlier one. */
+  #settleSome(): void {
+    for (const { write, outcome } of this.#unsettled.splice(0, SETTLED_AT_ONCE)) {
       if (outcome?.type === "written") write.resolve(outcome.revision);
       else if (outcome?.type === "full") write.reject(fullError());
       else write.reject(refusal(write, outcome?.before && { key: write.key, ...outcome.before }));
-    });
+    }
+    if (this.#unsettled.length > 0) setImmediate(() => this.#settleSome());
   }
 
   #deliver(events: readonly StorageEvent[]): void {
@@ -330,13 +342,4 @@ function unpackEntries(bytes: ArrayBuffer, { keys, revisions, lengths }: PackedE
     target.push({ key, value: unpack(bytes, { start, length }), revision });
     start += length;
   }
-}
-
-/** Requests whose writes are committed together all have work left. So many go on in one turn of the event loop, and others between them. */
-const SETTLED_AT_ONCE = 8;
-
-function settleInSlices<T>(writes: readonly T[], settle: (write: T, index: number) => void, from = 0): void {
-  const until = Math.min(from + SETTLED_AT_ONCE, writes.length);
-  for (const [at, write] of writes.slice(from, until).entries()) settle(write, from + at);
-  if (until < writes.length) setImmediate(() => settleInSlices(writes, settle, until));
 }
