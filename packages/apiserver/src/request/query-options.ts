@@ -35,11 +35,15 @@ export const listOptionsOf = (query: URLSearchParams): ListOptions =>
   });
 
 export const createOptionsOf = (query: URLSearchParams): CreateOptions =>
-  withoutAbsent({
-    dryRun: optionalQueryList(query, "dryRun"),
-    fieldManager: optionalQueryText(query, "fieldManager"),
-    fieldValidation: optionalQueryText(query, "fieldValidation"),
-  });
+  query.size === 0
+    ? NO_OPTIONS
+    : withoutAbsent({
+        dryRun: optionalQueryList(query, "dryRun"),
+        fieldManager: optionalQueryText(query, "fieldManager"),
+        fieldValidation: optionalQueryText(query, "fieldValidation"),
+      });
+
+const NO_OPTIONS: CreateOptions = {};
 
 /** What the list holds is for the validators: whatever it is, nothing is written. */
 export const isDryRun = ({ dryRun = [] }: Pick<CreateOptions, "dryRun">): boolean => dryRun.length > 0;

@@ -54,8 +54,13 @@ export function readObject(
   endpoint: EndpointContext,
   fieldValidation: string | undefined,
 ): Awaitable<KubeObject> {
-  const protobuf = isProtobufKind(formatApiVersion(definition), definition.kind);
-  const object = whenDone(readBody(context, endpoint, { protobuf }), (body) =>
+  const options = {
+    // Asked only for a body that is no JSON.
+    get protobuf() {
+      return isProtobufKind(formatApiVersion(definition), definition.kind);
+    },
+  };
+  const object = whenDone(readBody(context, endpoint, options), (body) =>
     decodeBody(context, body, definition, fieldValidation),
   );
   return whenDone(object, (decoded) => tidyMetadata(inNamespaceOfPath(decoded, definition, context), context.warnings));
