@@ -207,7 +207,8 @@ function keyTextOf(item: JsonValue, keys: readonly string[]): string | undefined
 function isPlainObject(plain: QuickSchema, object: JsonObject, walk: QuickWalk, depth: number): boolean {
   if (!plain.allowsObject || plain.choices !== undefined) return false;
   let count = 0;
-  for (const name of Object.keys(object)) {
+  // JSON inherits nothing that could be listed: this makes no list of names, and finds the members faster.
+  for (const name in object) {
     const member = object[name];
     if (member === undefined) continue;
     count++;

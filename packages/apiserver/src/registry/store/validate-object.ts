@@ -35,17 +35,7 @@ export async function validateNewObject(
   if (context.isLong) await context.pause();
   const isPlain = store.validator.isPlain(object);
   const faults = isPlain ? [] : await schemaErrors(store, context, object);
-  const checked = context.inParts(
-    checksOf(
-      () => validateObjectMeta(object.metadata, metaRules(store)),
-      () => validateBuiltinFinalizers(store, object),
-      () => faults,
-      () => validateScale(store, object, ""),
-      ...(isPlain
-        ? []
-        : [() => validateEmbeddedResources(object, store.definition.schema, ""), () => validateLists(store, object)]),
-    ),
-  );
+  const checked = context.inParts(newObjectChecks(store, object, isPlain, faults));
   const errors = checked instanceof Promise ? await checked : checked;
   if (context.isLong) await context.pause();
   const found = store.strategy.validate?.(object, context) ?? [];
@@ -54,6 +44,23 @@ export async function validateNewObject(
   if (store.definition.rules !== undefined)
     errors.push(...(await brokenRules(store, object, undefined, errors, context)));
   refuse(store, object, errors);
+}
+
+function* newObjectChecks(
+  store: StoreContext,
+  object: KubeObject,
+  isPlain: boolean,
+  schemaFaults: readonly FieldError[],
+): Steps<FieldError[]> {
+  const errors = [...validateObjectMeta(object.metadata, metaRules(store))];
+  yield;
+  errors.push(...validateBuiltinFinalizers(store, object), ...schemaFaults, ...validateScale(store, object, ""));
+  if (isPlain) return errors;
+  yield;
+  errors.push(...validateEmbeddedResources(object, store.definition.schema, ""));
+  yield;
+  errors.push(...validateLists(store, object));
+  return errors;
 }
 
 /** As `validateNewObject`; faults of parts that were there before and did not change are let through. */
