@@ -49,6 +49,8 @@ export const handleCreate: VerbHandler = (context, resource, endpoint) => {
 
 /** A new object is not being deleted, regardless of its metadata; dropped fields have no owner. */
 function withoutSystemMeta(object: KubeObject): KubeObject {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
+  if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined) return object;
   const { deletionTimestamp: _time, deletionGracePeriodSeconds: _grace, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

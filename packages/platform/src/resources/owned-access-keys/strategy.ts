@@ -103,7 +103,9 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const issued = grants.of(context);
       const parents = [...parentsOf(context, options), ...parentsOfRule(issued, keys)];
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
-      const comparing = compare({ ...rest, spec: { ...spec, [owner.kind]: owner.name } }, context);
+      const owned = { ...spec };
+      owned[owner.kind] = owner.name;
+      const comparing = compare({ ...rest, spec: owned }, context);
       if (comparing !== undefined) await comparing;
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
       const granting = grantedTTL(
@@ -111,7 +113,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         {
           ...rest,
           metadata: withParents(rest.metadata, parents, options),
-          spec: { ...spec, [owner.kind]: owner.name, ...(key === undefined ? {} : { key }) },
+          spec: key === undefined ? owned : { ...owned, key },
         },
         options,
       );
