@@ -100,6 +100,8 @@ export type Exchange = {
   readonly upgrade?: UpgradeRequest;
   /** Undefined when the request has no body. */
   readonly body: Readable | undefined;
+  /** True where the end of a body need not be read. */
+  readonly endsByItself?: boolean;
   /** True once nothing can be sent any more. */
   isClosed(): boolean;
   /** Sends the whole response; without `bytes` its head alone. */

@@ -29,6 +29,11 @@ export class Http2Exchange implements Exchange {
   readonly target: string;
   readonly headers: RequestHeaders;
   readonly httpVersion = "2.0";
+  /**
+   * Node reads it when the stream closes. Read before, the stream is destroyed while its response is being written: Node makes an error of that,
+   * which nobody sees, and leaves the stream to the next full collection, all of them in one pause.
+   */
+  readonly endsByItself = true;
   readonly host: string;
   readonly connection: Connection;
   readonly body: ServerHttp2Stream | undefined;

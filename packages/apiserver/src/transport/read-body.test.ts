@@ -1,12 +1,18 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { expect, it } from "vitest";
 import { createBodyTurns } from "./body-turns.ts";
 import { readBody } from "./read-body.ts";
 
 /** Reads a body of which `arrived` is there; `late` follows, and then its end. */
-async function reading(arrived: string, late: string, onBytes: (count: number) => void = () => undefined) {
+async function reading(
+  arrived: string,
+  late: string,
+  onBytes: (count: number) => void = () => undefined,
+  leavesEnd = false,
+) {
   const stream = new PassThrough();
   if (arrived !== "") stream.write(arrived);
   let timers = 0;
@@ -22,6 +28,7 @@ async function reading(arrived: string, late: string, onBytes: (count: number) =
         },
       },
       turns: createBodyTurns(),
+      leavesEnd,
       onBytes,
     });
   const bytes = read();
@@ -33,6 +40,7 @@ async function reading(arrived: string, late: string, onBytes: (count: number) =
     ended,
     timersWhileReading,
     timersLeft: () => timers,
+    stream,
   };
 }
 
@@ -44,6 +52,15 @@ it("reads a short body that has arrived as a whole without a timer, and takes it
   expect(timersWhileReading).toBe(0);
   expect(await body).toBe("body");
   expect(counted).toBe(4);
+  await ended;
+});
+
+it("leaves the end of a body that has arrived to an exchange that reads it by itself", async () => {
+  const { body, ended, stream } = await reading("body", "", () => undefined, true);
+  expect(await body).toBe("body");
+  await nextTurn();
+  expect(stream.readableEnded).toBe(false);
+  stream.read(0);
   await ended;
 });
 

@@ -13,6 +13,8 @@ export type ReadBodyOptions = {
   readonly contentLength: number | undefined;
   readonly stallTimeoutMs: number;
   readonly scheduler: Scheduler;
+  /** The end of a body that is taken at once stays unread: the exchange reads it when it is over. */
+  readonly leavesEnd?: boolean;
   /** Shared by all bodies of a listener. */
   readonly turns: BodyTurns;
   /** Is called with the length of each part. What it throws ends the reading. */
@@ -84,13 +86,13 @@ function readArriving(stream: Readable, options: ReadBodyOptions): Promise<Uint8
 }
 
 /** A short body that has arrived as a whole, as most have when it is their request's turn: there is nothing to wait for, and no timer is needed. */
-function readAtHand(stream: Readable, { contentLength, onBytes }: ReadBodyOptions): Buffer | undefined {
+function readAtHand(stream: Readable, { contentLength, leavesEnd, onBytes }: ReadBodyOptions): Buffer | undefined {
   const { readableLength, destroyed } = stream;
   if (readableLength !== contentLength || readableLength > MAX_AT_ONCE || destroyed) return undefined;
   onBytes?.(readableLength);
-  const bytes: Buffer | null = stream.read();
+  const bytes: Buffer | null = stream.read(readableLength);
   // Only its end is left, which has to be read.
-  stream.resume();
+  if (leavesEnd !== true) stream.resume();
   return bytes ?? undefined;
 }
 

@@ -303,6 +303,7 @@ class ExchangeRequest extends ApiRequest {
       limitBytes,
       contentLength: contentLengthOf(exchange),
       stallTimeoutMs: options.limits.bodyStallTimeoutMs,
+      leavesEnd: exchange.endsByItself === true,
       scheduler: options.scheduler,
       turns: options.bodyTurns,
       ...(onBytes === undefined ? {} : { onBytes }),
