@@ -108,6 +108,12 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
     return last === undefined || compareKeys(last.key, key) < 0;
   }
 
+  /** Everything there is comes at or after `key`. */
+  #isFirst(key: string): boolean {
+    const first = this.#chunks[0]?.[0];
+    return first === undefined || compareKeys(first.key, key) >= 0;
+  }
+
   #insert(entry: Entry, chunk: number, index: number): void {
     const entries = this.#chunks[chunk];
     if (entries === undefined) return;
@@ -116,14 +122,17 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
   }
 
   #start(prefix: string, startAfter: string | undefined): Position {
-    if (startAfter === undefined || compareKeys(startAfter, prefix) < 0) return this.#lowerBound(prefix);
+    if (startAfter === undefined || compareKeys(startAfter, prefix) < 0) {
+      // Most lists are of all there is: a search looks at many entries that the processor does not have at hand.
+      return this.#isFirst(prefix) ? { chunk: 0, index: 0 } : this.#lowerBound(prefix);
+    }
     // No string lies between a key and the same key followed by U+0000.
     return this.#lowerBound(`${startAfter}\0`);
   }
 
   #end(prefix: string): Position {
     const end = prefixEnd(prefix);
-    return end === undefined ? { chunk: this.#chunks.length, index: 0 } : this.#lowerBound(end);
+    return end === undefined || this.#isLast(end) ? { chunk: this.#chunks.length, index: 0 } : this.#lowerBound(end);
   }
 
   /** Where the first key at or after `key` is, or behind the last chunk. */

@@ -26,6 +26,9 @@ export type ContinueTokens = {
   decode(token: string): ContinuePosition;
 };
 
+/** Tokens of the newest revision that are kept: the same lists are read again and again, and a signature takes as long as their page. */
+const MAX_KEPT = 1_000;
+
 /** With a key, tokens carry a signature and forged ones are refused. */
 export function createContinueTokens(key?: Uint8Array): ContinueTokens {
   // Of bytes, Node makes one with each signature.
@@ -35,12 +38,24 @@ export function createContinueTokens(key?: Uint8Array): ContinueTokens {
       ? ""
       : createHmac("sha256", secret).update(`${revision}\0${start}`).digest("base64url").slice(0, 22);
 
+  const make = ({ revision, startAfter }: ContinuePosition): string => {
+    const start = `${startAfter}\0`;
+    const signature = sign(revision, start);
+    const token = { v: VERSION, rv: revision, start, ...(signature === "" ? {} : { sig: signature }) };
+    return Buffer.from(JSON.stringify(token)).toString("base64url");
+  };
+  /** Of `keptRevision`, by where they begin. */
+  const kept = new Map<string, string>();
+  let keptRevision: Revision = INCONSISTENT;
+
   return {
-    encode({ revision, startAfter }) {
-      const start = `${startAfter}\0`;
-      const signature = sign(revision, start);
-      const token = { v: VERSION, rv: revision, start, ...(signature === "" ? {} : { sig: signature }) };
-      return Buffer.from(JSON.stringify(token)).toString("base64url");
+    encode(position) {
+      const { revision, startAfter } = position;
+      if (revision !== keptRevision || kept.size === MAX_KEPT) kept.clear();
+      keptRevision = revision;
+      const token = kept.get(startAfter) ?? make(position);
+      kept.set(startAfter, token);
+      return token;
     },
 
     decode(token) {

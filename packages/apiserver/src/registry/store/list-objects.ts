@@ -141,7 +141,8 @@ function readCached(
   if (matches === undefined) {
     const items = view.list(prefix, { ...after, ...(limit === 0 ? {} : { limit }) });
     const last = items.at(-1)?.key;
-    const remaining = limit === 0 || items.length < limit || last === undefined ? 0 : view.count(prefix, last);
+    const isFull = limit > 0 && items.length === limit && last !== undefined;
+    const remaining = isFull ? remainingIn(view, prefix, startAfter, items) : 0;
     return { items, revision, remaining, lastKey: remaining === 0 ? undefined : last };
   }
   const items: CachedObject[] = [];
@@ -151,6 +152,11 @@ function readCached(
       ? select(view.list(prefix, after), range, items)
       : select(labelled.list(prefix, after), range, items) || isFollowed(view, range, items);
   return { items, revision, remaining: 0, lastKey: isFull ? items.at(-1)?.key : undefined };
+}
+
+/** Counts all where it can: to find the place of the last item takes longer. */
+function remainingIn(view: CacheView, prefix: string, startAfter: string, items: readonly CachedObject[]): number {
+  return startAfter === "" ? view.count(prefix) - items.length : view.count(prefix, items.at(-1)?.key);
 }
 
 /** The fewest of those that one of the requirements selects. All of them may be there for nothing: they are looked at as any. */
