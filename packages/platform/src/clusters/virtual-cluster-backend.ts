@@ -12,6 +12,8 @@ export type ClientCertificateRequest = {
   readonly organizations: readonly string[];
   /** Undefined: the signer's own duration. */
   readonly expirationSeconds: number | undefined;
+  /** Milliseconds since the epoch that the certificate must not outlive. Signers may ignore `expirationSeconds`, and those before Kubernetes 1.22 do. */
+  readonly latestEnd?: number | undefined;
   /** The certificate request of a client that keeps its private key. Undefined: the key is generated here. */
   readonly request?: CertificateRequest | undefined;
 };

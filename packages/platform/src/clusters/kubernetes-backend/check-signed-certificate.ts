@@ -12,7 +12,12 @@ export type WantedCertificate = {
   readonly publicKey: KeyObject;
   readonly commonName: string;
   readonly organizations: readonly string[];
+  /** Milliseconds since the epoch; absent: it may last as long as the signer likes. */
+  readonly latestEnd?: number | undefined;
 };
+
+/** Clocks differ. A signer whose clock is ahead writes a later end, and its cluster, which has the same clock, refuses the certificate as early as it should. */
+const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
 /** `notAfter` in milliseconds since the epoch. `fault` may be shown to the caller. */
 export type CheckedCertificate = { readonly notAfter: number } | { readonly fault: string };
@@ -28,6 +33,9 @@ export function checkSignedCertificate(pem: string, wanted: WantedCertificate, c
   if (fault !== undefined) return { fault };
   const notAfter = Date.parse(certificate.validTo);
   if (!(notAfter > clock.now())) return { fault: "it has expired" };
+  if (notAfter > (wanted.latestEnd ?? Infinity) + CLOCK_TOLERANCE_MS) {
+    return { fault: "it outlives the access key of the request, so use a token" };
+  }
   return { notAfter };
 }
 

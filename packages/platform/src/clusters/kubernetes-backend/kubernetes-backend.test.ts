@@ -157,6 +157,24 @@ describe("client certificates", () => {
     expect(notAfter).toBeGreaterThan(Date.now() + 300 * 86_400_000);
   });
 
+  test("that outlive what they must not are 502, since the signer did not do what it was asked to", async () => {
+    const { backend, cluster } = await connectCluster();
+    const whole = { ...request, expirationSeconds: undefined };
+    await expect(
+      backend.issueClientCertificate({ ...whole, latestEnd: Date.now() + 3_600_000 }, signal),
+    ).rejects.toMatchObject({
+      code: 502,
+      message: expect.stringContaining("it outlives the access key"),
+      details: { causes: [{ reason: "CertificateFailed" }] },
+    });
+    expect(await csrs(cluster)).toEqual([]);
+    // A clock that is a little ahead does no harm.
+    const latestEnd = Date.now() + 3_500_000;
+    expect((await backend.issueClientCertificate({ ...request, latestEnd }, signal)).notAfter).toBeGreaterThan(
+      latestEnd,
+    );
+  });
+
   test.each([
     [{ commonName: "system:admin" }, 403],
     [{ organizations: ["system:masters"] }, 403],

@@ -65,7 +65,7 @@ export async function grantToken(
     },
     context,
   );
-  warnOfEarlierEnd("token", ttlSeconds, expiresAt, context);
+  warnOfOtherEnd("token", ttlSeconds, expiresAt, context);
   return { credential: { token: key }, notAfter: expiresAt };
 }
 
@@ -97,9 +97,10 @@ export async function grantCertificate(
       `certificates are valid for at least ${MIN_TTL_SECONDS} seconds, which is longer than the access key of the request`,
     );
   }
-  // What it says beside its serial and its end is what was asked for: backends see to that.
+  // What it says beside its serial and its end is what was asked for, and it does not outlive the key: backends see to that.
+  const expirationSeconds = seconds === Infinity ? undefined : seconds;
   const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
-    { ...subject, expirationSeconds: seconds === Infinity ? undefined : seconds, request: certificateRequest },
+    { ...subject, expirationSeconds, latestEnd: parent?.expiresAt, request: certificateRequest },
     signal,
   );
   if (certificates !== undefined) {
@@ -115,7 +116,7 @@ export async function grantCertificate(
     };
     await certificates.record({ ...issued, issuedTo });
   }
-  warnOfEarlierEnd("certificate", ttlSeconds, notAfter, context);
+  warnOfOtherEnd("certificate", ttlSeconds, notAfter, context);
   return {
     credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
     notAfter,
@@ -134,15 +135,17 @@ export function asViewer({ name, groups }: InsideIdentity, names: PlatformNames)
   return { name, groups: [names.insideRoleGroup("view")] };
 }
 
-function warnOfEarlierEnd(
+function warnOfOtherEnd(
   what: "token" | "certificate",
   ttlSeconds: number | undefined,
   notAfter: number | undefined,
   { warnings, receivedAt }: RequestContext,
 ): void {
   if (ttlSeconds === undefined || notAfter === undefined) return;
-  if (notAfter >= receivedAt + ttlSeconds * 1000 - CLOCK_TOLERANCE_MS) return;
-  warnings.add(`the ${what} expires earlier than requested: see status.expirationTimestamp`);
+  const late = notAfter - (receivedAt + ttlSeconds * 1000);
+  if (late >= -CLOCK_TOLERANCE_MS && late <= SIGNER_TOLERANCE_MS) return;
+  const how = late < 0 ? "earlier" : "later";
+  warnings.add(`the ${what} expires ${how} than requested: see status.expirationTimestamp`);
 }
 
 const BEYOND_THE_KEY =
@@ -153,6 +156,8 @@ const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: stri
 
 /** Certificates end at whole seconds. */
 const CLOCK_TOLERANCE_MS = 2_000;
+/** The clock of a cluster that signs may be ahead. */
+const SIGNER_TOLERANCE_MS = 5 * 60_000;
 
 // Source: k8s.io/kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (viewRules)
 const CORE = [

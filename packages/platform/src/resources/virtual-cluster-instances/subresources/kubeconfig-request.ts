@@ -64,7 +64,9 @@ export const kubeconfigFields = s
           .describe("Subject for a client certificate. Only in a dry run."),
         expirationTimestamp: s
           .timestamp()
-          .describe("When the credential expires, which may be earlier than requested. Unset if it never expires."),
+          .describe(
+            "When the credential expires, which may be earlier than requested, and later for a certificate that another cluster signs. Unset if it never expires.",
+          ),
       })
       .describe("The response. Ignored in requests."),
   })
