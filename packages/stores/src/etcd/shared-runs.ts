@@ -2,12 +2,13 @@
 
 /**
  * Each call settles with a run that started after the call, because a run in progress may already have been answered. At most one
- * runs at a time; all calls during it share the next one.
+ * runs at a time; all calls during it share the next one, and so do calls of one turn of the event loop.
  */
 export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Result> {
   let current: Promise<Result> | undefined;
   let next: Promise<Result> | undefined;
-  const start = (): Promise<Result> => {
+  const begin = (): Promise<Result> => {
+    next = undefined;
     const begun = run();
     current = begun;
     const end = (): void => {
@@ -16,14 +17,11 @@ export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Re
     begun.then(end, end);
     return begun;
   };
-  const startNext = (): Promise<Result> => {
-    next = undefined;
-    // A call between the runs may have started it.
-    return current ?? start();
-  };
   return () => {
-    if (current === undefined) return start();
-    next ??= current.then(startNext, startNext);
+    next ??= (current === undefined ? endOfTurn() : current.then(endOfTurn, endOfTurn)).then(begin);
     return next;
   };
 }
+
+/** Requests that arrive together call one after the other in one turn. */
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
