@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { equalJson } from "./equal-json.ts";
 import { findDuplicateFields } from "./find-duplicate-fields.ts";
 import type { JsonValue } from "./json-value.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseJson, parseWrittenJson } from "./parse-json.ts";
 import { stringifyJson } from "./stringify-json.ts";
 
 const utf8 = new TextEncoder();
@@ -77,6 +77,32 @@ describe("error messages of Go's encoding/json", () => {
   ])("answers %j with: %s", (text, message) => {
     expect(() => parseJson(text)).toThrow(expect.objectContaining({ name: "JsonSyntaxError", message }));
     expect(() => parseJson(utf8.encode(text))).toThrow(message);
+  });
+});
+
+describe("parseWrittenJson", () => {
+  it("reads what stringifyJson wrote as parseJson does", () => {
+    const numbers = fc.oneof(
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n),
+    );
+    const texts = fc.oneof(fc.string(), fc.constantFrom("9007199254740993", ":9007199254740993", "1e400", '":'));
+    const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        numbers,
+        texts,
+        fc.array(tie("value"), { maxLength: 3 }),
+        fc.dictionary(texts, tie("value"), { maxKeys: 3, noNullPrototype: true }),
+      ),
+    }));
+    fc.assert(
+      fc.property(fc.array(value), (values) => {
+        const text = stringifyJson(values);
+        expect(parseWrittenJson(text)).toEqual(parseJson(text));
+      }),
+      { numRuns: 1_000 },
+    );
   });
 });
 

@@ -44,6 +44,20 @@ export function parseJson(input: string | Uint8Array, options: { readonly maxDep
   const text = typeof input === "string" ? input : utf8.decode(input);
   const maxDepth = options.maxDepth ?? MAX_JSON_DEPTH;
   if (NEEDS_EXACT_NUMBERS.test(text) || textNestsDeeper(text, maxDepth)) return parseExactly(text, maxDepth);
+  return parseNatively(text, maxDepth);
+}
+
+/** Numbers that `stringifyJson` writes and a double may round: there is no white space, and what overflows was refused. Half the time of the above. */
+// linear: what follows a separator has a bounded length
+const LONG_INTEGER = /[:,[]-?\d{16}/;
+
+/** The value of an object or list in the words of `stringifyJson`, as deep as it is. Takes less time than `parseJson`. */
+export const parseWrittenJson = (text: string): JsonValue =>
+  LONG_INTEGER.test(text)
+    ? parseExactly(text, Number.POSITIVE_INFINITY)
+    : parseNatively(text, Number.POSITIVE_INFINITY);
+
+function parseNatively(text: string, maxDepth: number): JsonValue {
   try {
     // JSON.parse returns `any`; every value it can make is a JsonValue.
     return JSON.parse(text) as JsonValue;

@@ -56,7 +56,7 @@ function parsedOrNothing(text: string): JsonValue | undefined {
 const BAD_PATCH = "Invalid JSON Patch";
 
 /**
- * The merged document; the inputs stay as they are, and what the patch does not change is the same value as before, the whole included. A null in
+ * The merged document; the inputs stay as they are. Values that the patch does not change are the same ones as before, the whole included. A null in
  * the patch removes a member, an array replaces an array whole, and what is new loses its null members, at any depth.
  */
 export const applyMergePatch = (document: JsonValue, patch: JsonValue): JsonValue =>

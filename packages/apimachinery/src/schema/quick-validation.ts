@@ -27,13 +27,13 @@ export function passesQuickValidation(plain: QuickSchema, value: JsonValue, walk
 /** Members of an object, and of its members, are remembered if they are large. */
 const DEEPEST_REMEMBERED = 2;
 /** Remembering a part costs as much as looking at some hundred values. */
-const MANY_VALUES = 500;
+export const MANY_VALUES = 500;
 /** Of patterns. */
 const MANY_STEPS = 20_000;
 /** Of a text, 64 characters count as a value. */
 const TEXT_SHIFT = 6;
 
-/** What looks at values of one schema take, and large parts that have passed: a request looks at the same object several times, and parts never change. */
+/** The cost of looks at values of one schema, and large parts that have passed: a request looks at the same object several times, and parts never change. */
 export class QuickWalk {
   /** That have been looked at, in all looks. */
   values = 0;

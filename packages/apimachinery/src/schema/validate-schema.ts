@@ -9,6 +9,7 @@ import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
 import type { SpendSteps } from "./pattern/pattern-program.ts";
 import {
+  MANY_VALUES,
   passesQuickValidation,
   type QuickSchema,
   QuickValidationTooLongError,
@@ -86,11 +87,17 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
   };
   let plain: QuickSchema | undefined;
   const walk = new QuickWalk();
+  /** The last small one: the decoder of an object looks at it, and its field manager right after. */
+  let lastPlain: JsonValue | undefined;
   const isPlain = (value: JsonValue): boolean => {
+    if (value === lastPlain) return true;
     plain ??= quickSchemaOf(compiled(), walk);
     walk.stepsLeft = MOST_PLAIN_STEPS;
+    const { values } = walk;
     try {
-      return passesQuickValidation(plain, value, walk);
+      if (!passesQuickValidation(plain, value, walk)) return false;
+      if (walk.values - values <= MANY_VALUES) lastPlain = value;
+      return true;
     } catch (error) {
       if (error instanceof QuickValidationTooLongError) return false;
       throw error;

@@ -1,7 +1,7 @@
 // An object as encoded bytes, ready to be sent, and parsed only on demand.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { parseWrittenJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision, StoredEntry } from "../storage/storage.ts";
@@ -21,6 +21,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const FIRST_BEYOND_ASCII = 0x80;
 
+const utf8 = new TextDecoder();
+
 type Labels = { readonly [key: string]: string };
 const NO_LABELS: Labels = {};
 const readLabels = createMemberReader({ metadata: { labels: true } });
@@ -28,12 +30,9 @@ const readLabels = createMemberReader({ metadata: { labels: true } });
 const labelsOf = (metadata: JsonValue | undefined): Labels =>
   isJsonObject(metadata) ? ((metadata["labels"] as Labels | undefined) ?? NO_LABELS) : NO_LABELS;
 
-/** Looking for depth costs as much as parsing. */
-const TRUSTED = { maxDepth: Number.POSITIVE_INFINITY };
-
 /** The stored value of an object. `sealed` is stored beside it and never served. */
 export function encodeStoredValue(object: KubeObject, sealed?: JsonObject): Uint8Array {
-  // What is undefined is not written. A copy that leaves a member out takes several times as long.
+  // An undefined member is not written. A copy that leaves a member out takes several times as long.
   const metadata = { ...object.metadata, resourceVersion: undefined };
   const served = stringifyJson({ ...inOrder(object), metadata });
   return Buffer.from(sealed === undefined ? served : `${served}\n${stringifyJson(sealed)}`);
@@ -201,7 +200,7 @@ export class CachedObject {
   decode(): KubeObject {
     if (this.#object !== undefined) return this.#object;
     // Only encodeStoredValue writes values, so the bytes are a KubeObject, and no deeper than what clients may send.
-    return parseJson(this.bytes, TRUSTED) as KubeObject;
+    return parseWrittenJson(utf8.decode(this.bytes)) as KubeObject;
   }
 
   /** Members of what `decode` gives, but for the resourceVersion. */
@@ -213,7 +212,7 @@ export class CachedObject {
   decodeSealed(): JsonObject | undefined {
     const { start, end } = this.#sealed;
     if (start >= end) return undefined;
-    const sealed = parseJson(this.#stored.#memory.toString("utf8", start, end), TRUSTED);
+    const sealed = parseWrittenJson(this.#stored.#memory.toString("utf8", start, end));
     return isJsonObject(sealed) ? sealed : undefined;
   }
 
