@@ -9,4 +9,7 @@ export const fieldManagerOf = (fieldManager: string | undefined, request: ApiReq
     : managerFromUserAgent(asUtf8(headerOf(request, "user-agent")));
 
 /** Node gives each byte of a header as one character. */
-const asUtf8 = (header: string): string => Buffer.from(header, "latin1").toString();
+const asUtf8 = (header: string): string =>
+  BEYOND_ASCII.test(header) ? Buffer.from(header, "latin1").toString() : header;
+
+const BEYOND_ASCII = /[\u0080-\u00ff]/;

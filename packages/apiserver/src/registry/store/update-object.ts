@@ -46,9 +46,13 @@ export async function updateObject(
 ): Promise<Outcome> {
   const target = { namespace, name, key: keyOfRequest(store, namespace, name) };
   const lock = { isHeld: false };
-  const { object, created, hook } = await writeUpdate(store, context, target, request, options, lock).finally(() =>
-    releaseLock(store, target, lock),
-  );
+  let written: Written;
+  try {
+    written = await writeUpdate(store, context, target, request, options, lock);
+  } finally {
+    releaseLock(store, target, lock);
+  }
+  const { object, created, hook } = written;
   if (hook !== undefined) await runHook(store, hook);
   return { object, created };
 }
