@@ -2,8 +2,15 @@
 // A channel connects on its first call, and again after it lost its connection.
 // Protocol: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 
-import { connect as connectSocket, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+  type OutgoingHttpHeaders,
+} from "node:http2";
 import {
   decodeMessage,
   errorOfHttpStatus,
@@ -14,9 +21,6 @@ import {
   unsent,
 } from "./grpc-error.ts";
 import { frameOf, MessageReader, onlyMessageIn } from "./grpc-frames.ts";
-import { encodeHeaders } from "./hpack.ts";
-import { Http2Connection, type Http2Stream, type StreamEnd, type StreamObserver } from "./http2-connection.ts";
-import { http2Error } from "./http2-frames.ts";
 
 /** How the messages of one method are encoded and decoded. */
 export type GrpcMethod<Request, Response> = {
@@ -40,7 +44,7 @@ export type GrpcChannelOptions = {
   /** Absent: the connection is not encrypted. */
   readonly tls?: GrpcTls | undefined;
   /** Sent with every call. */
-  readonly metadata?: { readonly [name: string]: string };
+  readonly metadata?: OutgoingHttpHeaders;
 };
 
 export type GrpcObserver<Response> = {
@@ -58,13 +62,16 @@ const LAST_BACKOFF_MS = 2_000;
 /** At least 5 s, or etcd closes the connection (its flag --grpc-keepalive-min-time). */
 const PING_INTERVAL_MS = 10_000;
 const PING_TIMEOUT_MS = 3_000;
+/** The receive window: large lists must not wait for an acknowledgement of every 64 kB. */
+const STREAM_WINDOW_BYTES = 4 << 20;
+const CONNECTION_WINDOW_BYTES = 16 << 20;
 export class GrpcChannel implements Disposable {
   readonly address: string;
   readonly #options: GrpcChannelOptions;
-  /** The encoded header of each method. */
-  readonly #headers = new Map<string, Buffer>();
-  #connection: Http2Connection | undefined;
-  #connecting: Promise<Http2Connection> | undefined;
+  readonly #headers = new Map<string, OutgoingHttpHeaders>();
+  #session: ClientHttp2Session | undefined;
+  #connecting: Promise<ClientHttp2Session> | undefined;
+  #streams = 0;
   #backoffMs = FIRST_BACKOFF_MS;
   /** Calls fail with it until then. */
   #refusal: { readonly until: number; readonly error: GrpcError } | undefined;
@@ -89,9 +96,8 @@ export class GrpcChannel implements Disposable {
     { signal, connectMs = timeoutMs }: { readonly signal?: AbortSignal | undefined; readonly connectMs?: number } = {},
   ): Promise<Response> {
     const deadline = performance.now() + timeoutMs;
-    const connection =
-      this.#connection ?? (await withDeadline(this.#connect(), Math.min(connectMs, timeoutMs), signal));
-    return await this.#exchange(connection, method, request, deadline - performance.now(), signal);
+    const session = this.#session ?? (await withDeadline(this.#connect(), Math.min(connectMs, timeoutMs), signal));
+    return await this.#exchange(session, method, request, deadline - performance.now(), signal);
   }
 
   stream<Request, Response>(
@@ -99,36 +105,37 @@ export class GrpcChannel implements Disposable {
     observer: GrpcObserver<Response>,
   ): GrpcStream<Request> {
     const waiting: Request[] = [];
-    let stream: Http2Stream | undefined;
+    let stream: ClientHttp2Stream | undefined;
     let isOver = false;
     const end = (error: GrpcError): void => {
       if (isOver) return;
       isOver = true;
       observer.end(error);
     };
-    const open = (connection: Http2Connection): void => {
+    const open = (session: ClientHttp2Session): void => {
       if (isOver) return;
+      const opened = this.#request(session, method.path);
       const reader = new MessageReader();
-      const opened = this.#open(connection, method.path, {
-        data(chunk) {
-          let messages: Response[] = [];
-          try {
-            messages = reader.take(chunk).map(method.deserialize);
-          } catch (error) {
-            opened.cancel();
-            end(toGrpcError(error));
-          }
-          for (const message of messages) if (!isOver) observer.message(message);
-        },
-        closed: (ended) =>
-          end(errorOf(opened, ended) ?? new GrpcError(grpcStatus.ok, "the server has ended the stream")),
-      });
       stream = opened;
-      for (const request of waiting.splice(0)) opened.write(frameOf(method.serialize(request)), false);
+      const ending = followEnd(opened);
+      opened.on("data", (chunk: Buffer) => {
+        let messages: Response[] = [];
+        try {
+          messages = reader.take(chunk).map(method.deserialize);
+        } catch (error) {
+          opened.close(constants.NGHTTP2_CANCEL);
+          end(toGrpcError(error));
+        }
+        for (const message of messages) if (!isOver) observer.message(message);
+      });
+      // Node closes a stream when both sides have ended it.
+      opened.on("end", () => opened.end());
+      opened.on("close", () => end(ending.error() ?? new GrpcError(grpcStatus.ok, "the server has ended the stream")));
+      for (const request of waiting.splice(0)) opened.write(frameOf(method.serialize(request)));
     };
     const begin = async (): Promise<void> => {
       try {
-        open(this.#connection ?? (await this.#connect()));
+        open(this.#session ?? (await this.#connect()));
       } catch (error) {
         end(toGrpcError(error));
       }
@@ -138,11 +145,11 @@ export class GrpcChannel implements Disposable {
       write(request) {
         if (isOver) return;
         if (stream === undefined) waiting.push(request);
-        else stream.write(frameOf(method.serialize(request)), false);
+        else stream.write(frameOf(method.serialize(request)));
       },
       cancel() {
         isOver = true;
-        stream?.cancel();
+        stream?.close(constants.NGHTTP2_CANCEL);
       },
     };
   }
@@ -152,12 +159,12 @@ export class GrpcChannel implements Disposable {
     if (this.#closed !== undefined) return;
     this.#closed = new GrpcError(grpcStatus.unavailable, "the channel is closed", { isUnsent: true });
     this.#giveUp(this.#closed);
-    this.#connection?.destroy();
-    this.#connection = undefined;
+    this.#session?.destroy();
+    this.#session = undefined;
   }
 
   #exchange<Request, Response>(
-    connection: Http2Connection,
+    session: ClientHttp2Session,
     { path, serialize, deserialize }: GrpcMethod<Request, Response>,
     request: Request,
     timeoutMs: number,
@@ -165,35 +172,17 @@ export class GrpcChannel implements Disposable {
   ): Promise<Response> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const frame = frameOf(serialize(request));
+      const stream = this.#request(session, path);
+      const ending = followEnd(stream);
       let first: Buffer | undefined;
       let others: Buffer[] | undefined;
-      const stream = this.#open(connection, path, {
-        data(chunk) {
-          if (first === undefined) first = chunk;
-          else if (others === undefined) others = [first, chunk];
-          else others.push(chunk);
-        },
-        closed(ended) {
-          const error = errorOf(stream, ended);
-          if (error !== undefined) return fail(error);
-          try {
-            const answer = deserialize(onlyMessageIn(others === undefined ? first : Buffer.concat(others)));
-            clearTimeout(timer);
-            signal?.removeEventListener("abort", abort);
-            resolve(answer);
-          } catch (cause) {
-            fail(toGrpcError(cause));
-          }
-        },
-      });
       const fail = (reason: unknown): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", abort);
         reject(reason);
       };
       const giveUp = (reason: unknown): void => {
-        stream.cancel();
+        stream.close(constants.NGHTTP2_CANCEL);
         fail(reason);
       };
       const abort = (): void => giveUp(signal?.reason);
@@ -202,41 +191,57 @@ export class GrpcChannel implements Disposable {
         Math.max(timeoutMs, 0),
       );
       signal?.addEventListener("abort", abort);
-      stream.write(frame, true);
+      stream.on("data", (chunk: Buffer) => {
+        if (first === undefined) first = chunk;
+        else if (others === undefined) others = [first, chunk];
+        else others.push(chunk);
+      });
+      stream.on("close", () => {
+        const error = ending.error();
+        if (error !== undefined) return fail(error);
+        try {
+          const answer = deserialize(onlyMessageIn(others === undefined ? first : Buffer.concat(others)));
+          clearTimeout(timer);
+          signal?.removeEventListener("abort", abort);
+          resolve(answer);
+        } catch (cause) {
+          fail(toGrpcError(cause));
+        }
+      });
+      stream.end(frameOf(serialize(request)));
     });
   }
 
-  #open(connection: Http2Connection, path: string, observer: StreamObserver): Http2Stream {
-    if (connection.isLeaving) throw unsent("the connection is closing");
+  #request(session: ClientHttp2Session, path: string): ClientHttp2Stream {
+    if (session.closed || session.destroyed) throw unsent("the connection is closing");
     let headers = this.#headers.get(path);
     if (headers === undefined) {
-      const { address, tls, metadata = {} } = this.#options;
-      headers = encodeHeaders([
-        [":method", "POST"],
-        [":scheme", tls === undefined ? "http" : "https"],
-        [":path", path],
-        [":authority", address],
-        ["content-type", "application/grpc"],
-        ["te", "trailers"],
-        ...Object.entries(metadata),
-      ]);
+      headers = {
+        ...{ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" },
+        ...this.#options.metadata,
+      };
       this.#headers.set(path, headers);
     }
-    return connection.open(headers, observer);
+    const stream = session.request(headers);
+    this.#streams++;
+    stream.on("close", () => {
+      this.#streams--;
+    });
+    return stream;
   }
 
-  #connect(): Promise<Http2Connection> {
+  #connect(): Promise<ClientHttp2Session> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (this.#refusal !== undefined && performance.now() < this.#refusal.until) {
       return Promise.reject(this.#refusal.error);
     }
-    this.#connecting ??= this.#dial().finally(() => {
+    this.#connecting ??= this.#open().finally(() => {
       this.#connecting = undefined;
     });
     return this.#connecting;
   }
 
-  #dial(): Promise<Http2Connection> {
+  #open(): Promise<ClientHttp2Session> {
     return new Promise((resolve, reject) => {
       let isSettled = false;
       const settle = (): boolean => {
@@ -252,93 +257,104 @@ export class GrpcChannel implements Disposable {
         this.#backoffMs = Math.min(this.#backoffMs * 2, LAST_BACKOFF_MS);
         reject(error);
       };
-      let socket: Socket | undefined;
-      let connection: Http2Connection | undefined;
-      const timer = setTimeout(() => connection?.destroy(new Error("no answer in time")), CONNECT_TIMEOUT_MS);
+      let session: ClientHttp2Session | undefined;
+      const timer = setTimeout(() => session?.destroy(new Error("no answer in time")), CONNECT_TIMEOUT_MS);
+      let lost: unknown;
       try {
-        socket = openSocket(this.#options);
+        const { tls, address } = this.#options;
+        session = connect(`${tls === undefined ? "http" : "https"}://${address}`, {
+          ...toBuffers(tls),
+          settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+          // In MB. The connection is trusted, and its streams are limited by their callers.
+          maxSessionMemory: 1 << 20,
+        });
       } catch (cause) {
         // For example with an invalid certificate.
         failed(unsent(messageOf(cause), cause));
         return;
       }
-      const opening = new Http2Connection(socket, {
-        // With TLS, a server may still refuse the client's certificate after the handshake. Its settings show that it has not.
-        accepted: () => {
-          if (!settle()) return;
-          this.#refusal = undefined;
-          this.#backoffMs = FIRST_BACKOFF_MS;
-          this.#connection = opening;
-          this.#keepAlive(opening);
-          resolve(opening);
-        },
-        leaving: () => this.#leave(opening),
-        closed: (error) => {
-          this.#leave(opening);
-          failed(unsent(error === undefined ? "the connection was closed" : messageOf(error), error));
-        },
-      });
-      connection = opening;
+      const opening = session;
       this.#giveUp = (error) => {
         failed(error);
         opening.destroy();
       };
+      opening.on("error", (error) => {
+        lost = error;
+      });
+      opening.on("goaway", () => this.#leave(opening));
+      opening.on("close", () => {
+        this.#leave(opening);
+        failed(unsent(lost === undefined ? "the connection was closed" : messageOf(lost), lost));
+      });
+      // With TLS, a server may still refuse the client's certificate after the handshake. Its settings frame shows that it has not.
+      opening.once("remoteSettings", () => {
+        if (!settle()) return;
+        this.#refusal = undefined;
+        this.#backoffMs = FIRST_BACKOFF_MS;
+        opening.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+        this.#session = opening;
+        this.#keepAlive(opening);
+        resolve(opening);
+      });
     });
   }
 
   /** The next call opens another connection. */
-  #leave(connection: Http2Connection): void {
-    if (this.#connection === connection) this.#connection = undefined;
+  #leave(session: ClientHttp2Session): void {
+    if (this.#session === session) this.#session = undefined;
   }
 
   /** Detects a dead connection. Only while streams are open: etcd treats other pings as abuse. */
-  #keepAlive(connection: Http2Connection): void {
+  #keepAlive(session: ClientHttp2Session): void {
+    let overdue: NodeJS.Timeout | undefined;
     const interval = setInterval(() => {
-      if (connection.isClosed) clearInterval(interval);
-      if (connection.isClosed || connection.streams === 0) return;
-      const overdue = setTimeout(() => connection.destroy(new Error("a ping was not answered")), PING_TIMEOUT_MS);
-      overdue.unref();
-      connection.ping(() => clearTimeout(overdue));
+      if (this.#streams === 0 || session.closed || session.destroyed) return;
+      overdue = setTimeout(() => session.destroy(new Error("a ping was not answered")), PING_TIMEOUT_MS);
+      session.ping(() => clearTimeout(overdue));
     }, PING_INTERVAL_MS);
     interval.unref();
+    session.on("close", () => {
+      clearInterval(interval);
+      clearTimeout(overdue);
+    });
   }
 }
 
-function openSocket({ address, tls }: GrpcChannelOptions): Socket {
-  const { hostname, port } = new URL(`tcp://${address}`);
-  const place = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port), noDelay: true };
-  if (tls === undefined) return connectSocket(place);
-  const socket = connectTls({
-    ...place,
-    ...toBuffers(tls),
-    ALPNProtocols: ["h2"],
-    ...(isIP(place.host) === 0 && { servername: place.host }),
-  });
-  socket.once("secureConnect", () => {
-    if (socket.alpnProtocol !== "h2") socket.destroy(new Error("the server does not speak HTTP/2"));
-  });
-  return socket;
-}
-
 /** The error of a closed stream; undefined on success. */
-function errorOf({ headers, trailers }: Http2Stream, end: StreamEnd): GrpcError | undefined {
-  // A call that is refused at once has its status in the header.
-  const fields = trailers?.has("grpc-status") === true ? trailers : headers;
-  const code = fields?.get("grpc-status");
-  if (code === "0") return undefined;
-  if (code !== undefined) return new GrpcError(Number(code), decodeMessage(fields?.get("grpc-message")));
-  const status = headers?.get(":status");
-  if (status !== undefined && status !== "200") return errorOfHttpStatus(Number(status));
-  return errorOfReset(end);
+function followEnd(stream: ClientHttp2Stream): { error(): GrpcError | undefined } {
+  let headers: (IncomingHttpHeaders & IncomingHttpStatusHeader) | undefined;
+  let trailers: IncomingHttpHeaders | undefined;
+  let failure: Error | undefined;
+  stream.on("response", (received) => {
+    headers = received;
+  });
+  stream.on("trailers", (received) => {
+    trailers = received;
+  });
+  stream.on("error", (error) => {
+    failure = error;
+  });
+  return {
+    error() {
+      // A call that is refused at once has its status in the header.
+      const end = trailers?.["grpc-status"] === undefined ? headers : trailers;
+      const code = end?.["grpc-status"];
+      if (code === "0") return undefined;
+      if (code !== undefined) return new GrpcError(Number(code), decodeMessage(end?.["grpc-message"]));
+      if (headers?.[":status"] !== undefined && headers[":status"] !== 200)
+        return errorOfHttpStatus(headers[":status"]);
+      return errorOfReset(stream, failure);
+    },
+  };
 }
 
-function errorOfReset({ code, cause }: StreamEnd): GrpcError {
-  switch (code) {
-    case http2Error.refusedStream:
+function errorOfReset({ rstCode }: ClientHttp2Stream, cause: Error | undefined): GrpcError {
+  switch (rstCode) {
+    case constants.NGHTTP2_REFUSED_STREAM:
       return unsent("the server has refused the stream", cause);
-    case http2Error.enhanceYourCalm:
+    case constants.NGHTTP2_ENHANCE_YOUR_CALM:
       return new GrpcError(grpcStatus.resourceExhausted, "the server asks for fewer requests", { cause });
-    case http2Error.inadequateSecurity:
+    case constants.NGHTTP2_INADEQUATE_SECURITY:
       return new GrpcError(grpcStatus.permissionDenied, "the server refuses this TLS configuration", { cause });
     default:
       return new GrpcError(grpcStatus.unavailable, `the connection was lost${cause ? `: ${cause.message}` : ""}`, {
