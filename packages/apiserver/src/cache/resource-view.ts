@@ -57,7 +57,8 @@ export class ResourceView implements CacheView {
   }
 
   get(key: string): CachedObject | undefined {
-    return this.#objects.byKey.get(key);
+    const { byKey, unmapped } = this.#objects;
+    return byKey.get(key) ?? (unmapped === 0 ? undefined : this.#objects.get(key));
   }
 
   list(prefix: string, options?: CacheListOptions): readonly CachedObject[] {

@@ -23,19 +23,29 @@ describe("OrderedEntries", () => {
     const change = fc.record({ key: name, remove: fc.boolean() });
     fc.assert(
       fc.property(
+        fc.uniqueArray(name, { maxLength: 20 }),
         fc.array(change, { maxLength: 60 }),
         name,
         fc.option(name),
         fc.nat(8),
-        (changes, prefix, after, limit) => {
+        (loaded, changes, prefix, after, limit) => {
           const entries = new OrderedEntries<{ key: string }>();
           const model = new Map<string, { key: string }>();
+          for (const key of loaded.toSorted(compareKeys)) {
+            const entry = { key };
+            entries.append(entry);
+            model.set(key, entry);
+          }
           for (const { key, remove } of changes) {
             const entry = { key };
             expect(remove ? entries.delete(key) : entries.set(entry)).toBe(model.get(key));
             if (remove) model.delete(key);
             else model.set(key, entry);
+            expect(entries.size).toBe(model.size);
+            expect(entries.get(key)).toBe(model.get(key));
+            expect(entries.byKey.get(key)).toBe(model.get(key));
           }
+          expect(entries.get(prefix)).toBe(model.get(prefix));
           const under = [...model.values()]
             .filter((entry) => entry.key.startsWith(prefix) && (after === null || compareKeys(entry.key, after) > 0))
             .sort((left, right) => compareKeys(left.key, right.key));

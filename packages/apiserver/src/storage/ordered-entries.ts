@@ -15,8 +15,10 @@ const CHUNK_LIMIT = 512;
 type Position = { readonly chunk: number; readonly index: number };
 
 export class OrderedEntries<Entry extends { readonly key: string }> {
-  /** Read for every request, so that no call stands between. */
+  /** All but those that `get` has to look for: read for every request, so that no call stands between. */
   readonly byKey: ReadonlyMap<string, Entry>;
+  /** How many those are. */
+  unmapped = 0;
   readonly #byKey = new Map<string, Entry>();
   /** Sorted, none of them empty. */
   readonly #chunks: Entry[][] = [];
@@ -26,21 +28,28 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
   }
 
   get size(): number {
-    return this.#byKey.size;
+    return this.#byKey.size + this.unmapped;
   }
 
   get(key: string): Entry | undefined {
-    return this.#byKey.get(key);
+    const known = this.#byKey.get(key);
+    if (known !== undefined || this.unmapped === 0) return known;
+    const { chunk, index } = this.#lowerBound(key);
+    const found = this.#chunks[chunk]?.[index];
+    if (found?.key !== key) return undefined;
+    this.#byKey.set(key, found);
+    this.unmapped -= 1;
+    return found;
   }
 
   /** Returns the entry that was there before. */
   set(entry: Entry): Entry | undefined {
-    const previous = this.#byKey.get(entry.key);
+    const previous = this.get(entry.key);
+    this.#byKey.set(entry.key, entry);
     if (previous === undefined && this.#isLast(entry.key)) {
-      this.append(entry);
+      this.#push(entry);
       return undefined;
     }
-    this.#byKey.set(entry.key, entry);
     const { chunk, index } = this.#lowerBound(entry.key);
     const entries = this.#chunks[chunk];
     if (previous !== undefined && entries !== undefined) entries[index] = entry;
@@ -48,18 +57,18 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
     return previous;
   }
 
-  /** As `set`, for one that is known to come after all there are. */
+  /**
+   * As `set`, for one that is known to come after all there are. It is looked for when it is first asked for: a map of very many takes longer to
+   * make than all else of them.
+   */
   append(entry: Entry): void {
-    this.#byKey.set(entry.key, entry);
-    const tail = this.#chunks.at(-1);
-    // Full chunks stay full, so that loading in order packs them.
-    if (tail !== undefined && tail.length < CHUNK_LIMIT) tail.push(entry);
-    else this.#chunks.push([entry]);
+    this.unmapped += 1;
+    this.#push(entry);
   }
 
   /** Returns the entry that was there. */
   delete(key: string): Entry | undefined {
-    const previous = this.#byKey.get(key);
+    const previous = this.get(key);
     if (previous === undefined) return undefined;
     this.#byKey.delete(key);
     const { chunk, index } = this.#lowerBound(key);
@@ -72,6 +81,7 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
   clear(): void {
     this.#byKey.clear();
     this.#chunks.length = 0;
+    this.unmapped = 0;
   }
 
   /** The entries under `prefix`, copied. */
@@ -112,6 +122,13 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
   #isFirst(key: string): boolean {
     const first = this.#chunks[0]?.[0];
     return first === undefined || compareKeys(first.key, key) >= 0;
+  }
+
+  #push(entry: Entry): void {
+    const tail = this.#chunks.at(-1);
+    // Full chunks stay full, so that loading in order packs them.
+    if (tail !== undefined && tail.length < CHUNK_LIMIT) tail.push(entry);
+    else this.#chunks.push([entry]);
   }
 
   #insert(entry: Entry, chunk: number, index: number): void {

@@ -150,7 +150,8 @@ export class AccessKeyTable {
     this.#names.add(slot, hashOf(name, this.#seed));
     this.#uids.add(slot, hashOf(uid, this.#seed));
     // Handles are unique by construction. Should one come twice, it stays with the first, and the other is found by its digest.
-    if (id !== "" && !this.#hasId(id)) this.#ids.add(slot, hashOf(id, this.#seed));
+    const hash = hashOf(id, this.#seed);
+    if (id !== "" && !this.#hasId(id, hash)) this.#ids.add(slot, hash);
     this.#addRest(slot, record, retired);
     return previous;
   }
@@ -188,7 +189,8 @@ export class AccessKeyTable {
     const id = object.peekSealed(BEFORE_ID);
     const { metadata } = object.read(readUid) as { readonly metadata?: { readonly uid?: unknown } };
     const uid = metadata?.uid;
-    if (id === undefined || typeof uid !== "string" || this.#hasId(id)) {
+    const hash = hashOf(id ?? "", this.#seed);
+    if (id === undefined || typeof uid !== "string" || this.#hasId(id, hash)) {
       // Of two with the same id the first one keeps it.
       this.#recordIn(this.#slotWithId(id ?? ""));
       const { record, retired } = this.#read(object);
@@ -197,7 +199,7 @@ export class AccessKeyTable {
     }
     const slot = this.#slots.push(object) - 1;
     this.#names.add(slot, hashOf(object.key, this.#seed, this.#nameAt));
-    this.#ids.add(slot, hashOf(id, this.#seed));
+    this.#ids.add(slot, hash);
     this.#uids.add(slot, hashOf(uid, this.#seed));
     this.#unread += 1;
   }
@@ -253,8 +255,8 @@ export class AccessKeyTable {
   }
 
   /** That of a value that a key has now; -1 where there is none. */
-  #slotWithId(id: string): number {
-    let slot = this.#ids.first(hashOf(id, this.#seed));
+  #slotWithId(id: string, hash = hashOf(id, this.#seed)): number {
+    let slot = this.#ids.first(hash);
     while (slot >= 0 && this.#idIn(slot) !== id) slot = this.#ids.after(slot);
     return slot;
   }
@@ -264,8 +266,8 @@ export class AccessKeyTable {
     return known instanceof AccessKeyRecord ? known.id : known?.peekSealed(BEFORE_ID);
   }
 
-  #hasId(id: string): boolean {
-    return this.#slotWithId(id) >= 0 || this.#retiredById.has(id);
+  #hasId(id: string, hash?: number): boolean {
+    return this.#slotWithId(id, hash) >= 0 || (this.#retiredById.size > 0 && this.#retiredById.has(id));
   }
 
   #hashOfOwner(kind: AccessKeyOwner["kind"], name: string): number {
