@@ -26,40 +26,32 @@ const create: Scenario = {
   },
 };
 
-/** The root certificates that every namespace of a cluster has. */
-const get: Scenario = {
-  name: "ConfigMap GET, embedded cluster",
-  order: ({ kind, cluster, target, seconds }) =>
-    kind === "peer" || (kind === "postern" && cluster === undefined)
-      ? undefined
-      : {
-          kind: "load",
-          target: cluster ?? target,
-          protocol: "h2",
-          inFlight: 32,
-          seconds,
-          request: {
-            method: "GET",
-            path: kind === "bare" ? `/bytes/${BYTES}` : `${CONFIG_MAPS}/kube-root-ca.crt`,
-          },
-        },
-};
-
-/** From a cluster that others run: the bare server. */
-const getRemote: Scenario = {
-  name: "ConfigMap GET, remote cluster",
+/** `where`: the cluster that is read from. `path`: of a ConfigMap there, and of the same bytes on the bare server. */
+const get = (
+  name: string,
+  where: "cluster" | "remote",
+  path: { readonly postern: string; readonly bare: string },
+): Scenario => ({
+  name,
   warmUpRequests: 10_000,
-  order: ({ kind, remote, target, seconds }) =>
-    kind === "peer" || (kind === "postern" && remote === undefined)
-      ? undefined
-      : {
-          kind: "load",
-          target: remote ?? target,
-          protocol: "h2",
-          inFlight: 32,
-          seconds,
-          request: { method: "GET", path: `${kind === "bare" ? "" : REMOTE_CONFIG_MAPS}/bytes-${BYTES}` },
-        },
-};
+  order({ kind, target, seconds, ...clusters }) {
+    const inside = clusters[where];
+    if (kind === "peer" || (kind === "postern" && inside === undefined)) return undefined;
+    const request = { method: "GET", path: path[kind] };
+    return { kind: "load", target: inside ?? target, protocol: "h2", inFlight: 32, seconds, request };
+  },
+});
 
-export const CLUSTERS: readonly Scenario[] = [get, getRemote, create];
+export const CLUSTERS: readonly Scenario[] = [
+  // The root certificates that every namespace of a cluster has.
+  get("ConfigMap GET, embedded cluster", "cluster", {
+    postern: `${CONFIG_MAPS}/kube-root-ca.crt`,
+    bare: `/bytes/${BYTES}`,
+  }),
+  // From a cluster that others run: the bare server.
+  get("ConfigMap GET, remote cluster", "remote", {
+    postern: `${REMOTE_CONFIG_MAPS}/bytes-${BYTES}`,
+    bare: `/bytes-${BYTES}`,
+  }),
+  create,
+];

@@ -184,7 +184,7 @@ export class ResourceView implements CacheView {
   }
 }
 
-/** For those who are told at once: history does not keep it. */
+/** The event for subscribers. History keeps the one without the content. */
 function withContent(applied: CacheEvent, event: StorageEvent): CacheEvent {
   if (applied.type !== "put" || event.type !== "put" || event.content === undefined) return applied;
   const { object, previous } = applied;

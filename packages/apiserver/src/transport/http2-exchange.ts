@@ -30,8 +30,8 @@ export class Http2Exchange implements Exchange {
   readonly headers: RequestHeaders;
   readonly httpVersion = "2.0";
   /**
-   * Node reads it when the stream closes. Read before, the stream is destroyed while its response is being written: Node makes an error of that,
-   * which nobody sees, and leaves the stream to the next full collection, all of them in one pause.
+   * Node reads it when the stream closes. If it is read before, Node destroys the stream while the response is being written: it makes an error that is never
+   * reported, and the stream stays until the next full collection, which frees all of them in one pause.
    */
   readonly endsByItself = true;
   readonly host: string;

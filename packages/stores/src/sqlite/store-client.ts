@@ -50,7 +50,7 @@ export class StoreClient {
   readonly #watchers = new WatcherSet();
   /** Sent or about to be sent, in order; the thread responds in the same order. */
   readonly #pendingWrites: PendingWrite[] = [];
-  /** Committed or refused, in order: their requests have not been told. */
+  /** Committed or refused, in order: their promises are still pending. */
   readonly #unsettled: { readonly write: PendingWrite; readonly outcome: WriteOutcome | undefined }[] = [];
   readonly #pendingReads = new Map<number, PendingRead>();
   readonly #onChecked: (fault: string) => void;

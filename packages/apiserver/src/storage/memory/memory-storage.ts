@@ -117,7 +117,7 @@ class MemoryStorage implements Storage {
     return this.#commit(event, content === undefined ? event : { ...event, content });
   }
 
-  /** History does not keep what is told beside the event. */
+  /** Watchers receive the content with the event. History does not keep it. */
   #commit(event: StorageEvent, told = event): Revision {
     const revision = revisionOf(event);
     this.#revision = revision;
