@@ -165,7 +165,8 @@ function validateAdditionalProperties(
   const here = childPath(path, "additionalProperties");
   if (additionalProperties === false) errors.push(forbiddenError(here, "additionalProperties cannot be set to false"));
   if (level === "root") errors.push(forbiddenError(here, "must not be used at the root"));
-  if (Object.keys(properties ?? {}).length > 0) {
+  // `true` adds nothing to declared fields but that others are kept.
+  if (Object.keys(properties ?? {}).length > 0 && additionalProperties !== true) {
     errors.push(forbiddenError(here, "additionalProperties and properties are mutual exclusive"));
   }
   if (schema["x-kubernetes-embedded-resource"] === true) {

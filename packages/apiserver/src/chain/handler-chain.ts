@@ -82,7 +82,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
   const { clock, random, scheduler } = options.runtime;
   const deps = {
     shares: options.shares ?? createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler }),
-    longWork: options.longWork ?? createLongWork(clock),
+    longWork: options.longWork ?? createLongWork(clock, undefined, options.metrics.rowOverBudget),
     bodyBytes: DEFAULT_LIMITS.bodyBytes,
     rateLimits: {},
     withRefusals: {},

@@ -124,6 +124,11 @@ export class RequestContext {
     return this.work?.pause(this.caller.name);
   }
 
+  /** Reports a part of the response that was left out because it would take too much work. */
+  overBudget(): void {
+    this.work?.overBudget();
+  }
+
   /** Work that cannot be done in parts, in a thread beside. Undefined where there is none. */
   aside<T extends WorkType>(type: T, work: () => WorkOf<T>): Promise<ResultOf<T>> | undefined {
     return this.work?.aside(this.caller.name, type, work, this.signal);

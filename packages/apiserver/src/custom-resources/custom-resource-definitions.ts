@@ -1,7 +1,7 @@
 // The resource customresourcedefinitions. Its controller serves the defined resources.
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/{strategy,etcd}.go, pkg/apis/apiextensions/v1/defaults.go
 
-import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -79,7 +79,7 @@ export const customResourceDefinitions = (compiled: CompiledDefinitions): Resour
     setDefaults: withDefaults,
   });
 
-/** Sets default names, the conversion None, and the default port of a webhook's Service. */
+/** Sets default names, the flags of versions, the conversion None, and the default port of a webhook's Service. */
 function withDefaults(object: KubeObject): KubeObject {
   const spec = object["spec"];
   if (!isJsonObject(spec) || !isJsonObject(spec["names"])) return object;
@@ -96,9 +96,16 @@ function withDefaults(object: KubeObject): KubeObject {
         ...((listKind === undefined || listKind === "") && kind !== "" ? { listKind: `${kind}List` } : {}),
       },
       conversion: withPort(spec["conversion"]) ?? { strategy: "None" },
+      ...(isJsonArray(spec["versions"]) ? { versions: spec["versions"].map(withFlags) } : {}),
     },
   };
 }
+
+/** Both are plain booleans upstream: absent means false. */
+const withFlags = (version: JsonValue): JsonValue =>
+  isJsonObject(version)
+    ? { ...version, served: version["served"] ?? false, storage: version["storage"] ?? false }
+    : version;
 
 /** Sets the default port of a webhook's Service. */
 function withPort(conversion: JsonValue | undefined): JsonValue | undefined {

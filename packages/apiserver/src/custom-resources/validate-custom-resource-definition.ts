@@ -1,6 +1,7 @@
 // Validation of CustomResourceDefinitions beyond their schema.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import {
   childPath,
@@ -10,9 +11,11 @@ import {
   invalidError,
   notSupportedError,
   requiredError,
+  tooManyError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { isDNS1035Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { jsonPathLimitFault, MAX_JSON_PATH_LENGTH } from "../endpoints/table/json-path.ts";
 import type { WebhookClientConfig } from "../webhooks/client-config.ts";
 import { validateReviewVersions, validateWebhookClient } from "../webhooks/validate-client.ts";
 import { approvalStateOf, isProtectedGroup } from "./api-approval.ts";
@@ -30,6 +33,15 @@ const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 /** Paths for columns and field selectors, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
 const SIMPLE_PATH = /^(\.([A-Za-z0-9_$/-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\([^\]]*\)\]|\[\*\]|\.\*)+$/;
+/** All values at any depth: as little allowed in filters as outside of them. */
+const DESCENDANTS = /\.\./;
+const QUOTED_TEXTS = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/g;
+
+/** Several times those of any published definition: each version and column costs every reader of Tables and of OpenAPI documents. */
+const MAX_VERSIONS = 20;
+const MAX_COLUMNS = 100;
+/** Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go (MaxSelectableFields) */
+const MAX_SELECTABLE_FIELDS = 8;
 
 /** Compiles schemas to validate them. */
 type Checks = Pick<CompiledDefinitions, "faultsOf">;
@@ -47,6 +59,8 @@ function* validateDefinition(
     ...validateGroup(spec.group),
     ...(SCOPES.includes(spec.scope) ? [] : [notSupportedError("spec.scope", spec.scope, SCOPES)]),
     ...validateVersions(spec),
+    // Definitions from before the limits can still be changed otherwise, and deleted.
+    ...(old !== undefined && equalJson(old.spec.versions, spec.versions) ? [] : validateLimits(spec)),
     ...validateNames(spec.names),
     ...validateConversion(spec, old),
     ...(spec.preserveUnknownFields === true
@@ -129,6 +143,43 @@ function validateVersions({ versions }: Spec): readonly FieldError[] {
     ...(new Set(names).size === names.length ? [] : [invalidError(path, names, "must contain unique version names")]),
     ...(stored === 1 ? [] : [invalidError(path, names, "must have exactly one version marked as storage version")]),
   ];
+}
+
+function validateLimits({ versions }: Spec): readonly FieldError[] {
+  const path = "spec.versions";
+  return [
+    ...atMost(versions, MAX_VERSIONS, path),
+    ...versions.flatMap(({ additionalPrinterColumns = [], selectableFields = [], subresources }, index) => {
+      const at = indexPath(path, index);
+      const columns = childPath(at, "additionalPrinterColumns");
+      const fields = childPath(at, "selectableFields");
+      const scale = childPath(at, "subresources.scale");
+      const { specReplicasPath, statusReplicasPath, labelSelectorPath } = subresources?.scale ?? {};
+      return [
+        ...atMost(additionalPrinterColumns, MAX_COLUMNS, columns),
+        ...additionalPrinterColumns
+          .slice(0, MAX_COLUMNS)
+          .flatMap(({ jsonPath }, i) => limitedPath(jsonPath, `${indexPath(columns, i)}.jsonPath`)),
+        ...atMost(selectableFields, MAX_SELECTABLE_FIELDS, fields),
+        ...selectableFields
+          .slice(0, MAX_SELECTABLE_FIELDS)
+          .flatMap(({ jsonPath }, i) => limitedPath(jsonPath, `${indexPath(fields, i)}.jsonPath`)),
+        ...Object.entries({ specReplicasPath, statusReplicasPath, labelSelectorPath }).flatMap(
+          ([name, jsonPath = ""]) => limitedPath(jsonPath, childPath(scale, name)),
+        ),
+      ];
+    }),
+  ];
+}
+
+const atMost = (list: readonly unknown[], limit: number, path: string): readonly FieldError[] =>
+  list.length <= limit ? [] : [tooManyError(path, list.length, limit)];
+
+function limitedPath(jsonPath: string, path: string): readonly FieldError[] {
+  const fault = DESCENDANTS.test(jsonPath.replace(QUOTED_TEXTS, ""))
+    ? 'must not contain ".."'
+    : jsonPathLimitFault(jsonPath);
+  return fault === undefined ? [] : [invalidError(path, jsonPath.slice(0, MAX_JSON_PATH_LENGTH), fault)];
 }
 
 function validateVersion(version: Version, path: string): readonly FieldError[] {

@@ -226,6 +226,8 @@ export type LongWork = {
   readonly clock: Pick<Clock, "elapsed">;
   /** For work that cannot be done in parts. Undefined: all of it is done here. */
   readonly threads: WorkThreads | undefined;
+  /** Counts results that were left out because they would take too much work. */
+  readonly onOverBudget: () => void;
 };
 
 /** What is smaller is done at once: it has a few thousand members at most. */
@@ -233,7 +235,11 @@ export const LONG_WORK_BYTES = 16 * 1024;
 /** A client that has worked for this long yields. */
 const PART_MS = 4;
 
-export function createLongWork(clock: Pick<Clock, "elapsed">, threads?: WorkThreads): LongWork {
+export function createLongWork(
+  clock: Pick<Clock, "elapsed">,
+  threads?: WorkThreads,
+  onOverBudget: () => void = () => undefined,
+): LongWork {
   /** The client with the most recent turn is last. */
   const waiting = new Map<string, (() => void)[]>();
   const next = (): void => {
@@ -249,6 +255,7 @@ export function createLongWork(clock: Pick<Clock, "elapsed">, threads?: WorkThre
   return {
     clock,
     threads,
+    onOverBudget,
     turnOf: (client) =>
       new Promise((resolve) => {
         if (waiting.size === 0) setImmediate(next);
@@ -289,6 +296,10 @@ export class WorkParts {
 
   run<T>(client: string, steps: Steps<T>): Awaitable<T> {
     return this.isLong ? this.#runInParts(client, steps) : runSteps(steps);
+  }
+
+  overBudget(): void {
+    this.#work.onOverBudget();
   }
 
   /** Undefined where there are no threads. */

@@ -28,6 +28,8 @@ export type ServerMetrics = StageMetrics & {
   followBacklog(backlog: { readonly bytes: number }): void;
   readonly stalls: StallWatch;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
+  /** A row of a Table has empty cells, because its printer columns would take too much work. */
+  rowOverBudget(): void;
   tlsHandshakeError(): void;
   connectionDropped(reason: string): void;
   /** A client took a request back before its turn came. */
@@ -49,6 +51,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     watchTerminated: countTerminatedWatches(registers),
     followBacklog: gaugeBacklog(registers),
     watchEvent: countWatchEvents(registers),
+    rowOverBudget: countRowsOverBudget(registers),
     tlsHandshakeError: countHandshakeErrors(registers),
     connectionDropped: countDroppedConnections(registers),
     requestTakenBack: countRequestsTakenBack(registers),
@@ -119,6 +122,15 @@ function countTerminatedWatches(registers: Registers): ServerMetrics["watchTermi
     registers,
   });
   return (group, resource, scope) => terminated.inc({ group, resource, scope });
+}
+
+function countRowsOverBudget(registers: Registers): ServerMetrics["rowOverBudget"] {
+  const rows = new Counter({
+    name: "apiserver_table_rows_over_budget_total",
+    help: "Rows of Tables with cells that were left empty because the JSONPaths of their columns would take too much work",
+    registers,
+  });
+  return () => rows.inc();
 }
 
 function gaugeBacklog(registers: Registers): ServerMetrics["followBacklog"] {

@@ -98,7 +98,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
     audit,
     // One for all surfaces: a place is a place, whichever path a request takes.
     shares: createFairShares(fairSharesOf(configuration), { ...runtime, turn: deps.turn }),
-    longWork: createLongWork(clock, createWorkThreads(deps.signal)),
+    longWork: createLongWork(clock, createWorkThreads(deps.signal), deps.metrics.rowOverBudget),
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),

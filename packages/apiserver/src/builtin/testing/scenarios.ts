@@ -1,6 +1,7 @@
 // Scenarios in a test cluster, in few words: what somebody is given, what is refused, what a Table shows.
 
 import type { UserInfo } from "../../authentication/user-info.ts";
+import { JsonPathBudget } from "../../endpoints/table/json-path.ts";
 import { tableColumns } from "../../endpoints/table/table-cells.ts";
 import type { TestCluster } from "./test-cluster.ts";
 
@@ -32,6 +33,6 @@ export const messageOf = async (work: Promise<unknown>): Promise<string> => {
 export const cellsOf = (cluster: TestCluster, plural: string, name: string, namespace = "default") => {
   const object = cluster.get(plural, { name, namespace });
   const { definitions, cells } = tableColumns(cluster.resource(plural).definition);
-  const values = cells(object!, Date.parse(object?.metadata.creationTimestamp ?? "") + 5000);
+  const values = cells(object!, Date.parse(object?.metadata.creationTimestamp ?? "") + 5000, new JsonPathBudget(1000));
   return Object.fromEntries(definitions.map(({ name: column }, index) => [column, values[index]]));
 };

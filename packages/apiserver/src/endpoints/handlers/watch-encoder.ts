@@ -19,6 +19,8 @@ export type WatchEncoder = {
   /** `isInitialEnd` marks the bookmark behind the initial state. */
   bookmark(resourceVersion: string, isInitialEnd: boolean): Uint8Array;
   error(error: ApiError): Uint8Array;
+  /** Work that the cells of Tables have taken so far, in visited values. */
+  readonly work: number;
 };
 
 /** Makes the line of an event, once for all who are notified of it. */
@@ -51,22 +53,25 @@ export function createWatchEncoder(
   output: OutputMedia,
   { clock, eventLines }: { readonly clock: Clock; readonly eventLines: EventLines },
 ): WatchEncoder {
-  const convert = watchConversion(context, output, definition, clock);
+  const conversion = watchConversion(context, output, definition, clock);
   const blueprint = listBlueprint(definition, output);
   const initialEventsEnd = {
     [INITIAL_EVENTS_END]: "true",
     ...(blueprint === undefined ? {} : { [LIST_BLUEPRINT]: blueprint }),
   };
   const encode = (type: string, value: ObjectValue): Uint8Array =>
-    Buffer.from(`{"type":"${type}","object":${jsonTextOf(convert === undefined ? value : convert(value))}}\n`);
+    Buffer.from(`{"type":"${type}","object":${jsonTextOf(conversion?.convert(value) ?? value)}}\n`);
   return {
-    event: (type, object) => (convert === undefined ? eventLines(type, object) : encode(type, object)),
+    event: (type, object) => (conversion === undefined ? eventLines(type, object) : encode(type, object)),
     bookmark: (resourceVersion, isInitialEnd) =>
       encode("BOOKMARK", {
         kind: definition.kind,
         apiVersion: formatApiVersion(definition),
         metadata: { resourceVersion, ...(isInitialEnd ? { annotations: initialEventsEnd } : {}) },
       }),
+    get work() {
+      return conversion?.work ?? 0;
+    },
     error: (error) => Buffer.from(`{"type":"ERROR","object":${stringifyJson(error.toStatus())}}\n`),
   };
 }

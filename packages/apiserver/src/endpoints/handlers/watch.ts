@@ -106,6 +106,7 @@ class WatchStream implements WatchEventObserver {
   #reading: Promise<readonly CachedObject[] | undefined> | undefined;
   /** What has been read of it, and comes before all events that wait. */
   #page: readonly CachedObject[] = NONE;
+  #pageTaken = 0;
   /** What has happened before the response began, since the client saw the state. The cache holds that anyway. */
   #past: Entry[] = [];
   #pastTaken = 0;
@@ -234,7 +235,8 @@ class WatchStream implements WatchEventObserver {
   async #write(sink: ByteSink): Promise<void> {
     this.#isWriting = true;
     for (;;) {
-      const isBeginning = this.#past.length > 0 || this.#readInitial !== undefined;
+      const isBeginning =
+        this.#past.length > 0 || this.#readInitial !== undefined || this.#pageTaken < this.#page.length;
       const place = isBeginning ? await this.#takeTurn?.().catch(() => this.#end()) : undefined;
       const chunk = this.#isOver ? undefined : this.#nextChunk();
       const taken = chunk === undefined || chunk.length === 0 || sink.write(chunk);
@@ -253,7 +255,7 @@ class WatchStream implements WatchEventObserver {
     try {
       const objects = await reading;
       if (objects === undefined) this.#readInitial = undefined;
-      else this.#page = objects;
+      else this.#setPage(objects);
     } catch (error) {
       if (!this.#isOver) this.error(error instanceof Error ? error : new Error(String(error)));
     } finally {
@@ -269,12 +271,14 @@ class WatchStream implements WatchEventObserver {
       lines.push(line);
       size += line.length;
     };
-    if (this.#page.length > 0) {
-      if (!this.#isAllowed()) return undefined;
-      for (const object of this.#page) add(this.#lineOf("ADDED", object));
-      this.#page = NONE;
-    }
-    while (size < CHUNK_BYTES) {
+    const workBefore = this.#encoder.work;
+    while (size + this.#encoder.work - workBefore < CHUNK_BYTES) {
+      if (this.#pageTaken < this.#page.length) {
+        if (!this.#isAllowed()) return undefined;
+        const object = this.#page[this.#pageTaken++];
+        if (object !== undefined) add(this.#lineOf("ADDED", object));
+        continue;
+      }
       const entry = this.#nextEntry();
       if (entry !== undefined) {
         add(entry.type === "line" ? entry.line : this.#lineOf(entry.type, entry.object));
@@ -283,7 +287,7 @@ class WatchStream implements WatchEventObserver {
       // Only now: what has changed of the objects that were read before has been sent.
       if (this.#readInitial === undefined) break;
       if (!this.#isAllowed()) return undefined;
-      const objects = this.#readInitial(CHUNK_BYTES - size);
+      const objects = this.#readInitial(Math.max(1, CHUNK_BYTES - size));
       if (objects instanceof Promise) {
         this.#reading = objects;
         return lines.length > 0 ? Buffer.concat(lines) : NOTHING_YET;
@@ -292,10 +296,15 @@ class WatchStream implements WatchEventObserver {
         this.#readInitial = undefined;
         continue;
       }
-      for (const object of objects) add(this.#lineOf("ADDED", object));
+      this.#setPage(objects);
       if (objects.length === 0) return lines.length > 0 ? Buffer.concat(lines) : NOTHING_YET;
     }
     return lines.length > 1 ? Buffer.concat(lines) : lines[0];
+  }
+
+  #setPage(objects: readonly CachedObject[]): void {
+    this.#page = objects;
+    this.#pageTaken = 0;
   }
 
   #nextEntry(): Entry | undefined {
@@ -368,7 +377,7 @@ class WatchStream implements WatchEventObserver {
     this.#isOver = true;
     this.#subscription?.[Symbol.dispose]();
     this.#readInitial = undefined;
-    this.#page = NONE;
+    this.#setPage(NONE);
     this.#forgetPast();
     this.#queue.clear();
     this.#finish();

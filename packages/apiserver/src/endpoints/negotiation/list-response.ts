@@ -39,7 +39,11 @@ type ListOutput = {
   readonly head: JsonObject;
   readonly member: ElementsMember;
   element(object: CachedObject): ObjectValue;
+  /** Work of elements so far that their length does not show. */
+  workSoFar(): number;
 };
+
+const NO_WORK = (): number => 0;
 
 /**
  * The response for a page of a resource.
@@ -52,7 +56,7 @@ export function listResponse(
   output: OutputMedia = negotiateOutput(context.request),
   segments?: ListSegments,
 ): Awaitable<ApiResponse> {
-  const { head, member, element } = listOutput(context, page, resource, output);
+  const { head, member, element, workSoFar } = listOutput(context, page, resource, output);
   const encoding = listEncoding(head, member, output);
   const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
   const headers = contentTypeOf(output);
@@ -74,12 +78,18 @@ export function listResponse(
     if (rest === undefined) return { ...jsonResponse(200, "", headers), body: new JoinedBody(begun) };
     return streamed(inTurn(begun, rest));
   }
-  const partBytes = output.convert === undefined && !output.pretty ? PART_BYTES : CONVERTED_PART_BYTES;
-  const parts = kept ?? encodeParts(page.items, element, encoding, partBytes);
-  if (isHead || !isOver(PART_BYTES, page.items)) {
-    return encodedResponse(context, 200, isHead ? "" : Buffer.concat([...parts]), headers);
-  }
-  return streamed(parts);
+  if (isHead) return encodedResponse(context, 200, "", headers);
+  const isConverted = output.convert !== undefined || output.pretty;
+  const parts =
+    kept ?? encodeParts(page.items, { element, workSoFar }, encoding, isConverted ? CONVERTED_PART_BYTES : PART_BYTES);
+  if (isOver(PART_BYTES, page.items)) return streamed(parts);
+  // Rows may be many times as long as their objects, and take many times as long.
+  const { begun, rest } = isConverted
+    ? takeParts(parts, CONVERTED_PART_BYTES, 2)
+    : { begun: [...parts], rest: undefined };
+  return rest === undefined
+    ? encodedResponse(context, 200, Buffer.concat(begun), headers)
+    : streamed(inTurn(begun, rest));
 }
 
 function listOutput(
@@ -91,19 +101,20 @@ function listOutput(
   const metadata = listMetaOf(page);
   if (convert === undefined) {
     const head = { kind: listKindOf(resource), apiVersion: formatApiVersion(resource), metadata };
-    return { head, member: "items", element: (object) => object };
+    return { head, member: "items", element: (object) => object, workSoFar: NO_WORK };
   }
   if (convert.kind === "PartialObjectMetadata") throw partialMetadataOfListError();
   if (convert.kind === "Table") {
     const converter = tableConverter(context, convert, resource);
     const element = (object: CachedObject) => converter.row(object.decode());
-    return { head: converter.head(metadata), member: "rows", element };
+    return { head: converter.head(metadata), member: "rows", element, workSoFar: () => converter.work };
   }
   const apiVersion = formatApiVersion(convert);
   return {
     head: { kind: convert.kind, apiVersion, metadata },
     member: "items",
     element: (object) => partialObjectMetadata(object.decode(), apiVersion),
+    workSoFar: NO_WORK,
   };
 }
 
@@ -133,10 +144,14 @@ function* joinedParts(
   if (items.length > 0) yield Buffer.from(close);
 }
 
-/** The parts up to the first that exceeds `bytes`. Without `rest`, these are all. */
-function takeParts(parts: Generator<Buffer>, bytes: number): { begun: Buffer[]; rest?: Iterable<Buffer> } {
+/** The parts up to the first that exceeds `bytes`, at most `count`. Without `rest`, these are all. */
+function takeParts(
+  parts: Generator<Buffer>,
+  bytes: number,
+  count = Number.POSITIVE_INFINITY,
+): { begun: Buffer[]; rest?: Iterable<Buffer> } {
   const begun: Buffer[] = [];
-  for (let left = bytes; left >= 0; ) {
+  for (let left = bytes; left >= 0 && begun.length < count; ) {
     const { done, value } = parts.next();
     if (done === true) return { begun };
     begun.push(value);
@@ -172,10 +187,10 @@ async function* yamlParts(
 
 type Piece = Buffer | KeptObject;
 
-/** Each part is made when it is asked for, from about `partBytes` of kept objects. */
+/** Each part is made when it is asked for, from about `partBytes` of kept objects, or as much work. */
 function* encodeParts(
   items: readonly CachedObject[],
-  element: (object: CachedObject) => ObjectValue,
+  { element, workSoFar }: Pick<ListOutput, "element" | "workSoFar">,
   encoding: ListEncoding,
   partBytes: number,
 ): Generator<Buffer> {
@@ -183,9 +198,10 @@ function* encodeParts(
   let pieces: Piece[] = [Buffer.from(items.length === 0 ? encoding.empty : encoding.open)];
   let read = 0;
   for (const [i, object] of items.entries()) {
+    const before = workSoFar();
     const encoded = encoding.element(element(object));
     const piece = typeof encoded === "string" ? Buffer.from(encoded) : encoded;
-    const cost = Math.max(piece.byteLength, object.byteLength) + separator.length;
+    const cost = Math.max(piece.byteLength, object.byteLength) + separator.length + workSoFar() - before;
     if (read > 0 && read + cost > partBytes) {
       yield join(pieces);
       pieces = [];

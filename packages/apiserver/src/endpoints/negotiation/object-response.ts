@@ -14,7 +14,7 @@ import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
 import { createTableConverter, parseIncludeObject, type TableConverter, tableOfObject } from "../table/table.ts";
-import type { ResourceColumns } from "../table/table-cells.ts";
+import { type ResourceColumns, tableColumns } from "../table/table-cells.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "./gzip.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
 import { notAListError, partialObjectMetadata } from "./partial-object-metadata.ts";
@@ -91,7 +91,7 @@ export function encodedResponse(
 
 /** What a conversion reads of a request: `includeObject`, and the time that ages are counted to. */
 export type ConversionContext = Pick<RequestContext, "request" | "receivedAt"> &
-  Partial<Pick<RequestContext, "weigh" | "pause" | "aside">>;
+  Partial<Pick<RequestContext, "weigh" | "pause" | "aside" | "overBudget">>;
 
 /**
  * The value as it is when nothing is asked for or when it is a Status.
@@ -120,31 +120,44 @@ export function watchConversion(
   output: OutputMedia,
   resource: ResourceColumns,
   clock: Clock,
-): ((value: ObjectValue) => ObjectValue) | undefined {
+): WatchConversion | undefined {
   const { convert } = output;
   if (convert === undefined) return undefined;
-  if (convert.kind !== "Table") return (value) => convertObject(context, value, output, resource);
+  if (convert.kind !== "Table") return { work: 0, convert: (value) => convertObject(context, value, output, resource) };
+  const converter = tableConverter(context, convert, resource, () => clock.now());
   let columns = true;
-  return (value) => {
-    const object = decodeValue(value);
-    if (!isKubeObject(object)) return value;
-    const converter = tableConverter({ ...context, receivedAt: clock.now() }, convert, resource);
-    const table = tableOfObject(converter, object, { columns });
-    columns = false;
-    return table;
+  return {
+    get work() {
+      return converter.work;
+    },
+    convert(value) {
+      const object = decodeValue(value);
+      if (!isKubeObject(object)) return value;
+      const table = tableOfObject(converter, object, { columns });
+      columns = false;
+      return table;
+    },
   };
 }
 
+export type WatchConversion = {
+  convert(value: ObjectValue): ObjectValue;
+  /** That of the cells of Tables so far, in visited values. */
+  readonly work: number;
+};
+
 /** Converts to the Table version that was asked for. */
 export function tableConverter(
-  { request, receivedAt }: ConversionContext,
+  context: ConversionContext,
   target: NonNullable<OutputMedia["convert"]>,
   resource: ResourceColumns,
+  now: () => number = () => context.receivedAt,
 ): TableConverter {
-  return createTableConverter(resource, {
+  return createTableConverter(tableColumns(resource), {
     apiVersion: formatApiVersion(target),
-    includeObject: parseIncludeObject(request.query),
-    now: receivedAt,
+    includeObject: parseIncludeObject(context.request.query),
+    now,
+    onOverBudget: () => context.overBudget?.(),
   });
 }
 

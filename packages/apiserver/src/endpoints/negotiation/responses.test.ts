@@ -247,6 +247,30 @@ describe("a list", () => {
       expect(parse(await textOf(await listResponse(asking("application/yaml"), many, keys))).items).toHaveLength(1000);
     });
 
+    it.each([
+      ["cheap columns", Array.from({ length: 100 }, () => ".spec.user"), 200],
+      ["columns that print the same text", Array.from({ length: 100 }, () => ".spec"), 20],
+      ["columns that find nothing after much work", [`.spec.a[?(@${".".repeat(14)}x)]`], 20],
+    ])("goes out as a Table with %s in parts of little work", async (_, paths, count) => {
+      const deep = Array.from({ length: 24 }).reduce((b) => ({ b }), 1);
+      const columns = paths.map((value, i) => ({ name: `C${i}`, type: "string" as const, value }));
+      const few = Array.from({ length: count }, (_each, i) =>
+        keyNamed(`k${i}`, i + 1, { user: "u", text: "x".repeat(1000), a: [deep] }),
+      );
+      const context = asking(table());
+      const response = await listResponse(context, { items: few, resourceVersion: "9" }, { ...keys, columns });
+      if (response.body.type !== "stream") throw new Error("not a stream");
+      const parts: Buffer[] = [];
+      const write: ByteSink["write"] = (part) => {
+        parts.push(Buffer.from(part as Uint8Array));
+        return true;
+      };
+      await response.body.run({ bufferedBytes: 0, write }, new AbortController().signal);
+      expect(JSON.parse(Buffer.concat(parts).toString()).rows).toHaveLength(count);
+      expect(parts.length).toBeGreaterThanOrEqual(count / 20);
+      expect(Math.max(...parts.map(({ length }) => length))).toBeLessThan(256 * 1024);
+    });
+
     it("stops when the client is gone, and is cut when the request is over", async () => {
       const run = async (write: ByteSink["write"], signal: AbortSignal) => {
         const { body } = await listResponse(asking(""), many, keys);
@@ -269,7 +293,7 @@ describe("a watch", () => {
   it("defines the columns of its Tables once, and counts ages when events are sent", async () => {
     const context = asking(table());
     let now = context.receivedAt;
-    const convert = watchConversion(context, negotiateOutput(context.request), keys, {
+    const { convert } = watchConversion(context, negotiateOutput(context.request), keys, {
       now: () => now,
       elapsed: () => now,
     })!;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PrinterColumn } from "../../registry/resource-definition.ts";
-import { tableColumns } from "./table-cells.ts";
+import { JsonPathBudget } from "./json-path.ts";
+import { TableBudget, tableColumns } from "./table-cells.ts";
 
 const NOW = Date.parse("2026-01-02T15:04:05Z");
 const object: any = {
@@ -26,7 +27,7 @@ const object: any = {
 };
 
 const cell = (column: Omit<PrinterColumn, "name">) =>
-  tableColumns({ columns: [{ name: "C", ...column }] }).cells(object, NOW)[1];
+  tableColumns({ columns: [{ name: "C", ...column }] }).cells(object, NOW, new JsonPathBudget(1000))[1];
 
 describe("a cell", () => {
   it.each<[PrinterColumn["type"], string, unknown]>([
@@ -85,4 +86,57 @@ it("describes columns without a description by their path", () => {
     description: "Custom resource definition column (in JSONPath format): .spec.a",
   });
   expect(own?.description).toBe("Mine.");
+});
+
+describe("the work on a row", () => {
+  const deep = (depth: number): any => Array.from({ length: depth }).reduce((inner) => ({ b: inner }), 1);
+  const hostile = { type: "string", value: `.spec.a[?(@${".".repeat(14)}x)]` } as const;
+  const kube = (spec: any): any => ({ ...object, spec });
+
+  it("leaves out cells that take too much, and says so once", () => {
+    const { cells } = tableColumns({
+      columns: [
+        { name: "First", type: "string", value: ".spec.text" },
+        ...Array.from({ length: 99 }, (_, i) => ({ name: `C${i}`, ...hostile })),
+      ],
+    });
+    const budget = new TableBudget();
+    let reports = 0;
+    const row = budget.row((own) => cells(kube({ text: "a", a: [deep(24)] }), NOW, own, () => reports++));
+    expect(row.slice(0, 3)).toEqual(["w", "a", null]);
+    expect(reports).toBe(1);
+    expect(budget.spent).toBeLessThan(51_000);
+  });
+
+  it("is limited for all rows of a response together", () => {
+    const { cells } = tableColumns({ columns: [{ name: "C", ...hostile }] });
+    const budget = new TableBudget();
+    const value = kube({ a: [deep(24)] });
+    for (let i = 0; i < 1000; i++) budget.row((own) => cells(value, NOW, own));
+    expect(budget.spent).toBeLessThan(10_600_000);
+  });
+
+  it("counts the text of columns that print the same long value", () => {
+    const { cells } = tableColumns({
+      columns: Array.from({ length: 100 }, (_, i) => ({ name: `C${i}`, type: "string" as const, value: ".spec" })),
+    });
+    const row = new TableBudget().row((own) => cells(kube({ text: "x".repeat(1_000_000) }), NOW, own));
+    const printed = row.reduce<number>((sum, cell) => sum + (typeof cell === "string" ? cell.length : 0), 0);
+    expect(printed).toBeGreaterThan(1_000_000);
+    expect(printed).toBeLessThan(6_000_000);
+  });
+
+  it("is enough for many rows with usual columns", () => {
+    const conditions = Array.from({ length: 20 }, (_, i) => ({ type: `T${i}`, status: "True" }));
+    const { cells } = tableColumns({
+      columns: Array.from({ length: 10 }, (_, i) => ({
+        name: `C${i}`,
+        type: "string" as const,
+        value: `.spec.conditions[?(@.type=="T19")].status`,
+      })),
+    });
+    const budget = new TableBudget();
+    for (let i = 0; i < 10_000; i++)
+      expect(budget.row((own) => cells(kube({ conditions }), NOW, own))[10]).toBe("True");
+  });
 });

@@ -8,7 +8,7 @@ import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import { formatGoFloat } from "@postern/apimachinery/validation/go-syntax";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
-import { compileJsonPath } from "./json-path.ts";
+import { compileJsonPath, firstOf, JsonPathBudget, JsonPathBudgetError, textCost } from "./json-path.ts";
 
 /** What a Table has to know of a resource. */
 export type ResourceColumns = Pick<ResourceDefinition, "columns" | "hasOwnNameColumn">;
@@ -23,8 +23,8 @@ export type TableColumnDefinition = {
 
 export type TableColumns = {
   readonly definitions: readonly TableColumnDefinition[];
-  /** One per definition; `now` in milliseconds since the epoch. */
-  cells(object: KubeObject, now: number): readonly JsonValue[];
+  /** One per definition; `now` in milliseconds since the epoch. Cells that the budget does not suffice for are null, and reported once. */
+  cells(object: KubeObject, now: number, budget: JsonPathBudget, onOverBudget?: () => void): readonly JsonValue[];
 };
 
 const NAME_COLUMN: TableColumnDefinition = {
@@ -52,17 +52,57 @@ export const AGE_COLUMN: PrinterColumn = {
   value: ".metadata.creationTimestamp",
 };
 
-type Cell = (object: KubeObject, now: number) => JsonValue;
+type Cell = (object: KubeObject, now: number, budget: JsonPathBudget) => JsonValue;
+
+/** Work for the cells of one object, in visited values: a column that filters a list of 10,000 items takes 30,000. */
+const WORK_PER_OBJECT = 50_000;
+/** Work for the cells of one response: so much in any case, and so much for each of its rows. */
+const WORK_PER_RESPONSE = 10_000_000;
+const WORK_PER_ROW = 500;
+
+/** Shares out the work that the rows of one response may take. */
+export class TableBudget {
+  #left = WORK_PER_RESPONSE;
+  #spent = 0;
+
+  /** All work so far. */
+  get spent(): number {
+    return this.#spent;
+  }
+
+  /** Gives `use` the budget of the next row. */
+  row<T>(use: (budget: JsonPathBudget) => T): T {
+    this.#left += WORK_PER_ROW;
+    const budget = new JsonPathBudget(Math.max(0, Math.min(WORK_PER_OBJECT, this.#left)));
+    try {
+      return use(budget);
+    } finally {
+      this.#left -= budget.spent;
+      this.#spent += budget.spent;
+    }
+  }
+}
 
 /** The name first, then the resource's own columns, or the age when it has none. */
 export function tableColumns({ columns = [AGE_COLUMN], hasOwnNameColumn = false }: ResourceColumns): TableColumns {
   const own = columns.map(cellOf);
   return {
     definitions: [...(hasOwnNameColumn ? [] : [NAME_COLUMN]), ...columns.map(definitionOf)],
-    cells: (object, now) => [
-      ...(hasOwnNameColumn ? [] : [object.metadata.name ?? ""]),
-      ...own.map((cell) => cell(object, now)),
-    ],
+    cells(object, now, budget, onOverBudget) {
+      let isOver = false;
+      const cells: JsonValue[] = hasOwnNameColumn ? [] : [object.metadata.name ?? ""];
+      for (const cell of own) {
+        try {
+          cells.push(cell(object, now, budget));
+        } catch (error) {
+          if (!(error instanceof JsonPathBudgetError)) throw error;
+          isOver = true;
+          cells.push(null);
+        }
+      }
+      if (isOver) onOverBudget?.();
+      return cells;
+    },
   };
 }
 
@@ -86,9 +126,14 @@ function cellOf({ type, value }: PrinterColumn): Cell {
   }
   const path = compileJsonPath(value);
   if (path === undefined) return () => null;
-  return (object, now) => {
-    const [found] = path(object);
-    return found === undefined ? null : formatCell(type, found, now);
+  return (object, now, budget) => {
+    const found = firstOf(path(object, budget));
+    if (found === undefined) return null;
+    // Texts of lists and objects are as long as these, and each of many columns may print the same.
+    if (type === "string" && typeof found === "object") budget.spend(1);
+    const cell = formatCell(type, found, now);
+    if (typeof cell === "string") budget.spend(textCost(cell.length));
+    return cell;
   };
 }
 

@@ -6,7 +6,7 @@ import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject, ListMeta } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { partialObjectMetadata } from "../negotiation/partial-object-metadata.ts";
-import { type ResourceColumns, tableColumns } from "./table-cells.ts";
+import { TableBudget, type TableColumns } from "./table-cells.ts";
 
 /** Which form of the object a row carries. */
 export type IncludeObject = "Metadata" | "Object" | "None";
@@ -15,6 +15,8 @@ export type TableConverter = {
   /** Everything of a Table but its rows. `columns: false` leaves the definitions out, as later watch events do. */
   head(metadata: ListMeta, options?: { readonly columns?: boolean }): JsonObject;
   row(object: KubeObject): JsonObject;
+  /** Work that the cells of all rows so far have taken, in visited values. */
+  readonly work: number;
 };
 
 export type TableOptions = {
@@ -22,7 +24,9 @@ export type TableOptions = {
   readonly apiVersion: string;
   readonly includeObject: IncludeObject;
   /** Milliseconds since the epoch that ages are counted to. */
-  readonly now: number;
+  readonly now: () => number;
+  /** Is told of rows with cells that were left empty because they take too much work. */
+  readonly onOverBudget?: (() => void) | undefined;
 };
 
 /**
@@ -39,10 +43,10 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
 }
 
 export function createTableConverter(
-  resource: ResourceColumns,
-  { apiVersion, includeObject, now }: TableOptions,
+  columns: TableColumns,
+  { apiVersion, includeObject, now, onOverBudget }: TableOptions,
 ): TableConverter {
-  const columns = tableColumns(resource);
+  const budget = new TableBudget();
   const included = (object: KubeObject): JsonValue => {
     if (includeObject === "None") return null;
     return includeObject === "Object" ? object : partialObjectMetadata(object, apiVersion);
@@ -54,7 +58,13 @@ export function createTableConverter(
       metadata,
       columnDefinitions: options.columns === false ? null : columns.definitions,
     }),
-    row: (object) => ({ cells: columns.cells(object, now), object: included(object) }),
+    row: (object) => ({
+      cells: budget.row((own) => columns.cells(object, now(), own, onOverBudget)),
+      object: included(object),
+    }),
+    get work() {
+      return budget.spent;
+    },
   };
 }
 

@@ -105,6 +105,108 @@ describe("a CustomResourceDefinition in an embedded cluster", () => {
     },
   );
 
+  it("lists objects as a Table with many columns, each once", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const additionalPrinterColumns = Array.from({ length: 100 }, (_, i) => ({
+      name: `C${i}`,
+      type: "string",
+      jsonPath: ".spec",
+    }));
+    await withCrd(host, crd({}, { versions: [version("v1", { additionalPrinterColumns })] }));
+    const names = Array.from({ length: 4 }, (_, i) => `w${String(i).padStart(2, "0")}`);
+    for (const name of names) {
+      const body = { metadata: { name }, spec: { color: "red" } };
+      await host.request("one", { method: "POST", url: WIDGETS, body });
+    }
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const { body } = await host.request("one", { url: WIDGETS, headers });
+    expect(body.rows.map(({ cells }: any) => cells[0])).toEqual(names);
+    expect(body.rows[0].cells).toHaveLength(101);
+  });
+
+  it.each([
+    [
+      "5,000 columns",
+      {
+        additionalPrinterColumns: Array.from({ length: 5000 }, (_, i) => ({
+          name: `C${i}`,
+          type: "string",
+          jsonPath: ".spec",
+        })),
+      },
+      "additionalPrinterColumns: Too many: 5000: must have at most 100 items",
+    ],
+    [
+      "all descendants in a filter",
+      { additionalPrinterColumns: [{ name: "C", type: "string", jsonPath: ".spec.a[?(@........x)]" }] },
+      "additionalPrinterColumns[0].jsonPath",
+    ],
+    ["no schema", { schema: undefined }, "schemas are required"],
+  ])("refuses %s", async (_, changes, text) => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const body = crd({}, { versions: [version("v1", changes)] });
+    expect(await refusal(host.request("one", { method: "POST", url: CRDS, body }))).toEqual({
+      code: 422,
+      text: expect.stringContaining(text),
+    });
+  });
+
+  // Plain booleans of Go, which are false where they are absent.
+  it.each([
+    ["served", { served: undefined }, { served: false, storage: true }],
+    ["served as null", { served: null }, { served: false, storage: true }],
+  ])("takes a version without %s as one that is not", async (_, changes, expected) => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const versions = [version("v1", changes), version("v2", { storage: undefined })];
+    const definition = await withCrd(host, crd({}, { versions }));
+    expect(definition.spec.versions[0]).toMatchObject(expected);
+    expect(definition.spec.versions[1]).toMatchObject({ served: true, storage: false });
+    expect(await refusal(host.request("one", { url: WIDGETS }))).toMatchObject({ code: 404 });
+  });
+
+  it("needs a version that is stored", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const body = crd({}, { versions: [version("v1", { storage: undefined })] });
+    expect(await refusal(host.request("one", { method: "POST", url: CRDS, body }))).toEqual({
+      code: 422,
+      text: expect.stringContaining("must have exactly one version marked as storage version"),
+    });
+  });
+
+  it("keeps other fields beside declared ones where additionalProperties is true, and may not name their schema", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const openAPIV3Schema = (additionalProperties: unknown) => ({
+      type: "object",
+      properties: { spec: { type: "object", properties: { size: { type: "integer" } }, additionalProperties } },
+    });
+    const withSchema = (additionalProperties: unknown) =>
+      crd({}, { versions: [version("v1", { schema: { openAPIV3Schema: openAPIV3Schema(additionalProperties) } })] });
+    for (const additionalProperties of [false, { type: "string" }]) {
+      const body = withSchema(additionalProperties);
+      expect(await refusal(host.request("one", { method: "POST", url: CRDS, body }))).toEqual({
+        code: 422,
+        text: expect.stringContaining("additionalProperties and properties are mutual exclusive"),
+      });
+    }
+    await withCrd(host, withSchema(true));
+    const spec = { size: 1, other: { a: ["b"] } };
+    const { body } = await host.request("one", {
+      method: "POST",
+      url: WIDGETS,
+      body: { metadata: { name: "a" }, spec },
+    });
+    expect(body.spec).toEqual(spec);
+    const faulty = { metadata: { name: "b" }, spec: { ...spec, size: "x" } };
+    expect(await refusal(host.request("one", { method: "POST", url: WIDGETS, body: faulty }))).toMatchObject({
+      code: 422,
+    });
+  });
+
   it("serves its objects again after the cluster was stopped", async () => {
     const storage = createMemoryStorage();
     await using host = await createEmbeddedHost(storage);
