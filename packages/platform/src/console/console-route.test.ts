@@ -92,10 +92,10 @@ it("is on no path of the API", () => {
     "/leaks",
     "/scim/v2",
   ])
-    expect([path, isConsoleRequest({ method: "GET", path, headers })]).toEqual([path, false]);
+    expect([path, isConsoleRequest({ method: "GET", headers }, path)]).toEqual([path, false]);
   for (const view of CONSOLE_VIEWS) {
-    expect(isConsoleRequest({ method: "GET", path: `/${view}/a/b`, headers })).toBe(true);
-    expect(isConsoleRequest({ method: "POST", path: `/${view}`, headers })).toBe(false);
+    expect(isConsoleRequest({ method: "GET", headers }, `/${view}/a/b`)).toBe(true);
+    expect(isConsoleRequest({ method: "POST", headers }, `/${view}`)).toBe(false);
   }
 });
 

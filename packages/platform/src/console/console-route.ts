@@ -30,7 +30,7 @@ export const CONSOLE_VIEWS: readonly string[] = [
 ];
 
 /** Programs that ask for `/` want the API: only what names HTML among what it takes is a browser. */
-export function isConsoleRequest({ method, path, headers }: Pick<ApiRequest, "method" | "path" | "headers">): boolean {
+export function isConsoleRequest({ method, headers }: Pick<ApiRequest, "method" | "headers">, path: string): boolean {
   if (path.startsWith(FILES)) return true;
   if (method !== "GET" && method !== "HEAD") return false;
   const [, view = ""] = path.split("/", 2);
@@ -59,11 +59,11 @@ export function createConsoleRoute({ load, settings }: ConsoleRouteDeps): Handle
     });
     return loading;
   };
-  return async ({ request }) => {
+  return async ({ request, info: { path } }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw resourceNotFoundError();
     const { page, files } = await loadOnce();
-    if (!request.path.startsWith(FILES)) return pageResponse(page, request);
-    const file = files.get(request.path);
+    if (!path.startsWith(FILES)) return pageResponse(page, request);
+    const file = files.get(path);
     if (file === undefined) throw resourceNotFoundError();
     return fileResponse(file, request);
   };

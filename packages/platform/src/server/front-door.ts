@@ -1,8 +1,9 @@
 // Routes a request to the management API, the proxy, leak reports, token exchange, sign-in pages or the console, and parses its path once for all of
 // them.
 
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
-import { type ResolvedRequest, resolveRequest } from "@postern/apiserver/request/request-info";
+import { canonicalPath, type ResolvedRequest, resolveRequest } from "@postern/apiserver/request/request-info";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
@@ -40,24 +41,38 @@ export function createFrontDoor(surfaces: {
   const { sessions, leaks, exchange, signIn, scim, console } = surfaces;
   const management = openedBySessions(surfaces.management, resolveManagementRequest, sessions);
   const proxy = openedBySessions(surfaces.proxy, resolveProxiedRequest, sessions);
-  return (request) => {
+  const mounted: ApiHandler = (request) => {
     const { path } = request;
+    // The cluster that is this server itself: its API is the management API.
+    const own = mountRequest(request, OWN_CLUSTER_BASE);
+    if (own !== undefined) return management(own);
+    const isProxied = PROXY_BASES.some((base) => path === base || path.startsWith(`${base}/`));
+    return isProxied ? proxy(request) : management(mountRequest(request, MANAGEMENT_BASE) ?? request);
+  };
+  return (request) => {
     // Nearly all there is: nothing else begins like this.
-    if (path.startsWith("/apis/") || path.startsWith("/api/")) return management(request);
+    if (request.path.startsWith("/apis/") || request.path.startsWith("/api/")) return management(request);
+    if (request.path.startsWith("/kubernetes/")) return mounted(request);
+    const path = routedPath(request);
+    if (path === undefined) return management(request);
     if (path === LEAKS_PATH) return leaks(request);
     if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
     // Codes stand in the query, which is not for logs.
     if (isSignInPath(path)) return signIn(request.with({ requestUri: path }));
     if (path === SCIM_PATH || path.startsWith(`${SCIM_PATH}/`)) return scim(request);
-    if (console !== undefined && isConsoleRequest(request)) return console(request);
-    if (!path.startsWith("/kubernetes")) return management(request);
-    // The cluster that is this server itself: its API is the management API.
-    const own = mountRequest(request, OWN_CLUSTER_BASE);
-    if (own !== undefined) return management(own);
-    const isProxied = PROXY_BASES.some((base) => path === base || path.startsWith(`${base}/`));
-    if (isProxied) return proxy(request);
-    return management(mountRequest(request, MANAGEMENT_BASE) ?? request);
+    if (console !== undefined && isConsoleRequest(request, path)) return console(request);
+    return management(request);
   };
+}
+
+/** The path as every handler behind this one sees it, in `info`. Undefined for one that can be read in two ways: it is refused further on. */
+function routedPath({ path }: ApiRequest): string | undefined {
+  try {
+    return canonicalPath(path);
+  } catch (error) {
+    if (isApiError(error)) return undefined;
+    throw error;
+  }
 }
 
 function resolveManagementRequest(request: ApiRequest): ResolvedRequest {

@@ -177,6 +177,226 @@ describe("requests of Okta", () => {
   });
 });
 
+describe("values of another type", () => {
+  let id = "";
+  let group = "";
+  const isDisabled = async (): Promise<boolean> =>
+    (await platform.send({ path: `users/${id}` })).body.spec.disabled === true;
+
+  beforeAll(async () => {
+    id = (await scim("POST", "Users", { schemas: [USER], userName: "typed@example.com", active: false })).body.id;
+    group = (await scim("POST", "Groups", { schemas: [GROUP], displayName: "Typed", members: [{ value: id }] })).body
+      .id;
+  });
+
+  const inactive = [
+    "no",
+    "",
+    " true",
+    "0",
+    "yes",
+    "False ",
+    0,
+    1,
+    null,
+    [],
+    [false],
+    [true],
+    {},
+    { value: true },
+    "TRUE\u0000",
+  ];
+
+  it.each(inactive)("leave a locked user locked: active %j", async (active) => {
+    const own = { schemas: [USER], userName: "typed@example.com" };
+    const requests = [
+      patch(`Users/${id}`, { op: "replace", path: "active", value: active }),
+      patch(`Users/${id}`, { op: "add", path: "Active", value: active }),
+      patch(`Users/${id}`, { op: "replace", path: `${USER}:active`, value: active }),
+      patch(`Users/${id}`, { op: "replace", value: { active } }),
+      patch(`Users/${id}`, { op: "Add", value: { [`${USER}:ACTIVE`]: active } }),
+      patch(
+        `Users/${id}`,
+        { op: "replace", path: "active", value: active },
+        { op: "replace", path: "active", value: true },
+      ),
+      scim("PUT", `Users/${id}`, { ...own, active }),
+      scim("PUT", `Users/${id}`, { ...own, ACTIVE: active }),
+      scim("POST", "Users", { ...own, userName: "new@example.com", active }),
+    ];
+    for (const { status, body } of await Promise.all(requests))
+      expect([status, body.scimType]).toEqual([400, "invalidValue"]);
+    expect(await isDisabled()).toBe(true);
+  });
+
+  it.each([
+    [{ op: "replace", path: "active.value", value: true }],
+    [{ op: "replace", path: "active[value eq true]", value: true }],
+    [{ op: "replace", path: "active[value eq true].value", value: true }],
+    [{ op: "add", path: "active" }],
+  ])("are refused below active: %j", async (operation) => {
+    expect((await patch(`Users/${id}`, operation)).body).toMatchObject({ status: "400", scimType: "invalidValue" });
+    expect(await isDisabled()).toBe(true);
+  });
+
+  it.each([
+    ["displayName", 5],
+    ["displayName", ["a"]],
+    ["displayName", { value: "a" }],
+    ["displayname", true],
+    ["externalId", 7],
+    ["userName", ["a"]],
+    ["name", "A B"],
+    ["name", [{ givenName: "A" }]],
+    ["name", { givenName: 1 }],
+    ["name", { FamilyName: ["B"] }],
+    ["name.givenName", { a: 1 }],
+    ["emails", "a@example.com"],
+    ["emails", ["a@example.com"]],
+    ["emails", [{ value: 5 }]],
+    ["emails", [{ value: "a@example.com", primary: "no" }]],
+    ["emails", [{ value: "a@example.com", type: 1 }]],
+    ['emails[type eq "work"].value', 5],
+    ['emails[type eq "work"].primary', 0],
+  ])("are refused in a user: %s %j", async (path, value) => {
+    expect((await patch(`Users/${id}`, { op: "replace", path, value })).body.scimType).toBe("invalidValue");
+    if (/[[.]/.test(path)) return;
+    const bare = await patch(`Users/${id}`, { op: "replace", value: { [path]: value } });
+    const put = await scim("PUT", `Users/${id}`, { schemas: [USER], userName: "typed@example.com", [path]: value });
+    for (const { status, body } of [bare, put]) expect([status, body.status]).toEqual([400, "400"]);
+  });
+
+  it.each([
+    ["members", "typed"],
+    ["members", ["typed"]],
+    ["members", [{ value: 5 }]],
+    ["members", [{ display: "no value" }]],
+    ["members", [{ value: "" }]],
+    ["members", [{ value: "other-team", type: "Group" }]],
+    ["members", [[{ value: "nested" }]]],
+    ["displayName", 5],
+    ["externalId", {}],
+  ])("are refused in a group: %s %j", async (path, value) => {
+    for (const { body } of [
+      await patch(`Groups/${group}`, { op: "add", path, value }),
+      await patch(`Groups/${group}`, { op: "replace", value: { [path]: value } }),
+      await scim("PUT", `Groups/${group}`, { schemas: [GROUP], displayName: "Typed", [path]: value }),
+      await scim("POST", "Groups", { schemas: [GROUP], displayName: "Another", [path]: value }),
+    ])
+      expect(body).toMatchObject({ status: "400", scimType: "invalidValue" });
+    expect((await scim("GET", `Groups/${group}`)).body.members).toMatchObject([{ value: id }]);
+  });
+
+  it("are refused where an attribute is given twice", async () => {
+    const body = { schemas: [USER], userName: "typed@example.com", active: false, Active: true };
+    expect((await scim("PUT", `Users/${id}`, body)).body.scimType).toBe("invalidSyntax");
+    expect(await isDisabled()).toBe(true);
+  });
+
+  it("do not matter in the case of texts, and names of attributes have none", async () => {
+    const own = { schemas: [USER], userName: "typed@example.com" };
+    for (const active of ["TRUE", "true", "tRuE", true]) {
+      expect((await scim("PUT", `Users/${id}`, { ...own, Active: active })).body.active).toBe(true);
+      expect((await scim("PUT", `Users/${id}`, { ...own, active: "FALSE" })).body.active).toBe(false);
+    }
+    expect((await scim("PUT", `Users/${id}`, { schemas: [USER], USERNAME: "typed@example.com" })).status).toBe(200);
+  });
+});
+
+describe("a lock", () => {
+  it("stays when a directory says nothing of it", async () => {
+    const own = { schemas: [USER], userName: "locked@example.com" };
+    const { id } = (await scim("POST", "Users", own)).body;
+    const { body: user } = await platform.send({ path: `users/${id}` });
+    expect(user.spec.disabled).toBeUndefined();
+    const locked = { ...user, spec: { ...user.spec, disabled: true } };
+    expect((await platform.send({ method: "PUT", path: `users/${id}`, body: locked })).status).toBe(200);
+    for (const answer of [
+      await scim("PUT", `Users/${id}`, own),
+      await scim("PUT", `Users/${id}`, { ...own, displayName: "Else" }),
+      await scim("PUT", `Users/${id}`, { ...own, name: { givenName: "E" }, emails: [{ value: "e@example.com" }] }),
+      await patch(`Users/${id}`, { op: "remove", path: "active" }),
+      await patch(`Users/${id}`, { op: "replace", path: "displayName", value: "Other" }),
+      await patch(`Users/${id}`, { op: "replace", value: { displayName: "Another" } }),
+      await patch(`Users/${id}`),
+    ])
+      expect([answer.status, answer.body.active]).toEqual([200, false]);
+    expect((await scim("PUT", `Users/${id}`, { ...own, active: true })).body.active).toBe(true);
+  });
+});
+
+describe("operations that are not valid", () => {
+  it.each([
+    [{ op: "remove" }, "noTarget"],
+    [{ op: "remove", path: "" }, "noTarget"],
+    [{ op: "remove", value: { members: [] } }, "noTarget"],
+    [{ op: "move", path: "displayName", value: "x" }, "invalidSyntax"],
+    [{ path: "displayName", value: "x" }, "invalidSyntax"],
+    [{ op: 5, path: "displayName", value: "x" }, "invalidSyntax"],
+    ["replace", "invalidSyntax"],
+    [{ op: "add", value: "x" }, "invalidValue"],
+    [{ op: "replace", path: 5, value: "x" }, "invalidPath"],
+    [{ op: "replace", path: 'members[value eq "a"', value: "x" }, "invalidPath"],
+    [{ op: "replace", path: 'members[value foo "a"]', value: {} }, "invalidFilter"],
+  ])("are refused: %j", async (operation, scimType) => {
+    const { id } = (await scim("POST", "Groups", { schemas: [GROUP], displayName: randomUUID() })).body;
+    const { status, body, headers } = await patch(`Groups/${id}`, operation as object);
+    expect([status, body.scimType, headers["x-content-type-options"]]).toEqual([400, scimType, "nosniff"]);
+  });
+
+  it("are refused without a list of operations", async () => {
+    expect((await scim("PATCH", "Groups/any", { schemas: [PATCH] })).status).toBe(404);
+    const { id } = (await scim("POST", "Groups", { schemas: [GROUP], displayName: randomUUID() })).body;
+    expect((await scim("PATCH", `Groups/${id}`, { schemas: [PATCH] })).body.scimType).toBe("invalidSyntax");
+  });
+
+  it("remove one member where one is named, not all", async () => {
+    const users: string[] = [];
+    for (const userName of ["one@example.com", "two@example.com"])
+      users.push((await scim("POST", "Users", { schemas: [USER], userName })).body.id);
+    const members = users.map((value) => ({ value }));
+    const { id } = (await scim("POST", "Groups", { schemas: [GROUP], displayName: "Two", members })).body;
+    await patch(`Groups/${id}`, { op: "remove", path: "members", value: { value: users[0] } });
+    expect((await scim("GET", `Groups/${id}`)).body.members).toMatchObject([{ value: users[1] }]);
+  });
+});
+
+describe("a path with a slash at its end, or in other forms", () => {
+  it("is that of the collection", async () => {
+    const before = (await scim("GET", "Users")).body;
+    expect((await scim("GET", "Users/")).body).toMatchObject({ totalResults: before.totalResults });
+    const made = await scim("POST", "Users/", { schemas: [USER], userName: "slash@example.com" });
+    expect(made.status).toBe(201);
+    expect((await scim("GET", `Users/${made.body.id}/`)).body.id).toBe(made.body.id);
+    expect((await scim("GET", "ServiceProviderConfig/")).status).toBe(200);
+  });
+
+  it.each(["DELETE", "PUT", "PATCH"])("never changes the collection: %s", async (method) => {
+    const count = async () => (await platform.send({ path: "users" })).body.items.length;
+    const before = await count();
+    for (const type of ["Users", "Groups"])
+      for (const path of [
+        "",
+        "/",
+        "//",
+        "/%2f",
+        "%2f",
+        "%2F%2F",
+        "/.",
+        "/..",
+        "/%2e",
+        "/%2e%2e",
+        "//x",
+        "/x//",
+        "/%00",
+      ]) {
+        const { status } = await scim(method, `${type}${path}`, { schemas: [USER], userName: "x" });
+        expect([path, [400, 404, 405].includes(status)]).toEqual([path, true]);
+      }
+    expect(await count()).toBe(before);
+  });
+});
+
 describe("the service", () => {
   it("describes itself", async () => {
     expect((await scim("GET", "ServiceProviderConfig")).body).toMatchObject({ patch: { supported: true } });
@@ -228,6 +448,13 @@ describe("the service", () => {
     ['emails[type eq "work" and value ew "@okta.local"]', 1],
     ['urn:ietf:params:scim:schemas:core:2.0:User:userName eq "TEST.USER@okta.local"', 1],
     ["externalId pr", 1],
+    ['externalId eq "00ujl29u0le5T6Aj10h7"', 1],
+    ['externalId eq "00UJL29U0LE5T6AJ10H7"', 0],
+    ['externalid sw "00UJ"', 0],
+    ['meta.resourceType eq "user"', 0],
+    ['id eq "TEST"', 0],
+    ['urn:ietf:params:scim:schemas:core:2.0:User:id sw "TEST.user"', 0],
+    ['displayName eq "ANOTHER name"', 1],
   ])("finds by %s", async (filter, count) => {
     expect((await scim("GET", filtered("Users", filter))).body.totalResults).toBe(count);
   });

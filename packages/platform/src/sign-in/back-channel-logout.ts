@@ -28,10 +28,10 @@ const MAX_AGE_MS = 10 * 60_000;
 const MAX_ID = 512;
 
 export async function logOutByBackChannel(
-  { request, audit }: RequestContext,
+  { request, info, audit }: RequestContext,
   deps: BackChannelLogoutDeps,
 ): Promise<ApiResponse> {
-  const name = request.path.slice(BACK_CHANNEL_PATH.length + 1);
+  const name = info.path.slice(BACK_CHANNEL_PATH.length + 1);
   const provider = deps.providers.get(name);
   const text = (await askedByForm(request)).get("logout_token") ?? "";
   try {

@@ -109,11 +109,10 @@ export const callbackUrl = (publicUrl: string, provider: string): string =>
 
 /** GET /login/callback/<provider>: the return from the provider. */
 export async function finishSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
-  const { request } = context;
+  const { request, info } = context;
   const { providers, transactions, client, publicUrl, onError } = deps;
   const transaction = transactions.read(request);
-  // Names of objects have nothing to decode.
-  const name = request.path.slice(CALLBACK_PATH.length + 1);
+  const name = info.path.slice(CALLBACK_PATH.length + 1);
   const cleared = { "set-cookie": transactions.clear };
   const away = transaction?.away;
   const fail = (why: string, status: number, text: string): ApiResponse => {

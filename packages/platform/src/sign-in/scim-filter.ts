@@ -2,12 +2,11 @@
 // Source: RFC 7644 section 3.4.2.2
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { ScimFault } from "./scim-fault.ts";
 
 export type ScimFilter = (resource: JsonObject) => boolean;
 
-export class ScimFilterError extends Error {
-  override readonly name = "ScimFilterError";
-}
+const invalid = (message: string): ScimFault => new ScimFault(400, message, "invalidFilter");
 
 const MAX_LENGTH = 1_000;
 const MAX_DEPTH = 10;
@@ -15,9 +14,9 @@ const MAX_DEPTH = 10;
 const MAX_COMPARISONS = 20;
 const TOKEN = /\s*(?:([()[\]])|("(?:[^"\\]|\\.)*")|([^\s()[\]"]+))/y;
 
-/** Throws ScimFilterError. */
+/** Throws ScimFault. */
 export function parseFilter(text: string): ScimFilter {
-  if (text.length > MAX_LENGTH) throw new ScimFilterError("the filter is too long");
+  if (text.length > MAX_LENGTH) throw invalid("the filter is too long");
   const tokens = tokensOf(text);
   let at = 0;
   let comparisons = 0;
@@ -25,7 +24,7 @@ export function parseFilter(text: string): ScimFilter {
   const take = (): string => tokens[at++] ?? "";
 
   const any = (depth: number): ScimFilter => {
-    if (depth > MAX_DEPTH) throw new ScimFilterError("the filter is nested too deeply");
+    if (depth > MAX_DEPTH) throw invalid("the filter is nested too deeply");
     let left = all(depth);
     while (peek() === "or") {
       take();
@@ -52,34 +51,40 @@ export function parseFilter(text: string): ScimFilter {
     if (peek() === "(") {
       take();
       const inner = any(depth + 1);
-      if (take() !== ")") throw new ScimFilterError("a parenthesis is not closed");
+      if (take() !== ")") throw invalid("a parenthesis is not closed");
       return inner;
     }
     const path = take();
     if (peek() === "[") {
       take();
       const inner = any(depth + 1);
-      if (take() !== "]") throw new ScimFilterError("a bracket is not closed");
+      if (take() !== "]") throw invalid("a bracket is not closed");
       const steps = stepsOf(path);
       const chosen = (resource: JsonObject): readonly JsonObject[] =>
         entriesAt(resource, steps).filter((value): value is JsonObject => isJsonObject(value) && inner(value));
       if (!peek().startsWith(".")) return (resource) => chosen(resource).length > 0;
       // Not in the grammar of RFC 7644, but Entra ID filters by emails[type eq "work"].value.
       const below = stepsOf(take().slice(1));
-      return comparison((resource) => chosen(resource).flatMap((value) => valuesAt(value, below)));
+      return comparison([...steps, ...below], (resource) =>
+        chosen(resource).flatMap((value) => valuesAt(value, below)),
+      );
     }
     const steps = stepsOf(path);
-    return comparison((resource) => valuesAt(resource, steps));
+    return comparison(steps, (resource) => valuesAt(resource, steps));
   };
-  const comparison = (valuesIn: (resource: JsonObject) => readonly JsonValue[]): ScimFilter => {
-    if (++comparisons > MAX_COMPARISONS) throw new ScimFilterError("the filter has too many comparisons");
+  const comparison = (
+    steps: readonly string[],
+    valuesIn: (resource: JsonObject) => readonly JsonValue[],
+  ): ScimFilter => {
+    if (++comparisons > MAX_COMPARISONS) throw invalid("the filter has too many comparisons");
     const operator = take().toLowerCase();
     if (operator === "pr") return (resource) => valuesIn(resource).length > 0;
     const compare = OPERATORS.get(operator);
-    if (compare === undefined || at >= tokens.length) throw new ScimFilterError("the filter is not valid");
-    const wanted = literalOf(take());
+    if (compare === undefined || at >= tokens.length) throw invalid("the filter is not valid");
+    const fold = isCaseExact(steps) ? (text: string) => text : (text: string) => text.toLowerCase();
+    const wanted = comparable(literalOf(take()), fold);
     return (resource) => {
-      const values = valuesIn(resource).map(comparable);
+      const values = valuesIn(resource).map((value) => comparable(value, fold));
       return operator === "ne"
         ? values.every((value) => compare(value, wanted))
         : values.some((value) => compare(value, wanted));
@@ -87,7 +92,7 @@ export function parseFilter(text: string): ScimFilter {
   };
 
   const filter = any(0);
-  if (at < tokens.length) throw new ScimFilterError("the filter has unexpected text at its end");
+  if (at < tokens.length) throw invalid("the filter has unexpected text at its end");
   return filter;
 }
 
@@ -97,7 +102,7 @@ function tokensOf(text: string): readonly string[] {
   const end = text.trimEnd().length;
   while (expression.lastIndex < end) {
     const found = expression.exec(text);
-    if (found === null) throw new ScimFilterError("the filter is not valid");
+    if (found === null) throw invalid("the filter is not valid");
     tokens.push(found[1] ?? found[2] ?? found[3] ?? "");
   }
   return tokens;
@@ -110,18 +115,23 @@ type Comparable = string | number | boolean | null;
 function literalOf(token: string): Comparable {
   try {
     const value: unknown = JSON.parse(token);
-    if (typeof value === "string") return value.toLowerCase();
-    if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean" || value === null)
+      return value;
   } catch {
     // Entra ID documents filters with unquoted words.
-    if (WORD.test(token)) return token.toLowerCase();
+    if (WORD.test(token)) return token;
   }
-  throw new ScimFilterError("a value must be a string in quotes, a number, true, false or null");
+  throw invalid("a value must be a string in quotes, a number, true, false or null");
 }
 
-/** Strings are compared case-insensitively, like names of people. */
-const comparable = (value: JsonValue): Comparable => {
-  if (typeof value === "string") return value.toLowerCase();
+/** As their schema declares them (RFC 7643 section 3.1). All others are compared case-insensitively, like names of people. */
+const CASE_EXACT: readonly string[] = ["id", "externalid", "meta.resourcetype", "meta.location", "meta.version"];
+
+const isCaseExact = (steps: readonly string[]): boolean =>
+  CASE_EXACT.includes(steps.join(".").toLowerCase()) || steps.at(-1)?.toLowerCase() === "$ref";
+
+const comparable = (value: JsonValue, fold: (text: string) => string): Comparable => {
+  if (typeof value === "string") return fold(value);
   // Integers may have any size.
   if (typeof value === "bigint") return Number(value);
   return typeof value === "object" ? null : value;

@@ -3,23 +3,28 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Steps } from "@postern/apimachinery/steps/steps";
-import { memberName, parseFilter, ScimFilterError, stepsOf, withoutSchema } from "./scim-filter.ts";
+import { ScimFault } from "./scim-fault.ts";
+import { memberName, parseFilter, stepsOf, withoutSchema } from "./scim-filter.ts";
+import { type ScimTypeName, withTypedValues } from "./scim-values.ts";
 
 const MAX_OPERATIONS = 1_000;
 /** Maximum of operations times values of a resource: 1,000 members may be added or removed by one operation each. */
 const MAX_WORK = 1_000_000;
 
-/** Other requests get a turn after each operation. Throws ScimFilterError for invalid operations, and for those that would take too long. */
-export function* applyPatch(resource: JsonObject, patch: JsonObject): Steps<JsonObject> {
+/** Other requests get a turn after each operation. Throws ScimFault for invalid operations, and for those that would take too long. */
+export function* applyPatch(type: ScimTypeName, resource: JsonObject, patch: JsonObject): Steps<JsonObject> {
   const operations = patch[memberName(patch, "Operations") ?? ""];
-  if (!isJsonArray(operations) || operations.length > MAX_OPERATIONS)
-    throw new ScimFilterError("Operations are missing");
+  if (!isJsonArray(operations)) throw new ScimFault(400, "Operations are missing", "invalidSyntax");
+  if (operations.length > MAX_OPERATIONS)
+    throw new ScimFault(413, `Operations must have at most ${MAX_OPERATIONS} items`, "tooMany");
   let current = resource;
   let work = 0;
   for (const operation of operations) {
     work += longestListOf(current);
-    if (work > MAX_WORK) throw new ScimFilterError("too many operations on so many values: send fewer at a time");
-    current = applyOperation(current, operation);
+    if (work > MAX_WORK)
+      throw new ScimFault(400, "too many operations on so many values: send fewer at a time", "tooMany");
+    // A later operation does not make up for an invalid value.
+    current = withTypedValues(type, applyOperation(current, operation));
     yield;
   }
   return current;
@@ -29,19 +34,24 @@ const longestListOf = (resource: JsonObject): number =>
   Math.max(0, ...Object.values(resource).map((value) => (isJsonArray(value) ? value.length : 0)));
 
 function applyOperation(resource: JsonObject, operation: JsonValue): JsonObject {
-  if (!isJsonObject(operation)) throw new ScimFilterError("an operation must be an object");
-  const { op, path, value } = operation;
+  if (!isJsonObject(operation)) throw new ScimFault(400, "an operation must be an object", "invalidSyntax");
+  const member = (name: string): JsonValue | undefined => operation[memberName(operation, name) ?? ""];
+  const [op, path, value] = [member("op"), member("path"), member("value")];
   const verb = typeof op === "string" ? op.toLowerCase() : "";
-  if (!["add", "replace", "remove"].includes(verb)) throw new ScimFilterError("op must be add, replace or remove");
-  if (path === undefined || path === "") {
-    if (!isJsonObject(value) || verb === "remove") throw new ScimFilterError("without a path, value must be an object");
+  if (!["add", "replace", "remove"].includes(verb))
+    throw new ScimFault(400, "op must be add, replace or remove", "invalidSyntax");
+  if (path === undefined || path === null || path === "") {
+    if (verb === "remove") throw new ScimFault(400, "path must name what to remove", "noTarget");
+    if (!isJsonObject(value)) throw new ScimFault(400, "without a path, value must be an object", "invalidValue");
     return Object.entries(value).reduce<JsonObject>(
       // Some directories send paths as names.
-      (made, [name, member]) => (member === undefined ? made : changeAt(made, name, verb, member)),
+      (made, [name, each]) => (each === undefined ? made : changeAt(made, name, verb, each)),
       resource,
     );
   }
-  if (typeof path !== "string" || path.length > 1_000) throw new ScimFilterError("path must be a string");
+  if (typeof path !== "string" || path.length > 1_000)
+    throw new ScimFault(400, "path must be a string of at most 1,000 characters", "invalidPath");
+  if (value === undefined && verb !== "remove") throw new ScimFault(400, "value is missing", "invalidValue");
   return changeAt(resource, path, verb, value);
 }
 
@@ -49,7 +59,7 @@ function changeAt(resource: JsonObject, path: string, verb: string, value: JsonV
   const open = path.indexOf("[");
   if (open >= 0) {
     const close = path.lastIndexOf("]");
-    if (close < open) throw new ScimFilterError("a bracket is not closed");
+    if (close < open) throw new ScimFault(400, "a bracket in path is not closed", "invalidPath");
     return changeSome(
       resource,
       withoutSchema(path.slice(0, open)),
@@ -81,8 +91,8 @@ function removed(
   before: JsonValue | undefined,
   value: JsonValue | undefined,
 ): JsonObject {
-  if (isJsonArray(before) && isJsonArray(value)) {
-    const gone = new Set(value.map(identityOf));
+  if (isJsonArray(before) && value !== undefined && value !== null) {
+    const gone = new Set((isJsonArray(value) ? value : [value]).map(identityOf));
     return { ...resource, [name]: before.filter((entry) => !gone.has(identityOf(entry))) };
   }
   const { [name]: _, ...others } = resource;

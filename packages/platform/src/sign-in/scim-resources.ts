@@ -17,7 +17,7 @@ export type ScimType = {
   /** The display name. */
   readonly title: "userName" | "displayName";
   toScim(object: JsonObject, base: string, domain: string): JsonObject;
-  /** Applies the resource to the object; other fields are kept. */
+  /** Applies a resource with typed values (`scim-values.ts`) to the object; other fields are kept. */
   fromScim(resource: JsonObject, object: JsonObject, domain: string): JsonObject;
 };
 
@@ -45,7 +45,7 @@ export const SCIM_TYPES: readonly ScimType[] = [
     },
     fromScim(resource, object, domain) {
       const { metadata, spec } = partsOf(object);
-      const { username: _, displayName: __, email: ___, disabled: ____, ...others } = spec;
+      const { username: _, displayName: __, email: ___, disabled, ...others } = spec;
       const name = nameOf(object);
       const userName = textOf(resource["userName"]);
       const parts = namePartsIn(resource);
@@ -59,7 +59,7 @@ export const SCIM_TYPES: readonly ScimType[] = [
           ...(userName === "" || userName === name ? {} : { username: userName }),
           ...(displayName === "" ? {} : { displayName }),
           ...(email === "" ? {} : { email }),
-          ...(isActive(resource["active"]) ? {} : { disabled: true }),
+          ...(isDisabled(resource, disabled) ? { disabled: true } : {}),
         },
       };
     },
@@ -79,7 +79,7 @@ export const SCIM_TYPES: readonly ScimType[] = [
     fromScim(resource, object, domain) {
       const { metadata, spec } = partsOf(object);
       const members = isJsonArray(resource["members"]) ? resource["members"] : [];
-      const users = members.map((member) => (isJsonObject(member) ? textOf(member["value"]) : textOf(member)));
+      const users = members.map((member) => textOf(objectOf(member)["value"]));
       const displayName = textOf(resource["displayName"]);
       return {
         ...object,
@@ -204,6 +204,6 @@ function emailIn(emails: JsonValue | undefined): string {
   return textOf(chosen?.["value"]);
 }
 
-/** Entra ID sends strings. Defaults to active. */
-const isActive = (active: JsonValue | undefined): boolean =>
-  active !== false && !(typeof active === "string" && active.toLowerCase() === "false");
+/** A directory that says nothing of `active` neither locks nor unlocks. */
+const isDisabled = ({ active }: JsonObject, before: JsonValue | undefined): boolean =>
+  active === undefined ? before === true : active !== true;

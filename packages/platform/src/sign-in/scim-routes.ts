@@ -11,9 +11,11 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { parseFilter, ScimFilterError } from "./scim-filter.ts";
+import { type ScimErrorType, ScimFault } from "./scim-fault.ts";
+import { parseFilter } from "./scim-filter.ts";
 import { applyPatch } from "./scim-patch.ts";
 import { nameOf, objectNameFor, SCIM_TYPES, type ScimType, textOf } from "./scim-resources.ts";
+import { withTypedValues } from "./scim-values.ts";
 import type { ManagementAnswer, ManagementCall } from "./sign-in-service.ts";
 
 export const SCIM_PATH = "/scim/v2";
@@ -34,18 +36,6 @@ const PAGE = 500;
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
 
-class ScimFault extends Error {
-  override readonly name = "ScimFault";
-  readonly status: number;
-  readonly scimType: string;
-
-  constructor(status: number, message: string, scimType = "") {
-    super(message);
-    this.status = status;
-    this.scimType = scimType;
-  }
-}
-
 export function createScimRoutes(deps: ScimDeps): Handler {
   const { publicUrl } = deps;
   return async (context) => {
@@ -54,7 +44,6 @@ export function createScimRoutes(deps: ScimDeps): Handler {
       return await answerScim(context, { ...deps, base: `${publicUrl()}${SCIM_PATH}` });
     } catch (error) {
       if (error instanceof ScimFault) return refusal(error.status, error.message, error.scimType);
-      if (error instanceof ScimFilterError) return refusal(400, error.message, "invalidFilter");
       if (isApiError(error) && error.code < 500) return refusal(error.code, error.message);
       throw error;
     }
@@ -72,11 +61,14 @@ function checkKey({ credential }: RequestContext, { keys }: ScimDeps): void {
 }
 
 async function answerScim(context: RequestContext, scim: Scim): Promise<ApiResponse> {
-  const { request } = context;
-  const { method, path } = request;
-  const [first = "", id, ...rest] = path.slice(SCIM_PATH.length + 1).split("/");
+  const { request, info } = context;
+  const { method } = request;
+  const segments = segmentsBelow(info.path);
+  const [first = "", id, ...rest] = segments;
   const type = SCIM_TYPES.find((each) => each.path === first);
-  if (rest.length > 0 || path.length > 1_000) throw new ScimFault(404, "there is no such resource");
+  const isEmptySegment = segments.length > 1 && segments.includes("");
+  if (rest.length > 0 || isEmptySegment || info.path.length > 1_000)
+    throw new ScimFault(404, "there is no such resource");
   if (type === undefined) return describe(first, id, method, scim);
   const call = callAs(context, scim);
   if (id === undefined) {
@@ -88,11 +80,11 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
     case "GET":
       return say(200, shown(type.toScim(await read(type, id, call), scim.base, scim.names.domain), request.query));
     case "PUT":
-      return await change(type, id, (_, body) => body, await bodyOf(context), call, scim);
+      return await change(type, id, (_, body) => withTypedValues(type.name, body), await bodyOf(context), call, scim);
     case "PATCH": {
       // Each operation of a small request may go over all members of a group.
       context.weigh(LONG_WORK_BYTES);
-      const apply = (resource: JsonObject, body: JsonObject) => context.inParts(applyPatch(resource, body));
+      const apply = (resource: JsonObject, body: JsonObject) => context.inParts(applyPatch(type.name, resource, body));
       return patched(type, await change(type, id, apply, await bodyOf(context), call, scim));
     }
     case "DELETE":
@@ -104,10 +96,21 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
   }
 }
 
+/** A slash at the end is harmless: the collection answers. */
+const segmentsBelow = (path: string): readonly string[] =>
+  path
+    .slice(SCIM_PATH.length + 1)
+    .replace(/\/$/, "")
+    .split("/");
+
 /** A group may have many members, so the response to a change does not return them. */
 const patched = ({ name }: ScimType, answer: ApiResponse): ApiResponse => (name === "Group" ? NO_CONTENT : answer);
 
-const NO_CONTENT: ApiResponse = { status: 204, headers: {}, body: { type: "bytes", bytes: "" } };
+const NO_CONTENT: ApiResponse = {
+  status: 204,
+  headers: { "x-content-type-options": "nosniff" },
+  body: { type: "bytes", bytes: "" },
+};
 
 type CallMore = Pick<ManagementCall, "query" | "body">;
 type Call = (method: string, name: string, type: ScimType, more?: CallMore) => Promise<JsonObject>;
@@ -117,6 +120,8 @@ const callAs = (context: RequestContext, { call }: Scim): Call => {
   const { request } = context;
   const key = presentedToken(request) ?? "";
   return async (method, name, { plural }, more = {}) => {
+    // Without a name, a change would be one of the whole collection.
+    if (name === "" && method !== "GET" && method !== "POST") throw new ScimFault(404, "there is no such resource");
     const path = name === "" ? plural : `${plural}/${encodeURIComponent(name)}`;
     const answer = await call({ method, path, key, from: request.remoteAddress, ...more });
     context.weigh(answer.size);
@@ -169,8 +174,9 @@ async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Sc
   return say(200, { schemas: [LIST], totalResults, startIndex, itemsPerPage, Resources: page });
 }
 
-async function create(type: ScimType, body: JsonObject, call: Call, scim: Scim): Promise<ApiResponse> {
+async function create(type: ScimType, sent: JsonObject, call: Call, scim: Scim): Promise<ApiResponse> {
   const { base, names } = scim;
+  const body = withTypedValues(type.name, sent);
   const title = textOf(body[type.title]);
   if (title === "") throw new ScimFault(400, `${type.title} is missing`, "invalidValue");
   await checkFree(type, title, "", call, scim);
@@ -254,13 +260,19 @@ function shown(resource: JsonObject, query: URLSearchParams): JsonObject {
   );
 }
 
+const HEADERS = {
+  "content-type": "application/scim+json",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+};
+
 const say = (status: number, body: JsonObject, headers: { readonly [name: string]: string } = {}): ApiResponse => ({
   status,
-  headers: { "content-type": "application/scim+json", "cache-control": "no-store", ...headers },
+  headers: { ...HEADERS, ...headers },
   body: { type: "bytes", bytes: JSON.stringify(body) },
 });
 
-const refusal = (status: number, detail: string, scimType = ""): ApiResponse =>
+const refusal = (status: number, detail: string, scimType: ScimErrorType = ""): ApiResponse =>
   say(status, { schemas: [ERROR], status: String(status), detail, ...(scimType === "" ? {} : { scimType }) });
 
 /** ServiceProviderConfig, ResourceTypes and Schemas. */

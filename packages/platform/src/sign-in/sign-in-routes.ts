@@ -53,7 +53,7 @@ const ROUTES: { readonly [path: string]: Routes } = {
 const PAGES: readonly string[] = [LOGIN_PATH, START_PATH, AUTHORIZE_PATH, DEVICE_PATH, PROFILE_PATH];
 
 const isBelow = (path: string, base: string): boolean =>
-  path.startsWith(`${base}/`) && !path.slice(base.length + 1).includes("/");
+  path.startsWith(`${base}/`) && path.length > base.length + 1 && !path.slice(base.length + 1).includes("/");
 
 export const isSignInPath = (path: string): boolean =>
   Object.hasOwn(ROUTES, path) || isBelow(path, CALLBACK_PATH) || isBelow(path, BACK_CHANNEL_PATH);
@@ -80,8 +80,9 @@ export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChan
     return ROUTES[path] ?? {};
   };
   return (context) => {
-    const { request } = context;
-    const { path, method } = request;
+    const { request, info } = context;
+    const { path } = info;
+    const { method } = request;
     if (!isSignInPath(path)) throw resourceNotFoundError();
     const routes = routesOf(path);
     // A method may be any string, such as the name of a property of every object.
