@@ -78,6 +78,27 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       .toMatch(/Normal +Disabled +OwnedAccessKey\/event/);
   });
 
+  it("deletes an access key with a grace period, and waits until it is gone", async () => {
+    const create = async (name: string): Promise<string> => {
+      const object = { apiVersion: MANAGEMENT, kind: "OwnedAccessKey", metadata: { name } };
+      return JSON.parse(await management.run("create -o json -f -", JSON.stringify(object))).spec.key;
+    };
+    const key = await create("graceful");
+    await management.run("delete oak graceful --grace-period=600 --wait=false");
+    const { metadata } = await management.json("get oak graceful");
+    expect(metadata).toMatchObject({ deletionGracePeriodSeconds: 600, deletionTimestamp: expect.any(String) });
+    expect(await management.run("get oak graceful --no-headers")).toMatch(/ Terminating +(9m\d+s|10m) /);
+    expect(await management.run("get oak graceful -o jsonpath={.spec.user}")).toBe("admin");
+    const graceful = await withToken("graceful.kubeconfig", management, key);
+    await graceful.run("get cluster embedded");
+    await management.run("delete oak graceful --grace-period=3 --timeout=60s");
+    expect(await management.fails("get oak graceful")).toContain("NotFound");
+    expect(await graceful.fails("get cluster embedded")).toContain("platform access key not found");
+    await create("at-once");
+    await management.run("delete oak at-once --timeout=60s");
+    expect(await management.fails("get oak at-once")).toContain("NotFound");
+  });
+
   it("knows the resources of the platform by their short names, and prints what they are about", async () => {
     expect(await management.run("get vci -n p-default")).toMatch(
       /^NAME +CLUSTER +PHASE +VERSION +AGE\ndemo +embedded +Ready +v1\.\S+ +\d+\w+\n$/,

@@ -86,6 +86,12 @@ test("a person signs in, agrees at the provider, and sees the session", async ()
       groups: ["idp:devs"],
       extraClaims: { mail: `${sub}@example.com` },
     },
+    oidcProvider: {
+      clientId: idp.clientId,
+      nonce: expect.stringMatching(/^\S{16,}$/),
+      redirectUri: expect.stringMatching(/^https:\/\/\S+\/login\/callback\/idp$/),
+      scopes: expect.stringContaining("openid"),
+    },
   });
   expect(JSON.stringify(login)).not.toContain("connectorData");
   const [cookie] = await page

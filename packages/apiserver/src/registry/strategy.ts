@@ -37,6 +37,11 @@ export interface Strategy<T extends KubeObject = KubeObject> {
    */
   reserve?(object: T, context: RequestContext): Promise<Reservation> | undefined;
 
+  /**
+   * The longest grace period of a deletion, in seconds. Without one the kind takes no period, and is deleted at once. Upstream:
+   * RESTGracefulDeleteStrategy.
+   */
+  readonly maxGracePeriodSeconds?: number;
   /** Throws an ApiError to refuse a deletion, or returns the object as it looks while it is being deleted. */
   prepareForDelete?(object: T, context: RequestContext): T | Promise<T>;
   /** True while something besides metadata.finalizers keeps a deleted object, such as spec.finalizers of a namespace. */

@@ -62,6 +62,8 @@ function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonl
     ...(spec.rules === undefined ? [] : [["Rules", JSON.stringify(spec.rules)] as const]),
     ["Created", metadata.creationTimestamp ?? ""],
     ["Expires", status.expirationTimestamp ?? "never"],
+    // In the grace period of its deletion.
+    ...(metadata.deletionTimestamp == null ? [] : [["Deleted at", metadata.deletionTimestamp] as const]),
     ["Last used", status.lastActivity ?? "never"],
   ];
 }

@@ -42,7 +42,7 @@ export const COMMON_MEMBERS = [
   "parentUids",
   "groups",
   "disabled",
-  "isTerminating",
+  "deletedFrom",
   "isLocked",
   "isLeaked",
   "serial",
@@ -97,7 +97,7 @@ export class AccessKeyRecord implements AccessKeyState {
       type: textOf(spec.type),
       restrictions: restrictionsOf(spec, names),
       disabled: spec.disabled === true,
-      isTerminating: (metadata.deletionTimestamp ?? null) !== null,
+      deletedFrom: deletedFromOf(metadata),
       isLocked: sealed.lockedAt !== undefined,
       isLeaked: sealed.leak?.isRefused === true,
       serial: retired?.serial ?? sealed.serial,
@@ -177,9 +177,9 @@ export class AccessKeyRecord implements AccessKeyState {
     return this.#common.disabled;
   }
 
-  /** Deleted, and only held by finalizers: it is refused. */
-  get isTerminating(): boolean {
-    return this.#common.isTerminating;
+  /** While it is being deleted: milliseconds since the epoch at which its grace period ends; 0 without one. */
+  get deletedFrom(): number | undefined {
+    return this.#common.deletedFrom;
   }
 
   /** A retired value of it was used after its end. */
@@ -278,7 +278,7 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
     a.id === b.id &&
     a.type === b.type &&
     a.disabled === b.disabled &&
-    a.isTerminating === b.isTerminating &&
+    a.deletedFrom === b.deletedFrom &&
     a.isLocked === b.isLocked &&
     a.isLeaked === b.isLeaked &&
     a.childrenFrom === b.childrenFrom &&
@@ -310,6 +310,15 @@ const textOf = (value: JsonValue | undefined): string => (typeof value === "stri
 const timeOf = (value: JsonValue | undefined): number | undefined =>
   typeof value === "string" ? parseTimestamp(value) : undefined;
 
+/** Without a grace period the clock of the server that deleted it does not matter. */
+function deletedFromOf({
+  deletionTimestamp,
+  deletionGracePeriodSeconds,
+}: StoredAccessKey["metadata"]): number | undefined {
+  if ((deletionTimestamp ?? null) === null) return undefined;
+  return Number(deletionGracePeriodSeconds ?? 0) > 0 ? timeOf(deletionTimestamp) : 0;
+}
+
 const textsOf = (value: JsonValue | undefined): readonly string[] =>
   isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;
 
@@ -317,7 +326,7 @@ const textsOf = (value: JsonValue | undefined): readonly string[] =>
 
 /** What an AccessKeyRecord is made of. Nothing else of the object is there. */
 const RECORD_MEMBERS = {
-  metadata: { uid: true, creationTimestamp: true, deletionTimestamp: true },
+  metadata: { uid: true, creationTimestamp: true, deletionTimestamp: true, deletionGracePeriodSeconds: true },
   spec: {
     user: true,
     team: true,

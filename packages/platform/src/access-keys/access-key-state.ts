@@ -24,6 +24,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly disabled: boolean;
   /** Milliseconds since the epoch at which the key stops working; undefined: never. Moves with activity where the key says so. */
   readonly expiresAt: number | undefined;
+  /** While it is being deleted: milliseconds since the epoch at which its grace period ends; 0 without one. */
+  readonly deletedFrom?: number | undefined;
   /** UIDs of the parents: this key becomes invalid with them. They follow from the credential of the creating request. */
   readonly parentUids: readonly string[];
   /** By what a trust rule issued it; undefined: none did. */

@@ -48,7 +48,7 @@ export type AccessKeyIndexDeps = {
 };
 
 export type LiveAccessKeyIndex = AccessKeyIndex &
-  Pick<KeyExpirations, "ownExpiration" | "hasEnded"> &
+  Pick<KeyExpirations, "ownExpiration" | "hasEnded" | "graceLeft"> &
   Disposable & {
     /** Every record, whether valid or not; safe while records are added and removed. Reads those immediately that have not been read yet. */
     all(): IterableIterator<AccessKeyRecord>;
@@ -176,6 +176,7 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
     recordOf: (name) => keys.byName(name),
     ownExpiration: ends.ownExpiration,
     hasEnded: ends.hasEnded,
+    graceLeft: ends.graceLeft,
     [Symbol.dispose]() {
       isCurrent = false;
       following[Symbol.dispose]();

@@ -14,7 +14,7 @@ describe("a key by itself", () => {
   test.each<readonly [what: string, parts: Partial<KeyRecord>, cause: string | undefined]>([
     ["as it was made", {}, undefined],
     ["that ends later", { ttl: 1_001 }, undefined],
-    ["that is deleted, and held by a finalizer", { isTerminating: true }, "being deleted"],
+    ["that is deleted, and held by a finalizer", { deletedFrom: 0 }, "being deleted"],
     ["that is disabled", { disabled: true }, "disabled"],
     ["that has ended this moment", { ttl: 1_000 }, "expired"],
     ["that is locked", { isLocked: true }, "locked: an old value was used after its rotation"],
@@ -131,7 +131,7 @@ describe("a key that was created with another (security book 2)", () => {
   });
 
   test.each<readonly [Partial<KeyRecord>, string]>([
-    [{ isTerminating: true }, "being deleted"],
+    [{ deletedFrom: 0 }, "being deleted"],
     [{ disabled: true }, "disabled"],
     [{ ttl: 1_000 }, "expired"],
     [{ isLocked: true }, "locked: an old value was used after its rotation"],

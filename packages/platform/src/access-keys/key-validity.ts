@@ -12,7 +12,7 @@ import type { LastActivity } from "./last-activity.ts";
 /** Why a key is refused, in one word for machines and in some for people, which hold no secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
 
-/** The reasons of the condition Ready; the first is that of a valid key. */
+/** The reasons of the condition Ready; the first is that of a valid key, and Terminating that of one in the grace period of its deletion. */
 export const READY_REASONS = [
   "Accepted",
   "Deleting",
@@ -25,10 +25,11 @@ export const READY_REASONS = [
   "Replaced",
   "RetiredValueUsed",
   "Revoked",
+  "Terminating",
   "TrustWithdrawn",
 ] as const;
 
-export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted"> | "Unknown";
+export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted" | "Terminating"> | "Unknown";
 
 /** What determines whether a record is valid, besides its ancestors and owner. */
 export type RefusableKey = ExpiringKey &
@@ -36,8 +37,6 @@ export type RefusableKey = ExpiringKey &
     AccessKeyState,
     "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom" | "grant"
   > & {
-    /** Deleted, and only held by finalizers: it is refused. */
-    readonly isTerminating: boolean;
     /** A retired value of it was used after its end. */
     readonly isLocked: boolean;
     /** The value that it has was reported as leaked. */
@@ -53,7 +52,7 @@ export type KeyRefusalDeps = {
     /** By name: the key once more for each value that a rotation replaced. */
     retiredOf(name: string): readonly RefusableKey[];
   };
-  readonly ends: Pick<KeyExpirations, "hasEnded">;
+  readonly ends: Pick<KeyExpirations, "hasEnded" | "graceLeft">;
   readonly directory: OwnerDirectory;
   readonly rotationMarks: Pick<RotationMarks, "lockedIdOf" | "isConfirmed">;
   readonly epochs: Pick<ClockEpochs, "latest">;
@@ -68,7 +67,7 @@ export function createKeyRefusal(
   const { table, ends, directory, rotationMarks, epochs, grants = NO_GRANTS } = deps;
 
   const refusal = (record: RefusableKey, depth = 0): KeyRefusal | undefined => {
-    if (record.isTerminating) return { reason: "Deleting", message: "being deleted" };
+    if ((ends.graceLeft(record) ?? 1) <= 0) return { reason: "Deleting", message: "being deleted" };
     if (isRevoked(record)) return { reason: "Revoked", message: REVOKED };
     if (ends.hasEnded(record)) return { reason: "Expired", message: "expired" };
     const withdrawn = record.grant && grants.refusalOf(record.grant, record);
@@ -182,7 +181,7 @@ export function createRotationMarks(): RotationMarks {
   };
 }
 
-// When keys expire: by their own TTL, by the grace period of a rotation, and with the keys they were created with.
+// When keys expire: by their own TTL, by the grace period of a rotation or deletion, and with the keys they were created with.
 
 /** What determines when a record expires. Times are milliseconds since the epoch; undefined: never. */
 export type ExpiringKey = {
@@ -197,6 +196,8 @@ export type ExpiringKey = {
   readonly lastActivity: number | undefined;
   /** For a value that a rotation replaced. */
   readonly acceptedUntil: number | undefined;
+  /** For a key that is being deleted: the end of its grace period; 0 without one. */
+  readonly deletedFrom: number | undefined;
   /** For a key that a trust rule issued. */
   readonly grant?: Pick<KeyGrant, "until"> | undefined;
   /** In which its times were learned. */
@@ -218,6 +219,8 @@ export type KeyExpirations = {
   expirationWithAncestors(record: ExpiringKey): number | undefined;
   /** Whether its own TTL was over at least `graceMs` ago. What has ended does not begin again because the clock is set back. */
   hasEnded(record: ExpiringKey, graceMs?: number): boolean;
+  /** For a key that is being deleted, the milliseconds for which it is still accepted; not positive when its grace period is over. */
+  graceLeft(record: Pick<ExpiringKey, "deletedFrom" | "epoch">): number | undefined;
 };
 
 /** Deeper than any honest chain of keys made with keys. */
@@ -239,7 +242,7 @@ export function createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds }:
     );
 
   const expirationWithAncestors = (record: ExpiringKey, depth = 0): number | undefined => {
-    let end = earlier(ownExpiration(record), record.acceptedUntil);
+    let end = earlier(earlier(ownExpiration(record), record.acceptedUntil), record.deletedFrom);
     if (depth > MAX_ANCESTORS) return 0;
     for (const uid of record.parentUids) {
       const parent = byUid(uid);
@@ -252,6 +255,7 @@ export function createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds }:
   return {
     ownExpiration,
     expirationWithAncestors: (record) => expirationWithAncestors(record),
+    graceLeft: ({ deletedFrom, epoch }) => (deletedFrom === undefined ? undefined : deletedFrom - epochs.latest(epoch)),
     /** By what is written, and by what is known here of its use; each by the clock as it was when that was learned. */
     hasEnded(record, graceMs = 0) {
       const latest = epochs.latest(record.epoch);

@@ -12,9 +12,8 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
-import type { KeyRefusal } from "../access-keys/key-validity.ts";
-import { type Condition, withCondition } from "../api/conditions.ts";
-import { READY, readyCondition } from "../resources/owned-access-keys/ready-condition.ts";
+import { type Condition, type ConditionState, withCondition } from "../api/conditions.ts";
+import { acceptedCondition, readyCondition } from "../resources/owned-access-keys/ready-condition.ts";
 
 export type AccessKeyConditionsDeps = {
   readonly port: Omit<ControllerPort, "resources">;
@@ -38,12 +37,14 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
   const { clock, scheduler } = port.runtime;
 
   /** Undefined where the status says so already, or where it is not known yet. */
-  const newsOf = (record: AccessKeyRecord): { readonly refusal: KeyRefusal | undefined } | undefined => {
+  const newsOf = (record: AccessKeyRecord): ConditionState | undefined => {
     const refusal = keys.stateOf(record);
     // It is deleted in a moment.
     if (record.grant !== undefined && SHORT.has(refusal?.reason ?? "")) return undefined;
-    if (refusal?.reason === "Unknown" || (refusal?.reason ?? READY) === record.readyReason) return undefined;
-    return { refusal };
+    if (refusal?.reason === "Unknown") return undefined;
+    const accepted = acceptedCondition(record.deletedFrom !== undefined);
+    if ((refusal ?? accepted).reason === record.readyReason) return undefined;
+    return refusal === undefined ? accepted : readyCondition(refusal);
   };
 
   async function write(name: string): Promise<void> {
@@ -53,7 +54,7 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
     if (record === undefined || news === undefined || current === undefined) return;
     const object = current.decode();
     if (object.metadata.uid !== record.uid) return;
-    const next = withReady(object, news.refusal, clock.now());
+    const next = withReady(object, news, clock.now());
     try {
       await storage.update(current.key, encodeStoredValue(next, current.decodeSealed()), current.revision);
     } catch (error) {
@@ -108,13 +109,13 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
   return createQueueController(work, followers);
 }
 
-function withReady(object: KubeObject, refusal: KeyRefusal | undefined, now: number): KubeObject {
+function withReady(object: KubeObject, ready: ConditionState, now: number): KubeObject {
   const status = isJsonObject(object["status"]) ? object["status"] : {};
   const before = status["conditions"];
   // The status belongs to the server.
   const conditions = (isJsonArray(before) ? before : []) as unknown as readonly Condition[];
   return {
     ...object,
-    status: { ...status, conditions: withCondition(conditions, readyCondition(refusal), now) },
+    status: { ...status, conditions: withCondition(conditions, ready, now) },
   } as KubeObject;
 }

@@ -11,6 +11,7 @@ import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Configuration } from "../config/configuration.ts";
 import { createAccessKeyConditions } from "../controllers/access-key-conditions.ts";
+import { createAccessKeyGracePeriods } from "../controllers/access-key-grace-periods.ts";
 import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
 import { createClusterController } from "../controllers/clusters/cluster-controller.ts";
@@ -65,6 +66,7 @@ export function startControllers(
     createGarbageCollector(port),
     createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
+    createAccessKeyGracePeriods({ port, accessKeys, keys, keyRecords: core.keyRecords }),
     createAccessKeyReaper({ port, accessKeys, keys, keepExpiredSeconds: keySettings.keepExpiredSeconds }),
     createNoticeController({ port, core, surface, storage, configuration: { notices }, ...noticed }),
     createAccessKeyConditions({ port, keys, keyRecords: core.keyRecords, storage, users: own("User") }),

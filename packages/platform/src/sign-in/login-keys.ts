@@ -21,6 +21,8 @@ export type SignedIn = {
   readonly sub: string;
   readonly sid: string;
   readonly refreshToken: string | undefined;
+  /** Undefined without a refresh token. */
+  readonly issuedTo?: AccessKeySpec["oidcProvider"] | undefined;
 };
 
 export type LoginKey = {
@@ -41,7 +43,7 @@ type MintGranted = (
 /** The third argument, `on`, describes the place of the session for users. */
 export const createMintLogin =
   (mint: { readonly mintGranted: MintGranted }, clock: Clock, signal: AbortSignal): MintLogin =>
-  async (provider, { user, identity, sub, sid, refreshToken }, on) => {
+  async (provider, { user, identity, sub, sid, refreshToken, issuedTo }, on) => {
     const { name, uid, title, identity: terms, sessionSeconds, spec, source } = provider;
     const until = clock.now() + sessionSeconds * 1000;
     const { inactivityTTL } = spec;
@@ -55,6 +57,7 @@ export const createMintLogin =
           ttl: Math.min(inactivityTTL ?? sessionSeconds, sessionSeconds),
           ...(inactivityTTL === undefined ? {} : { ttlAfterLastActivity: true }),
           identity: identityFields(provider, identity, refreshToken, clock.now()),
+          ...(refreshToken === undefined || issuedTo === undefined ? {} : { oidcProvider: issuedTo }),
         },
       },
       {

@@ -22,6 +22,7 @@ import {
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
 } from "openid-client";
+import type { AccessKeySpec } from "../api/owned-access-key.ts";
 import { discoveryUrlOf, httpsUrl } from "../trust/fetch-key-set.ts";
 import type { IssuerKeys } from "../trust/issuer-keys.ts";
 import { candidateKeys, decodeToken, isSignedBy, timeError } from "../trust/signed-token.ts";
@@ -44,6 +45,8 @@ export type ProviderAnswer = {
   readonly sid: string;
   /** Absent: the provider returned none. */
   readonly refreshToken: string | undefined;
+  /** The client and the request that the refresh token was issued for; undefined without one, and after a refresh. */
+  readonly issuedTo?: TokenClient | undefined;
 };
 
 /** The provider refused the code or the refresh token. */
@@ -79,6 +82,9 @@ export type ProviderClientDeps = {
   readonly secretAt: (namespace: string, name: string, key: string) => string | undefined;
   readonly clock: Clock;
 };
+
+/** As in `spec.oidcProvider` of an access key. */
+export type TokenClient = Required<NonNullable<AccessKeySpec["oidcProvider"]>>;
 
 const CONFIGURATION_MS = 10 * 60_000;
 const TOLERANCE_SECONDS = 30;
@@ -184,7 +190,11 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
         });
-        return await answerOf(configuration, provider, tokens, undefined);
+        const taken = await answerOf(configuration, provider, tokens, undefined);
+        if (taken.refreshToken === undefined) return taken;
+        const { scope = provider.scopes.join(" ") } = tokens;
+        const redirectUri = `${answer.origin}${answer.pathname}`;
+        return { ...taken, issuedTo: { clientId: provider.spec.clientId, nonce, redirectUri, scopes: scope } };
       }),
     refresh: (provider, refreshToken, subject) =>
       asking(async () => {

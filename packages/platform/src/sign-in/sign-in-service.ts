@@ -57,10 +57,10 @@ export function createSignInService(deps: SignInServiceDeps): SignInService {
   return {
     call,
     endSession,
-    async enter(provider, { claims, subject: sub, sid, refreshToken }) {
+    async enter(provider, { claims, subject: sub, sid, refreshToken, issuedTo }) {
       const identity = mapClaims(provider, claims, isReserved);
       const user = await users.enter(provider, identity);
-      const signedIn = { user, identity, sub, sid, refreshToken };
+      const signedIn = { user, identity, sub, sid, refreshToken, issuedTo };
       return { provider: provider.name, terms: provider.terms, signedIn };
     },
     async mint({ provider: name, terms, signedIn }, on) {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createTestCluster, ownerReferenceTo, type TestCluster } from "../../builtin/testing/test-cluster.ts";
 import { randomNumbers } from "../../storage/testing/random-numbers.ts";
 import { createGarbageCollector, type GarbageCollector } from "./garbage-collector.ts";
+import { isDeletingDependents, isOrphaningDependents } from "./graph-builder.ts";
 
 let cluster: TestCluster;
 let collector: GarbageCollector;
@@ -31,6 +32,21 @@ const settled = async (): Promise<readonly string[]> => {
 };
 const ownersOf = (name: string) =>
   cluster.get("widgets", { name })?.metadata.ownerReferences?.map((reference) => reference.name);
+
+it.each([
+  [undefined, true],
+  [0, true],
+  [1, false],
+  [3600, false],
+])("an object that is deleted in the foreground with a grace period of %s: dependents go %s", (period, goes) => {
+  const metadata = {
+    name: "a",
+    deletionTimestamp: "2026-01-01T00:00:00Z",
+    finalizers: ["foregroundDeletion", "orphan"],
+    ...(period === undefined ? {} : { deletionGracePeriodSeconds: period }),
+  };
+  expect([isDeletingDependents({ metadata }), isOrphaningDependents({ metadata })]).toEqual([goes, goes]);
+});
 
 describe("the garbage collector", () => {
   it("deletes dependents, and their dependents, after their owner", async () => {

@@ -108,7 +108,13 @@ export class GraphBuilder implements Disposable {
 }
 
 const readLinks = createMemberReader({
-  metadata: { uid: true, ownerReferences: true, finalizers: true, deletionTimestamp: true },
+  metadata: {
+    uid: true,
+    ownerReferences: true,
+    finalizers: true,
+    deletionTimestamp: true,
+    deletionGracePeriodSeconds: true,
+  },
 });
 
 /** What the graph is made of; all else of a large object would be parsed for nothing. */
@@ -242,4 +248,7 @@ export const isDeletingDependents = (object: Links): boolean => isMarkedWith(obj
 export const isOrphaningDependents = (object: Links): boolean => isMarkedWith(object, FINALIZER_ORPHAN_DEPENDENTS);
 
 const isMarkedWith = (object: Links, finalizer: string): boolean =>
-  isBeingDeleted(object) && object.metadata.finalizers?.includes(finalizer) === true;
+  isBeingDeleted(object) &&
+  // Until its grace period is over, an object is in use, and so are its dependents.
+  (object.metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
+  object.metadata.finalizers?.includes(finalizer) === true;

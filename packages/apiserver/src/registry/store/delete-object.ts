@@ -1,10 +1,17 @@
-// Deletes an object, or sets its deletionTimestamp while it has finalizers. A collection is deleted object by object.
+// Deletes an object, or sets its deletionTimestamp while it has finalizers or a grace period. A collection is deleted object by object.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Delete), pkg/registry/rest/delete.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { type ApiError, conflictError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import {
+  type ApiError,
+  conflictError,
+  invalidObjectError,
+  isApiError,
+  notFoundError,
+} from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
@@ -56,6 +63,7 @@ async function deleteCurrent(
   const object = store.parsed.of(current);
   if (context.isLong) await context.pause();
   checkPreconditions(store, object, options);
+  checkGracePeriod(store, options);
   const { dryRun } = options;
   const attributes = { context, resource: definition, subresource: "", namespace, name, operation: "delete" as const };
   const { dryRun: _, ...deleteOptions } = options;
@@ -65,7 +73,7 @@ async function deleteCurrent(
   if (context.isLong) await context.pause();
 
   const prepared = (await strategy.prepareForDelete?.(object, context)) ?? object;
-  const held = holdForDeletion(store, prepared, options);
+  const held = isPending(store, object, options) ? object : holdForDeletion(store, prepared, options);
   if (held === undefined) {
     if (dryRun) return { removed: true, object: current };
     const revision = await storage.delete(current.key, current.revision);
@@ -85,19 +93,70 @@ async function deleteCurrent(
   return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, held, context) };
 }
 
-/** The object as it is while finalizers hold it; undefined when nothing does. */
+/** The object as it is while finalizers or a grace period hold it; undefined when nothing does. */
 function holdForDeletion(store: StoreContext, object: KubeObject, options: DeleteOptions): KubeObject | undefined {
   const finalizers = finalizersForDeletion(object.metadata.finalizers ?? [], options.propagationPolicy);
-  if (finalizers.length === 0 && store.strategy.isHeld?.(object) !== true) return undefined;
   const { finalizers: _, ...meta } = object.metadata;
-  const marked = finalizers.length === 0 ? meta : { ...meta, finalizers };
-  if (isBeingDeleted(object)) return withMeta(object, marked);
-  return withMeta(object, {
-    ...marked,
-    ...(meta.generation === undefined ? {} : { generation: meta.generation + 1 }),
-    deletionTimestamp: formatTimestamp(store.runtime.clock.now()),
-    deletionGracePeriodSeconds: 0,
-  });
+  const unmarked = finalizers.length === 0 ? meta : { ...meta, finalizers };
+  const marked = isBeingDeleted(object)
+    ? withMeta(object, { ...unmarked, ...shortened(object, gracePeriodOf(store, options)) })
+    : withMeta(object, { ...unmarked, ...beginDeletion(store, object, gracePeriodOf(store, options)) });
+  return isReleased(store, marked) ? undefined : marked;
+}
+
+/** Seconds; 0: at once. Like upstream, a negative period is one second. */
+function gracePeriodOf({ strategy }: StoreContext, { gracePeriodSeconds = 0 }: DeleteOptions): number {
+  if (strategy.maxGracePeriodSeconds === undefined) return 0;
+  return gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
+}
+
+function beginDeletion(
+  { runtime }: StoreContext,
+  { metadata: { generation } }: KubeObject,
+  deletionGracePeriodSeconds: number,
+): Partial<ObjectMeta> {
+  return {
+    ...(generation === undefined ? {} : { generation: generation + 1 }),
+    deletionTimestamp: formatTimestamp(runtime.clock.now() + deletionGracePeriodSeconds * 1000),
+    deletionGracePeriodSeconds,
+  };
+}
+
+/** Like upstream, a shorter period counts from the request that began the deletion. */
+function shortened({ metadata }: KubeObject, deletionGracePeriodSeconds: number): Partial<ObjectMeta> {
+  const { deletionTimestamp } = metadata;
+  const before = metadata.deletionGracePeriodSeconds ?? 0;
+  const end = parseTimestamp(deletionTimestamp ?? "");
+  if (end === undefined || deletionGracePeriodSeconds >= before) return {};
+  const earlier = end - (before - deletionGracePeriodSeconds) * 1000;
+  return { deletionTimestamp: formatTimestamp(earlier), deletionGracePeriodSeconds };
+}
+
+/** A period that is not shorter changes nothing of a graceful deletion that has begun, finalizers included. */
+function isPending(store: StoreContext, object: KubeObject, options: DeleteOptions): boolean {
+  if (!isBeingDeleted(object) || isGraceOver(store, object)) return false;
+  return gracePeriodOf(store, options) >= (object.metadata.deletionGracePeriodSeconds ?? 0);
+}
+
+/** Throws ApiError 422. */
+function checkGracePeriod({ strategy }: StoreContext, { gracePeriodSeconds = 0 }: DeleteOptions): void {
+  const { maxGracePeriodSeconds: max } = strategy;
+  if (max === undefined || gracePeriodSeconds <= max) return;
+  throw invalidObjectError({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
+    invalidError("gracePeriodSeconds", gracePeriodSeconds, `must be less than or equal to ${max}`),
+  ]);
+}
+
+/** Whether nothing holds an object any more that is being deleted. */
+export const isReleased = (store: StoreContext, object: KubeObject): boolean =>
+  isBeingDeleted(object) &&
+  (object.metadata.finalizers ?? []).length === 0 &&
+  isGraceOver(store, object) &&
+  store.strategy.isHeld?.(object) !== true;
+
+function isGraceOver({ runtime, strategy }: StoreContext, { metadata }: KubeObject): boolean {
+  if (strategy.maxGracePeriodSeconds === undefined || (metadata.deletionGracePeriodSeconds ?? 0) === 0) return true;
+  return (parseTimestamp(metadata.deletionTimestamp ?? "") ?? 0) <= runtime.clock.now();
 }
 
 /** The garbage collector's own two finalizers say how dependents are treated; a later request may change that. */

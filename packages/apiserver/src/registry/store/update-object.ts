@@ -4,7 +4,7 @@
 import { equalJson, equalObjects } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { keepTimesOfNoop } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { CachedObject } from "../../cache/cached-object.ts";
@@ -22,6 +22,7 @@ import {
   writeWithinLimits,
 } from "./commit.ts";
 import { createObject } from "./create-object.ts";
+import { isReleased } from "./delete-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { keyOfRequest } from "./get-object.ts";
 import { mergeSubresource } from "./merge-subresource.ts";
@@ -217,9 +218,6 @@ async function remove(
   const hook = () => store.strategy.afterDelete?.(object, context);
   return { object: CachedObject.fromObject(key, withRevision(object, current.revision)), created: false, hook };
 }
-
-const isReleased = ({ strategy }: StoreContext, object: KubeObject): boolean =>
-  isBeingDeleted(object) && (object.metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true;
 
 async function prepare(
   store: StoreContext,

@@ -15,6 +15,11 @@ const key = (name: string, spec: AccessKey["spec"] = {}, status: AccessKey["stat
   status,
 });
 
+const deleted = (name: string, days: number, spec: AccessKey["spec"] = {}): AccessKey => {
+  const object = key(name, spec);
+  return { ...object, metadata: { ...object.metadata, deletionTimestamp: at(days), deletionGracePeriodSeconds: 60 } };
+};
+
 it.each([
   ["good", key("a"), "Ready", undefined],
   ["about to end", key("a", { ttl: 30 * 86_400 }, { expirationTimestamp: at(3) }, 27), "ExpiresSoon", "ending"],
@@ -34,6 +39,9 @@ it.each([
   ["disabled, though the condition does not say so yet", key("a", { disabled: true }), "Disabled", undefined],
   ["reported", key("a", { disabled: true }, refusedFor("Leaked")), "Leaked", "refused"],
   ["disabled", key("a", { disabled: true }, refusedFor("Disabled")), "Disabled", undefined],
+  ["in its grace period", deleted("a", 1), "Terminating", undefined],
+  ["in its grace period, and disabled", deleted("a", 1, { disabled: true }), "Disabled", undefined],
+  ["deleted, and held by finalizers", deleted("a", -1), "Deleting", undefined],
   ["not used for long", key("a", {}, { lastActivity: at(-40) }), "Ready", "unused"],
   ["of a session that is not used", key("a", { type: "Login" }, { lastActivity: at(-40) }), "Ready", undefined],
 ])("a key that is %s", (_what, given, state, attention) => {

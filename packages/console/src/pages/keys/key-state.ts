@@ -4,7 +4,7 @@ import type { AccessKey } from "../../api/resources.ts";
 import { nameOf } from "../../api/resources.ts";
 import type { Tone } from "../../components/ui.tsx";
 
-/** `Ready` and `ExpiresSoon` are valid; the others are the server's reasons for refusing a key. */
+/** `Ready`, `ExpiresSoon` and `Terminating` are valid; the others are the server's reasons for refusing a key. */
 export type KeyState = { readonly id: string; readonly tone: Tone };
 
 const SOON_MS = 7 * 86_400_000;
@@ -15,6 +15,9 @@ const ALARMING = new Set(["Leaked", "RetiredValueUsed", "Revoked", "ParentRefuse
 const UNUSED_MS = 30 * 86_400_000;
 
 const READY: KeyState = { id: "Ready", tone: "good" };
+
+/** In the grace period of its deletion. */
+const TERMINATING: KeyState = { id: "Terminating", tone: "warn" };
 
 /** The current time, and limits relative to it, as the API writes times: comparing texts costs a tenth of parsing them. */
 export type Moment = {
@@ -40,6 +43,8 @@ export function keyState({ metadata, spec, status }: AccessKey, { now, text, soo
     return { id, tone: ALARMING.has(id) ? "bad" : "muted" };
   }
   if (spec?.disabled === true) return { id: "Disabled", tone: "muted" };
+  const deletion = metadata.deletionTimestamp;
+  if (deletion != null) return deletion > text ? TERMINATING : { id: "Deleting", tone: "muted" };
   if (end === undefined || end >= soon) return READY;
   // A key for a day or a week is meant to expire: it expires soon only in the last part of its TTL.
   const endTime = Date.parse(end);

@@ -33,7 +33,7 @@ export type KeyWorld = {
 
 export const keyRecord = (parts: Partial<KeyRecord> = {}): KeyRecord => ({
   ...accessKey(),
-  isTerminating: false,
+  deletedFrom: undefined,
   isLocked: false,
   isLeaked: false,
   ownerUid: undefined,

@@ -13,7 +13,7 @@ const time = fc.constantFrom(NOW - 50_000, NOW - 10_000, NOW - 9_999, NOW - 1, N
 
 const standing = fc.record({
   disabled: mostly(false, true),
-  isTerminating: mostly(false, true),
+  deletedFrom: mostly<number | undefined>(undefined, 0, NOW, NOW + 1),
   isLocked: mostly(false, true),
   ttl: mostly(0, 10, 60),
   createdAt: time,

@@ -14,7 +14,8 @@ function isGood(world: KeyWorld, key: KeyRecord, from: readonly string[]): boole
   if (current === undefined || from.includes(key.uid)) return false;
   const isMarked = (as: string): boolean =>
     world.marks.some(({ mark, uid, id }) => mark === as && uid === key.uid && id === current.id);
-  if (key.disabled || key.isTerminating || key.isLocked || isMarked("lock")) return false;
+  if (key.deletedFrom !== undefined && key.deletedFrom <= world.now) return false;
+  if (key.disabled || key.isLocked || isMarked("lock")) return false;
   if (hasEnded(world, key) || !hasGoodOwner(world, key)) return false;
   if (key.acceptedUntil !== undefined && (key.acceptedUntil <= world.now || isMarked("confirm"))) return false;
   return key.parentUids.every((parentUid) => {

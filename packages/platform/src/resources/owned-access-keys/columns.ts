@@ -21,7 +21,12 @@ export const accessKeyColumns: readonly PrinterColumn[] = [
     description: "Whether the key is disabled.",
     value: (key) => specOf(key)["disabled"] === true,
   },
-  { name: "Status", type: "string", description: "Ready, or the reason why the key is refused.", value: statusOf },
+  {
+    name: "Status",
+    type: "string",
+    description: "Ready, Terminating in the grace period of a deletion, or the reason why the key is refused.",
+    value: statusOf,
+  },
   { name: "Expires", type: "string", description: "Time until the key expires.", value: expires },
   {
     name: "Last Used",
@@ -40,12 +45,15 @@ export const accessKeyColumns: readonly PrinterColumn[] = [
 
 function statusOf(key: KubeObject, now: number): string {
   // The store holds no other kind under this resource.
-  const { status } = key as OwnedAccessKey;
+  const { metadata, status } = key as OwnedAccessKey;
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  if (ready?.status === "False") return ready.reason ?? "NotReady";
   // The condition follows a moment later.
   const end = parseTimestamp(status?.expirationTimestamp ?? "");
-  if (ready?.status !== "False") return end !== undefined && end <= now ? "Expired" : "Ready";
-  return ready.reason ?? "NotReady";
+  if (end !== undefined && end <= now) return "Expired";
+  const deletion = parseTimestamp(metadata.deletionTimestamp ?? "");
+  if (deletion === undefined) return "Ready";
+  return deletion <= now ? "Deleting" : "Terminating";
 }
 
 function owner(key: KubeObject): string | null {
@@ -66,8 +74,11 @@ function scopeSummary(key: KubeObject): string {
 
 function expires(key: KubeObject, now: number): string {
   // The store holds no other kind under this resource.
-  const { status } = key as OwnedAccessKey;
-  const end = parseTimestamp(status?.expirationTimestamp ?? "");
-  if (end === undefined) return "never";
+  const { metadata, status } = key as OwnedAccessKey;
+  const ends = [status?.expirationTimestamp, metadata.deletionTimestamp].flatMap(
+    (end) => parseTimestamp(end ?? "") ?? [],
+  );
+  if (ends.length === 0) return "never";
+  const end = Math.min(...ends);
   return end <= now ? "expired" : humanDuration(end - now);
 }

@@ -39,11 +39,12 @@ export type LineageDeps = {
 };
 
 /**
- * Whether what is created with this key becomes invalid with it, even if the key has no other limit (ADR 132): its TTL is shorter than the default. A key
- * that was itself created with one, such as a session that began with it, is as limited.
+ * Whether what is created with this key becomes invalid with it, even if the key has no other limit (ADR 132): its TTL is shorter than the default, or it is
+ * being deleted. A key that was itself created with one, such as a session that began with it, is as limited.
  */
 export function passesItsEndOn(key: AccessKeyState, deps: LineageDeps, depth = 0): boolean {
-  if (bindsItsChildren(key)) return true;
+  // In the grace period of its deletion it has an end as well.
+  if (bindsItsChildren(key) || key.deletedFrom !== undefined) return true;
   // People who sign in get sessions of hours, to create keys for their programs.
   if (key.grant !== undefined || depth > MAX_ANCESTORS) return false;
   const parents = key.parentUids.flatMap((uid) => deps.keys.byUid(uid) ?? []);

@@ -3,12 +3,26 @@
 import type { KeyRefusal } from "../../access-keys/key-validity.ts";
 import type { ConditionState } from "../../api/conditions.ts";
 
-/** The reason of a valid key. */
-export const READY = "Accepted";
+const ACCEPTED: ConditionState = {
+  type: "Ready",
+  holds: true,
+  reason: "Accepted",
+  message: "The access key is valid",
+};
+
+const TERMINATING: ConditionState = {
+  type: "Ready",
+  holds: true,
+  reason: "Terminating",
+  message: "The access key is valid until metadata.deletionTimestamp",
+};
+
+/** Of a valid key; `isTerminating` in the grace period of its deletion. */
+export const acceptedCondition = (isTerminating: boolean): ConditionState => (isTerminating ? TERMINATING : ACCEPTED);
 
 export const readyCondition = (refusal: KeyRefusal | undefined): ConditionState =>
   refusal === undefined
-    ? { type: "Ready", holds: true, reason: READY, message: "The access key is valid" }
+    ? ACCEPTED
     : { type: "Ready", holds: false, reason: refusal.reason, message: sentence(refusal.message) };
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

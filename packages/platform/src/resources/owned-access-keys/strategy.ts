@@ -16,7 +16,7 @@ import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
 import type { IssuedGrant, IssuedGrants } from "../../access-keys/issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../access-keys/key-events.ts";
 import type { KeyQuota } from "../../access-keys/key-quota.ts";
-import { defaultTTLOf, effectiveTTL, expirationOf } from "../../access-keys/key-validity.ts";
+import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../access-keys/key-validity.ts";
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../access-keys/secret-fields.ts";
 import type { Claimant, ValueClaims } from "../../access-keys/value-claims.ts";
 import { withCondition } from "../../api/conditions.ts";
@@ -93,6 +93,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
   });
   return {
     allowUnconditionalUpdate: true,
+    // The end of a grace period has a year of four digits, as that of a TTL.
+    maxGracePeriodSeconds: MAX_TTL_SECONDS,
     nameWhenAbsent: () => ({ generateName: NAME_PREFIX }),
 
     async prepareForCreate(submitted, context) {
@@ -260,13 +262,17 @@ function withOwner(object: OwnedAccessKey, old: OwnedAccessKey): OwnedAccessKey 
 
 /** Who signed in, and by what the provider is asked again, is the server's to write. */
 function withIdentityOf(
-  { spec: { identity } = {} }: OwnedAccessKey,
+  { spec: { identity, oidcProvider } = {} }: OwnedAccessKey,
   object: OwnedAccessKey,
   { credential, user }: RequestContext,
 ): OwnedAccessKey {
   if (credential === undefined && user.name === systemUser.name) return object;
-  const { identity: _, identityRefresh: __, ...spec } = object.spec ?? {};
-  return { ...object, spec: identity === undefined ? spec : { ...spec, identity } };
+  const { identity: _, identityRefresh: _refresh, oidcProvider: _provider, ...spec } = object.spec ?? {};
+  const kept = {
+    ...(identity === undefined ? {} : { identity }),
+    ...(oidcProvider === undefined ? {} : { oidcProvider }),
+  };
+  return { ...object, spec: { ...spec, ...kept } };
 }
 
 /** An empty value says the same as an absent one, and so does the one it has: keep the key. */
