@@ -7,7 +7,7 @@ import type { StructuralSchema } from "./structural-schema.ts";
 
 export type OpenApiOptions = {
   /** Schemas that are components of their own, by identity: referred to by name, not repeated. */
-  readonly components?: ReadonlyMap<StructuralSchema, string>;
+  readonly components?: Pick<ReadonlyMap<StructuralSchema, string>, "get">;
   /** Written onto the root, where clients look for the kinds that a component describes. */
   readonly groupVersionKinds?: readonly GroupVersionKind[];
 };

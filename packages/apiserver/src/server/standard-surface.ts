@@ -52,6 +52,7 @@ import type { CompiledDefinitions } from "../custom-resources/compiled-definitio
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
+import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import { createParamsAccess } from "../policies/params-access.ts";
@@ -164,6 +165,7 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
         authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
+      createDefinitionLimit(registry),
       ...(deps.cluster === undefined
         ? []
         : clusterAdmission(registry, deps.cluster, { ...deps, authorizer, services })),

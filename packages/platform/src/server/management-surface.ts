@@ -10,6 +10,7 @@ import { createEventRecorder, type EventRecorder } from "@postern/apiserver/cont
 import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import { createCustomResourceController } from "@postern/apiserver/custom-resources/custom-resource-controller";
 import { APIEXTENSIONS_GROUP } from "@postern/apiserver/custom-resources/custom-resource-definition";
+import { createDefinitionLimit } from "@postern/apiserver/custom-resources/definition-limit";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -212,6 +213,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
         authorizer: core.authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
+      createDefinitionLimit(registry),
     ],
     nonResource: deps.nonResource,
     nonResourcePaths: deps.nonResourcePaths,

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import type { ApiResponse, ResponseHeaders } from "../../transport/api-response.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "../negotiation/gzip.ts";
@@ -20,10 +21,29 @@ export type PreparedBody = {
 
 export function prepareBody(content: Uint8Array | string): PreparedBody {
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  return preparedBody(bytes, createHash("sha512").update(bytes).digest("hex"));
+}
+
+/** What is digested in one step. */
+const STEP_BYTES = 1024 * 1024;
+
+/** A body that may be large, from parts of it. */
+export function* prepareBodyInSteps(parts: readonly Uint8Array[]): Steps<PreparedBody> {
+  const bytes = Buffer.concat(parts);
+  yield;
+  const hash = createHash("sha512");
+  for (let at = 0; at < bytes.length; at += STEP_BYTES) {
+    hash.update(bytes.subarray(at, at + STEP_BYTES));
+    yield;
+  }
+  return preparedBody(bytes, hash.digest("hex"));
+}
+
+function preparedBody(bytes: Uint8Array, hash: string): PreparedBody {
   let compressed: Promise<Uint8Array> | undefined;
   return {
     bytes,
-    hash: createHash("sha512").update(bytes).digest("hex").toUpperCase(),
+    hash: hash.toUpperCase(),
     gzipped: () => {
       compressed ??= gzipBytes(bytes);
       return compressed;

@@ -20,18 +20,19 @@ export type Component = {
 /** Writes a schema in one version of OpenAPI. */
 export type SchemaWriter = (schema: StructuralSchema, options: OpenApiOptions) => JsonObject;
 
-/** The components of all resources, by name, each once. */
-export function openApiComponents(resources: readonly ResourceDefinition[]): readonly Component[] {
-  const components = new Map<string, Component>();
+/** Finds the name of a schema that is a component of its own. */
+export type SchemaNames = Pick<ReadonlyMap<StructuralSchema, string>, "get">;
+
+export const componentNames = (components: readonly Component[]): SchemaNames =>
+  new Map(components.map(({ name, schema }) => [schema, name]));
+
+/** The components that all APIs share. `resources`: those whose versions options and events belong to. */
+export function sharedComponents(resources: readonly ResourceDefinition[]): readonly Component[] {
   const kinds = sharedKinds(servedVersions(resources));
-  for (const [schema, name] of SHARED_COMPONENTS) {
+  return [...SHARED_COMPONENTS].map(([schema, name]) => {
     const own = kinds.get(schema);
-    components.set(name, { name, schema, ...(own === undefined ? {} : { kinds: own }) });
-  }
-  for (const component of resources.flatMap(resourceComponents)) {
-    if (!components.has(component.name)) components.set(component.name, component);
-  }
-  return [...components.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return { name, schema, ...(own === undefined ? {} : { kinds: own }) };
+  });
 }
 
 function servedVersions(resources: readonly ResourceDefinition[]): readonly GroupVersion[] {
@@ -40,7 +41,7 @@ function servedVersions(resources: readonly ResourceDefinition[]): readonly Grou
 }
 
 /** The kind, its list and what its subresources send and answer, the kind first so that none of them takes its name. */
-function resourceComponents(resource: ResourceDefinition): readonly Component[] {
+export function ownComponents(resource: ResourceDefinition): readonly Component[] {
   const { group, version, kind, submit, subresources = [], selectableFields } = resource;
   const schema = kindSchema(resource.schema);
   const fields =
@@ -61,48 +62,32 @@ const component = (kind: GroupVersionKind, schema: StructuralSchema): Component 
   kinds: [kind],
 });
 
-/** Every component as a schema object, by name. */
-export function writeComponents(
-  components: readonly Component[],
+/** A component as a schema object. */
+export const writeComponent = (
+  { schema, kinds, selectableFields }: Component,
+  names: SchemaNames,
   write: SchemaWriter,
-): ReadonlyMap<string, JsonObject> {
-  const names = new Map(components.map(({ name, schema }) => [schema, name]));
-  return new Map(
-    components.map(({ name, schema, kinds, selectableFields }) => [
-      name,
-      {
-        ...write(schema, { components: names, ...(kinds === undefined ? {} : { groupVersionKinds: kinds }) }),
-        ...(selectableFields === undefined
-          ? {}
-          : { "x-kubernetes-selectable-fields": selectableFields.map((fieldPath) => ({ fieldPath })) }),
-      },
-    ]),
-  );
-}
+): JsonObject => ({
+  ...write(schema, { components: names, ...(kinds === undefined ? {} : { groupVersionKinds: kinds }) }),
+  ...(selectableFields === undefined
+    ? {}
+    : { "x-kubernetes-selectable-fields": selectableFields.map((fieldPath) => ({ fieldPath })) }),
+});
 
 /** Not referred to by any path, but looked up by clients. */
-const ALWAYS_PUBLISHED = [`${META_PREFIX}WatchEvent`];
-
-/** The components that `document` refers to, and those that they refer to, sorted by name. */
-export function referredComponents(
-  document: JsonValue,
-  components: ReadonlyMap<string, JsonObject>,
-): { readonly [name: string]: JsonObject } {
-  const found = new Map<string, JsonObject>();
-  const pending = [...ALWAYS_PUBLISHED, ...references(document)];
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    const schema = components.get(name);
-    if (schema === undefined || found.has(name)) continue;
-    found.set(name, schema);
-    pending.push(...references(schema));
-  }
-  return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
+export const ALWAYS_PUBLISHED: readonly string[] = [`${META_PREFIX}WatchEvent`];
 
 /** The last parts of all `$ref` in a document. */
-function references(value: JsonValue | undefined): readonly string[] {
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) =>
-    name === "$ref" && typeof member === "string" ? [member.slice(member.lastIndexOf("/") + 1)] : references(member),
-  );
+export function references(value: JsonValue | undefined): readonly string[] {
+  const found: string[] = [];
+  collectReferences(value, found);
+  return found;
+}
+
+function collectReferences(value: JsonValue | undefined, found: string[]): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === "$ref" && typeof member === "string") found.push(member.slice(member.lastIndexOf("/") + 1));
+    else collectReferences(member, found);
+  }
 }

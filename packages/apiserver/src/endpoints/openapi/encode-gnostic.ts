@@ -7,6 +7,27 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 /** The bytes of `openapi.v2.Document`. */
 export const encodeGnosticDocument = (document: JsonObject): Uint8Array => encodeMessage("Document", document);
 
+/** Members of a document that are joined from parts. */
+type JoinedMember = "paths" | "definitions" | "parameters";
+
+/** A part of a member, without its field. Parts of the same member may follow each other. */
+export function encodeGnosticMember(member: JoinedMember, value: JsonObject): Uint8Array {
+  const { type, shape = (unchanged: JsonValue) => unchanged } = documentField(member);
+  return encodeMessage(type, shape(value));
+}
+
+/** The field of a member, from its parts. */
+export function gnosticMember(member: JoinedMember, parts: readonly Uint8Array[]): readonly Uint8Array[] {
+  const size = parts.reduce((sum, { length }) => sum + length, 0);
+  return [tag(documentField(member).number, LENGTH_DELIMITED), varint(size), ...parts];
+}
+
+function documentField(member: JoinedMember): MessageField {
+  const field = GNOSTIC_MESSAGES["Document"]?.fields[member];
+  if (field === undefined) throw new Error(`a document has no ${member}`);
+  return field;
+}
+
 const EXTENSION: MessageField = { number: 0, type: "NamedAny", repeated: true };
 
 function encodeMessage(name: string, value: JsonValue): Uint8Array {

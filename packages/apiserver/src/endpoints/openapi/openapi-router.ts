@@ -1,14 +1,18 @@
 // Serves OpenAPI v3 per group and version, and OpenAPI v2 of everything as JSON and protobuf.
 // Source: k8s.io/kube-openapi/pkg/handler3, k8s.io/kube-openapi/pkg/handler
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { RequestContext } from "../../context/request-context.ts";
+import { LONG_WORK_BYTES } from "../../limits/turn.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, type ResponseHeaders, textResponse } from "../../transport/api-response.ts";
 import type { ApiGroup } from "../discovery/api-groups.ts";
 import { type PreparedBody, perRevision, prepareBody, preparedResponse } from "../discovery/prepared-document.ts";
 import { negotiateMediaType } from "../negotiation/negotiate-output.ts";
-import { type ApiInfo, type OpenApiDocuments, openApiDocuments } from "./openapi-documents.ts";
+import { type ApiInfo, createOpenApiDocuments, type OpenApiDocuments } from "./openapi-documents.ts";
 
 export type OpenApiRouterDeps = {
   readonly groups: () => readonly ApiGroup[];
@@ -38,46 +42,71 @@ export function createOpenApiRouter({
   revision,
   info,
 }: OpenApiRouterDeps): (context: RequestContext) => Promise<ApiResponse> | undefined {
-  const documents = perRevision(revision, () => openApiDocuments(groups(), info));
-  const indexes = perRevision(revision, () => new Map<string, PreparedBody>());
-
-  const index = (basePath: string): PreparedBody => {
-    const known = indexes().get(basePath) ?? prepareBody(stringifyJson(v3Index(documents(), basePath)));
-    indexes().set(basePath, known);
-    return known;
-  };
+  const documentsOf = createOpenApiDocuments(info);
+  const documents = perRevision(revision, () => createBuilds(documentsOf(groups())));
 
   return (context) => {
     const { path } = context.info;
     if (path === "/openapi/v2") return answerV2(context, documents());
-    if (path === V3_PREFIX) return answer(context, index(context.request.basePath), JSON_TYPE);
+    if (path === V3_PREFIX) return answerIndex(context, documents());
     if (!path.startsWith(`${V3_PREFIX}/`)) return undefined;
-    return answerV3(context, documents().v3.get(path.slice(V3_PREFIX.length + 1)));
+    return answerV3(context, documents(), path.slice(V3_PREFIX.length + 1));
   };
 }
 
-const documentUrl = (basePath: string, name: string, { hash }: PreparedBody): string =>
+/** The documents of one set of resources. Requests that ask for the same wait for the same work. */
+type Builds = {
+  readonly documents: OpenApiDocuments;
+  of(context: RequestContext, name: string, steps: () => Steps<PreparedBody>): Awaitable<PreparedBody>;
+};
+
+function createBuilds(documents: OpenApiDocuments): Builds {
+  const bodies = new Map<string, Awaitable<PreparedBody>>();
+  return {
+    documents,
+    of(context, name, steps) {
+      const known = bodies.get(name);
+      if (known !== undefined) return known;
+      // As long as there are many versions.
+      context.weigh(LONG_WORK_BYTES);
+      const body = context.inParts(steps());
+      bodies.set(name, body);
+      if (body instanceof Promise) body.catch(() => bodies.delete(name));
+      return body;
+    },
+  };
+}
+
+const documentUrl = (basePath: string, name: string, hash: string): string =>
   `${basePath}${V3_PREFIX}/${name}?hash=${hash}`;
 
-const v3Index = ({ v3 }: OpenApiDocuments, basePath: string) => ({
-  paths: Object.fromEntries(
-    [...v3].map(([name, document]) => [name, { serverRelativeURL: documentUrl(basePath, name, document()) }]),
-  ),
-});
+async function answerIndex(context: RequestContext, { documents, of }: Builds): Promise<ApiResponse> {
+  const { basePath } = context.request;
+  const body = await of(context, `index ${basePath}`, function* () {
+    const urls: [string, JsonObject][] = [];
+    for (const name of documents.names) {
+      const hash = yield* documents.v3Hash(name);
+      urls.push([name, { serverRelativeURL: documentUrl(basePath, name, hash) }]);
+    }
+    return prepareBody(stringifyJson({ paths: Object.fromEntries(urls) }));
+  });
+  return answer(context, body, JSON_TYPE);
+}
 
 /** A document under its hash never changes; under an old hash the client is sent to the current one. */
-async function answerV3(context: RequestContext, document: (() => PreparedBody) | undefined): Promise<ApiResponse> {
-  if (document === undefined) return textResponse(404, "404 page not found\n");
+async function answerV3(context: RequestContext, { documents }: Builds, name: string): Promise<ApiResponse> {
+  const steps = documents.v3(name);
+  if (steps === undefined) return textResponse(404, "404 page not found\n");
   if (accepted(context, [JSON_TYPE]) === undefined) return notAcceptable();
-  const body = document();
+  context.weigh(LONG_WORK_BYTES);
+  const body = await context.inParts(steps);
   const hash = context.request.query.get("hash") ?? "";
   if (hash === "") return answer(context, body, JSON_TYPE);
   if (hash !== body.hash) {
     const { basePath } = context.request;
-    const name = context.info.path.slice(V3_PREFIX.length + 1);
     return {
       status: 301,
-      headers: { location: documentUrl(basePath, name, body) },
+      headers: { location: documentUrl(basePath, name, body.hash) },
       body: { type: "bytes", bytes: "" },
     };
   }
@@ -87,12 +116,12 @@ async function answerV3(context: RequestContext, document: (() => PreparedBody) 
   });
 }
 
-async function answerV2(context: RequestContext, documents: OpenApiDocuments): Promise<ApiResponse> {
+async function answerV2(context: RequestContext, { documents, of }: Builds): Promise<ApiResponse> {
   const mediaType = accepted(context, V2_MEDIA_TYPES);
   if (mediaType === undefined) return notAcceptable();
   return mediaType === JSON_TYPE
-    ? answer(context, documents.v2(), JSON_TYPE)
-    : answer(context, documents.v2Protobuf(), V2_PROTOBUF_TYPE);
+    ? answer(context, await of(context, "v2", documents.v2), JSON_TYPE)
+    : answer(context, await of(context, "v2 protobuf", documents.v2Protobuf), V2_PROTOBUF_TYPE);
 }
 
 const accepted = ({ request }: RequestContext, mediaTypes: readonly string[]): string | undefined =>

@@ -1,5 +1,6 @@
 // A request as it reaches the endpoints, for tests that need no transport.
 
+import { runSteps } from "@postern/apimachinery/steps/steps";
 import type { RequestContext } from "../../../context/request-context.ts";
 import type { ApiResponse } from "../../../transport/api-response.ts";
 
@@ -17,7 +18,7 @@ export function requestContext(
 ): RequestContext {
   const [path = "", query = ""] = url.split("?");
   const request = { method, path, basePath, query: new URLSearchParams(query), headers, host: "10.1.2.3:6443" };
-  return { request, info: { path }, receivedAt } as any;
+  return { request, info: { path }, receivedAt, weigh: () => undefined, inParts: runSteps } as any;
 }
 
 /** The whole body, a streaming one run to its end. */
