@@ -17,18 +17,27 @@ const { signal } = new AbortController();
 let server: AccessKeyServer;
 let mint: KeyMint;
 let provider: IdentityProviderState;
+const providers = new Map<string, IdentityProviderState>();
 let sessions: Controller | undefined;
 /** What the provider answers to a refresh. */
-let answer: () => ProviderAnswer;
+let answer: (provider: string) => ProviderAnswer | Promise<ProviderAnswer>;
 let asked = 0;
+const askedAt = new Map<string, number>();
 const errors: unknown[] = [];
 
 const SETTINGS = { sessionTTL: 3600, refreshInterval: 60, staleAfter: 300 };
 
-async function begin(settings: object = {}): Promise<string> {
+async function begin(settings: object = {}, name = "idp"): Promise<string> {
+  const value = await signIn(settings, name);
+  follow();
+  await sessions?.idle();
+  return value;
+}
+
+async function signIn(settings: object, name: string): Promise<string> {
   provider = readProvider({
     decode: () => ({
-      metadata: { name: "idp", uid: "uid-of-idp" },
+      metadata: { name, uid: `uid-of-${name}` },
       spec: {
         issuer: { url: "https://idp.test" },
         clientId: "client",
@@ -43,21 +52,26 @@ async function begin(settings: object = {}): Promise<string> {
     ...{ groups: [], extra: {} },
   };
   const signedIn = { user: "jane", identity, sub: "sub-of-jane", sid: "", refreshToken: "first" };
-  const { value } = await createMintLogin(mint, server.time.clock, signal)(provider, signedIn, "Browser");
+  providers.set(name, provider);
+  return (await createMintLogin(mint, server.time.clock, signal)(provider, signedIn, "Browser")).value;
+}
+
+function follow(): void {
   sessions?.[Symbol.dispose]();
   sessions = createLoginSessions({
     port: { runtime: server.runtime, onError: (error) => errors.push(error) },
     accessKeys: server.ownedAccessKeyResource,
     providers: {
       ...NO_GRANTS,
-      get: () => provider,
-      all: () => [provider],
+      get: (name) => providers.get(name),
+      all: () => [...providers.values()],
       [Symbol.dispose]() {},
     },
     client: {
-      async refresh() {
+      async refresh({ name }) {
         asked++;
-        return answer();
+        askedAt.set(name, (askedAt.get(name) ?? 0) + 1);
+        return answer(name);
       },
     },
     users: { keep: async () => "jane" },
@@ -65,13 +79,13 @@ async function begin(settings: object = {}): Promise<string> {
     isReserved: () => false,
     revoke: mint.revoke,
   });
-  await sessions.idle();
-  return value;
 }
 
 beforeEach(async () => {
   errors.length = 0;
   asked = 0;
+  askedAt.clear();
+  providers.clear();
   answer = () => ({
     claims: { sub: "sub-of-jane", name: "jane" },
     subject: "sub-of-jane",
@@ -145,6 +159,22 @@ describe("a session whose provider does not answer", () => {
     expect(stateOf(key)).toBe("good");
     await pass(10);
     expect([stateOf(key), asked]).toEqual(["gone", 1]);
+  });
+});
+
+describe("the sessions of a provider that never answers", () => {
+  it.each([1, 5, 25])("hold up no others, with %i such providers", async (count) => {
+    const other = await signIn({}, "other");
+    for (let at = 0; at < 100; at++) await signIn({}, `slow-${at % count}`);
+    answer = (name) => {
+      if (name === "other") throw new ProviderRefusal("invalid_grant");
+      return new Promise(() => {});
+    };
+    server.time.advance(60_000);
+    follow();
+    await expect.poll(() => stateOf(other)).toBe("gone");
+    // Of each no more than its share is asked at a time.
+    expect(Math.max(...[...askedAt].map(([name, times]) => (name === "other" ? 0 : times)))).toBeLessThanOrEqual(2);
   });
 });
 

@@ -121,7 +121,7 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
     });
     if (!written) return;
     metrics.noticed(textOfLeadTime(seconds));
-    queue.add(record.uid);
+    continueWith(record.uid);
   }
 
   /** False if another server has written meanwhile. */
@@ -137,34 +137,39 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
     }
   }
 
-  /** Does what is left to do of the notice of a key. Rejects where some of it is left. */
-  async function tell(uid: string, signal: AbortSignal): Promise<void> {
+  const pendingOf = async (uid: string, signal: AbortSignal) => {
     const entry = await storage.get(placeOf(uid), { signal });
-    if (entry === undefined) return;
-    const record = decodeEntry(entry);
-    const { pending } = record;
-    const name = keys.byUid(uid)?.name ?? "";
-    const key = keys.recordOf(name);
-    if (pending === undefined || key?.uid !== uid) return;
-    const failures: unknown[] = [];
-    const attempt = async (isNeeded: boolean, work: () => Promise<void>): Promise<boolean> => {
-      if (!isNeeded) return false;
-      try {
-        await work();
-        return false;
-      } catch (error) {
-        failures.push(error);
-        return true;
-      }
-    };
-    const needsEvent = await attempt(pending.needsEvent, () => tellOf(key, pending, signal));
-    const needsDelivery = await attempt(pending.needsDelivery, () => deliver(key, pending, signal));
-    if (needsEvent !== pending.needsEvent || needsDelivery !== pending.needsDelivery) {
-      const isLeft = needsEvent || needsDelivery;
-      const left = isLeft ? { ...pending, needsEvent, needsDelivery } : undefined;
-      if (!(await write(uid, entry, { ...record, pending: left }))) queue.add(uid);
+    const key = keys.recordOf(keys.byUid(uid)?.name ?? "");
+    const pending = entry === undefined ? undefined : decodeEntry(entry).pending;
+    return pending === undefined || key?.uid !== uid ? undefined : { key, pending };
+  };
+
+  /** Nothing is done again because another part was done meanwhile. */
+  async function markDone(uid: string, done: PendingNotice, part: "needsEvent" | "needsDelivery", signal: AbortSignal) {
+    for (;;) {
+      const entry = await storage.get(placeOf(uid), { signal });
+      if (entry === undefined) return;
+      const record = decodeEntry(entry);
+      const { pending } = record;
+      if (pending === undefined || pending[part] === false || idOf(uid, pending) !== idOf(uid, done)) return;
+      const next = { ...pending, [part]: false };
+      const left = next.needsEvent || next.needsDelivery ? next : undefined;
+      if (await write(uid, entry, { ...record, pending: left })) return;
     }
-    if (failures.length > 0) throw failures[0];
+  }
+
+  async function tell(uid: string, signal: AbortSignal): Promise<void> {
+    const found = await pendingOf(uid, signal);
+    if (found === undefined || !found.pending.needsEvent) return;
+    await tellOf(found.key, found.pending, signal);
+    await markDone(uid, found.pending, "needsEvent", signal);
+  }
+
+  async function sendNotice(uid: string, signal: AbortSignal): Promise<void> {
+    const found = await pendingOf(uid, signal);
+    if (found === undefined || !found.pending.needsDelivery) return;
+    await deliver(found.key, found.pending, signal);
+    await markDone(uid, found.pending, "needsDelivery", signal);
   }
 
   async function tellOf(key: AccessKeyRecord, notice: PendingNotice, signal: AbortSignal): Promise<void> {
@@ -246,12 +251,14 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
     if (pending?.needsDelivery === true) metrics.delivery("abandoned");
   }
 
-  const queue = new WorkQueue(port, {
-    name: "access_key_notices",
-    process: tell,
-    baseDelayMs: FIRST_RETRY_MS,
-    maxDelayMs: LAST_RETRY_MS,
-  });
+  const retries = { baseDelayMs: FIRST_RETRY_MS, maxDelayMs: LAST_RETRY_MS };
+  const queue = new WorkQueue(port, { name: "access_key_notices", process: tell, ...retries });
+  // Their own queue: a webhook that does not answer holds up no Events.
+  const deliveries = new WorkQueue(port, { name: "access_key_notice_deliveries", process: sendNotice, ...retries });
+  const continueWith = (uid: string): void => {
+    queue.add(uid);
+    deliveries.add(uid);
+  };
   const begin = keys.whenRead();
   const sweeper = createSweeper<AccessKeyRecord>(port, {
     intervalMs: INTERVAL_MS,
@@ -272,10 +279,10 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
   // What the server that led before has left.
   void begin.then(() => {
     for (const object of noticeRecords.view.list(noticeRecords.prefix)) {
-      if (decodeNotices(object).pending !== undefined) queue.add(uidOf(object.key));
+      if (decodeNotices(object).pending !== undefined) continueWith(uidOf(object.key));
     }
   });
-  const parts = [sweeper, tidier, queue];
+  const parts = [sweeper, tidier, queue, deliveries];
   return {
     async idle() {
       for (const part of parts) await part.idle();

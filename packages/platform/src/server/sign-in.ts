@@ -59,6 +59,7 @@ export function createSignInParts(deps: SignInDeps): SignInParts {
       return typeof value === "string" ? Buffer.from(value, "base64").toString("utf8") : undefined;
     },
     clock,
+    scheduler,
   });
   const users = createSignInUsers({
     directory,

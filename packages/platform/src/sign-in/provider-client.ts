@@ -2,7 +2,7 @@
 // Source: OpenID Connect Core 1.0, RFC 6749, RFC 7636 (PKCE), RFC 9207 (iss), RFC 9700 (best current practice)
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
@@ -81,11 +81,16 @@ export type ProviderClientDeps = {
   /** The value of a Secret; undefined without one. */
   readonly secretAt: (namespace: string, name: string, key: string) => string | undefined;
   readonly clock: Clock;
+  readonly scheduler: Scheduler;
 };
 
 /** As in `spec.oidcProvider` of an access key. */
 export type TokenClient = Required<NonNullable<AccessKeySpec["oidcProvider"]>>;
 
+/** For all requests of one step together, so that a provider that answers drop by drop is left in time. */
+const STEP_MS = 20_000;
+/** Steps with one provider at a time: one that does not answer uses up no places of others. */
+const MAX_STEPS = 50;
 const CONFIGURATION_MS = 10 * 60_000;
 const TOLERANCE_SECONDS = 30;
 
@@ -97,8 +102,35 @@ type Known = {
   readonly made: Promise<Configuration>;
 };
 
-export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }: ProviderClientDeps): ProviderClient {
+export function createProviderClient({
+  fetchFrom,
+  issuerKeys,
+  secretAt,
+  clock,
+  scheduler,
+}: ProviderClientDeps): ProviderClient {
   const known = new Map<string, Known>();
+  /** By provider. */
+  const steps = new Map<string, number>();
+
+  const inTime = async <T>({ name }: IdentityProviderState, work: () => Promise<T>): Promise<T> => {
+    const others = steps.get(name) ?? 0;
+    if (others >= MAX_STEPS) throw new ProviderError(`${MAX_STEPS} requests to it are in progress`);
+    steps.set(name, others + 1);
+    let timer: Disposable | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const fault = new ProviderError(`it did not answer within ${STEP_MS / 1000} seconds`);
+      timer = scheduler.schedule(STEP_MS, () => reject(fault));
+    });
+    try {
+      return await Promise.race([work(), late]);
+    } finally {
+      timer?.[Symbol.dispose]();
+      const left = (steps.get(name) ?? 1) - 1;
+      if (left > 0) steps.set(name, left);
+      else steps.delete(name);
+    }
+  };
 
   const configurationOf = async (provider: IdentityProviderState): Promise<Configuration> => {
     const { name, terms } = provider;
@@ -154,9 +186,9 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
     };
   };
 
-  const asking = async <T>(ask: () => Promise<T>): Promise<T> => {
+  const asking = async <T>(provider: IdentityProviderState, ask: () => Promise<T>): Promise<T> => {
     try {
-      return await ask();
+      return await inTime(provider, ask);
     } catch (error) {
       if (error instanceof ProviderError) throw error;
       if (error instanceof ResponseBodyError && error.error === "invalid_grant")
@@ -167,7 +199,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
 
   return {
     async authorizationUrl(provider, redirectUri, { state, nonce, verifier }) {
-      const configuration = await configurationOf(provider);
+      const configuration = await inTime(provider, () => configurationOf(provider));
       const url = buildAuthorizationUrl(configuration, {
         response_type: "code",
         redirect_uri: redirectUri,
@@ -182,7 +214,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
       return httpsUrl(url.href, "its authorization endpoint").href;
     },
     takeCode: (provider, answer, { state, nonce, verifier }) =>
-      asking(async () => {
+      asking(provider, async () => {
         const configuration = await configurationOf(provider);
         const tokens = await authorizationCodeGrant(configuration, answer, {
           expectedState: state,
@@ -197,7 +229,7 @@ export function createProviderClient({ fetchFrom, issuerKeys, secretAt, clock }:
         return { ...taken, issuedTo: { clientId: provider.spec.clientId, nonce, redirectUri, scopes: scope } };
       }),
     refresh: (provider, refreshToken, subject) =>
-      asking(async () => {
+      asking(provider, async () => {
         const configuration = await configurationOf(provider);
         const tokens = await refreshTokenGrant(configuration, refreshToken);
         return await answerOf(configuration, provider, tokens, subject);

@@ -28,10 +28,12 @@ export type WebhookConnectionsDeps = {
 const MAX_ANSWER_BYTES = 4 << 20;
 /** Concurrent calls of one cluster. */
 const MAX_CALLS = 100;
+/** A server that does not answer leaves calls for others. */
+const MAX_CALLS_TO_ONE = 50;
 /** Number of servers to which connections are kept alive. */
 const MAX_TARGETS = 16;
 const LIMITS = {
-  maxConnections: MAX_CALLS,
+  maxConnections: MAX_CALLS_TO_ONE,
   maxUpgrades: 0,
   connectTimeoutMs: 10_000,
   // Each call has its own timeout, of at most 30 s.
