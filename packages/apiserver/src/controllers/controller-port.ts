@@ -2,7 +2,7 @@
 
 import type { RequestContext } from "../context/request-context.ts";
 import { createSystemContext } from "../context/system-context.ts";
-import type { InstalledResource } from "../registry/resource-registry.ts";
+import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { QueuePort } from "./work-queue.ts";
 
@@ -22,10 +22,31 @@ export type ControllerCall = {
 };
 
 export type ControllerPort = QueuePort & {
-  /** Every resource that is stored, as of now. */
-  readonly resources: () => readonly ControlledResource[];
+  readonly resources: ControlledResources;
   readonly runtime: Runtime;
 };
+
+/** Every resource that is stored. CustomResourceDefinitions come and go while controllers run. */
+export type ControlledResources = {
+  /** As of now; the same array until the set changes. */
+  readonly all: readonly ControlledResource[];
+  /** Calls back after every change of the set, until it is disposed. */
+  onChange(listener: () => void): Disposable;
+};
+
+export function controlledResources(registry: Pick<ResourceRegistry, "resources" | "onChange">): ControlledResources {
+  let known: readonly InstalledResource[] = [];
+  let stored: readonly InstalledResource[] = [];
+  return {
+    get all() {
+      const { resources } = registry;
+      if (resources !== known) stored = resources.filter(({ definition }) => definition.submit === undefined);
+      known = resources;
+      return stored;
+    },
+    onChange: (listener) => registry.onChange(listener),
+  };
+}
 
 /** A controller runs from the moment it is made until it is disposed. */
 export type Controller = Disposable & {

@@ -79,6 +79,8 @@ export type ResourceRegistry = {
   hasGroup(group: string): boolean;
   /** Goes up when the set of resources changes. */
   readonly revision: number;
+  /** Calls back after every change of the set of resources, until it is disposed. */
+  onChange(listener: () => void): Disposable;
 };
 
 export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegistry {
@@ -90,12 +92,16 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
   let definitions: readonly ResourceDefinition[] = [];
   let groups: ReadonlySet<string> = new Set();
   let revision = 0;
+  const listeners = new Set<() => void>();
 
   const refresh = (): void => {
     resources = [...installed.values()];
     definitions = resources.map(({ definition }) => definition);
     groups = new Set(definitions.map(({ group }) => group));
     revision++;
+  };
+  const tellListeners = (): void => {
+    for (const listener of listeners) listener();
   };
 
   return {
@@ -108,6 +114,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
       retirements.set(id, retirement);
       refresh();
       if (before !== retirement) before?.abort();
+      tellListeners();
       return resource;
     },
     uninstall({ group, version, plural }) {
@@ -116,6 +123,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
       refresh();
       retirements.get(id)?.abort();
       retirements.delete(id);
+      tellListeners();
     },
     find: (group, version, plural) => installed.get(resourceId(group, version, plural)),
     findKind: (group, kind) =>
@@ -129,6 +137,10 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
     hasGroup: (group) => groups.has(group),
     get revision() {
       return revision;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
   };
 }

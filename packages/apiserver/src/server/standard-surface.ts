@@ -34,7 +34,7 @@ import {
   createApiServiceController,
 } from "../controllers/api-service/api-service-controller.ts";
 import { createWhenAbsent } from "../controllers/controlled-objects.ts";
-import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
+import { type Controller, type ControllerPort, controlledResources } from "../controllers/controller-port.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
 import { createJobCompletion } from "../controllers/job-completion.ts";
@@ -325,7 +325,7 @@ function startControllers(
   const { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem } = deps;
   const { customResources: compiled } = deps;
   const port: ControllerPort = {
-    resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
+    resources: controlledResources(registry),
     runtime,
     onError,
     queueMetrics,
@@ -358,7 +358,7 @@ function startControllers(
     ...(deps.cluster === undefined
       ? []
       : [
-          createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), { registry, services }),
+          createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), services),
           createApiServiceController(port, apiServiceOf(registry, deps.cluster)),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
           createPolicyStatusController(

@@ -9,7 +9,7 @@ import { createTenancy } from "./testing/tenancy.ts";
 it("an object of any kind that passes the quick check is unchanged and valid", async () => {
   await using tenancy = await createTenancy();
   await using cluster = await createTestCluster();
-  const definitions = [...tenancy.definitions(), ...cluster.port.resources().map(({ definition }) => definition)];
+  const definitions = [...tenancy.definitions(), ...cluster.port.resources.all.map(({ definition }) => definition)];
   expect(definitions.length).toBeGreaterThan(30);
   let plain = 0;
   for (const { kind, schema } of definitions) {

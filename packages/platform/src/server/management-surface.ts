@@ -6,6 +6,7 @@ import type { PolicyVersion } from "@postern/apiserver/authorization/policy-vers
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { controlledResources } from "@postern/apiserver/controllers/controller-port";
 import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import { createCustomResourceController } from "@postern/apiserver/custom-resources/custom-resource-controller";
@@ -230,7 +231,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     compiled &&
     createCustomResourceController(
       {
-        resources: () => surface.registry.resources,
+        resources: controlledResources(surface.registry),
         runtime,
         onError,
         queueMetrics: metrics.workQueues,

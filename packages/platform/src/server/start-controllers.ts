@@ -1,7 +1,11 @@
 // Starts all controllers.
 
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import {
+  type Controller,
+  type ControllerPort,
+  controlledResources,
+} from "@postern/apiserver/controllers/controller-port";
 import { createEventExpiry } from "@postern/apiserver/controllers/event-expiry";
 import { createGarbageCollector } from "@postern/apiserver/controllers/garbage-collector/garbage-collector";
 import { createNamespaceController } from "@postern/apiserver/controllers/namespace-controller/namespace-controller";
@@ -44,7 +48,7 @@ export function startControllers(
   const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError, queueMetrics } = surface;
   const own = (kind: string) => requiredResource(registry, names.managementGroup, kind);
   const port: ControllerPort = {
-    resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
+    resources: controlledResources(registry),
     runtime,
     onError,
     queueMetrics,

@@ -14,7 +14,7 @@ import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
 import { createRbacAuthorizer } from "../../authorization/rbac/rbac-authorizer.ts";
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
 import { createResourceKeys } from "../../cache/resource-view.ts";
-import type { ControllerPort } from "../../controllers/controller-port.ts";
+import { type ControllerPort, controlledResources } from "../../controllers/controller-port.ts";
 import { admissionChain } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { createResourceRegistry, type InstalledResource } from "../../registry/resource-registry.ts";
@@ -132,7 +132,7 @@ export async function createTestCluster(): Promise<TestCluster> {
   const cluster: TestCluster = {
     port: {
       errors,
-      resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
+      resources: controlledResources(registry),
       runtime: systemRuntime,
       onError: (error) => errors.push(error),
     },

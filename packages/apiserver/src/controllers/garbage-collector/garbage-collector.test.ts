@@ -2,11 +2,12 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createTestCluster, ownerReferenceTo, type TestCluster } from "../../builtin/testing/test-cluster.ts";
 import { randomNumbers } from "../../storage/testing/random-numbers.ts";
-import { createGarbageCollector, type GarbageCollector } from "./garbage-collector.ts";
+import type { Controller } from "../controller-port.ts";
+import { createGarbageCollector } from "./garbage-collector.ts";
 import { isDeletingDependents, isOrphaningDependents } from "./graph-builder.ts";
 
 let cluster: TestCluster;
-let collector: GarbageCollector;
+let collector: Controller;
 
 beforeEach(async () => {
   cluster = await createTestCluster();

@@ -16,19 +16,14 @@ import {
   withoutOwners,
 } from "./object-access.ts";
 
-export type GarbageCollector = Controller & {
-  /** Takes notice of resources that have been added or removed. */
-  refresh(): void;
-};
-
-export function createGarbageCollector(port: ControllerPort): GarbageCollector {
+export function createGarbageCollector(port: ControllerPort): Controller {
   const graph = new DependencyGraph();
   const access = createObjectAccess(port);
   const lifetime = new AbortController();
   const reports = new InvalidOwnerReports(
     createEventRecorder({
       ...port,
-      events: () => port.resources().find(({ definition }) => definition.group === "" && definition.kind === "Event"),
+      events: () => port.resources.all.find(({ definition }) => definition.group === "" && definition.kind === "Event"),
       component: "garbage-collector-controller",
       signal: lifetime.signal,
     }),
@@ -54,7 +49,7 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
     [Symbol.dispose]: () => queue[Symbol.dispose](),
   };
   const recording = { [Symbol.dispose]: () => lifetime.abort() };
-  return { refresh: () => builder.refresh(), ...createQueueController(work, [recording, builder]) };
+  return createQueueController(work, [recording, builder]);
 }
 
 type Collection = {
@@ -84,7 +79,7 @@ async function deleteWhenOwnersAreGone(
   signal: AbortSignal,
 ): Promise<void> {
   const { metadata } = object;
-  const owners = await classifyOwners(access, object, signal);
+  const owners = await classifyOwners({ access, graph }, object, signal);
   for (const { reference, isElsewhere } of owners) if (isElsewhere) reports.report(key, object, reference);
   const present = owners.filter(({ state }) => state === "present");
   const leaving = owners.filter(({ state }) => state !== "present");
@@ -186,18 +181,18 @@ type ClassifiedOwner = {
 };
 
 /**
- * An owner of a kind that is not served counts as present, since the server cannot know that it is gone; so does a namespaced owner of a
+ * An owner of a kind that is not served counts as present unless its deletion was seen, since the server cannot know that it is gone; so does a namespaced owner of a
  * cluster-scoped object, which is never looked for.
  */
 function classifyOwners(
-  access: ObjectAccess,
+  { access, graph }: Pick<Collection, "access" | "graph">,
   { metadata }: KubeObject,
   signal: AbortSignal,
 ): Promise<readonly ClassifiedOwner[]> {
   const { ownerReferences = [], namespace = "" } = metadata;
   return Promise.all(
     ownerReferences.map(async (reference) => {
-      const state = await stateOf(access, reference, namespace, signal);
+      const state = await stateOf({ access, graph }, reference, namespace, signal);
       const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
       return { reference, state, isElsewhere: isLookedFor && access.isElsewhere(reference, namespace) };
     }),
@@ -205,13 +200,14 @@ function classifyOwners(
 }
 
 async function stateOf(
-  access: ObjectAccess,
+  { access, graph }: Pick<Collection, "access" | "graph">,
   reference: OwnerReference,
   namespace: string,
   signal: AbortSignal,
 ): Promise<OwnerState> {
   const location = access.locateOwner(reference, namespace);
-  if (typeof location === "string") return "present";
+  if (location === "unknown-kind") return graph.sawOwnerGo(reference, namespace) ? "absent" : "present";
+  if (location === "wrong-scope") return "present";
   const isOwner = (object: KubeObject | undefined): object is KubeObject => object?.metadata.uid === reference.uid;
   let owner = access.cached(location);
   // Memory may be behind the store: nothing is collected for an owner that only memory does not know.

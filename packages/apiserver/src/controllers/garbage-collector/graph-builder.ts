@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/graph_builder.go
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
@@ -22,7 +23,9 @@ export class GraphBuilder implements Disposable {
   readonly #port: ControllerPort;
   readonly #graph: DependencyGraph;
   readonly #observer: GraphObserver;
-  readonly #followed = new Map<string, Disposable>();
+  /** By the prefix of the resource. */
+  readonly #followed = new Map<string, { readonly view: CacheView; readonly following: Disposable }>();
+  readonly #changes: Disposable;
   readonly #scans = new Set<Promise<void>>();
   readonly #mayMatter = createLinkCheck();
 
@@ -30,22 +33,27 @@ export class GraphBuilder implements Disposable {
     this.#port = port;
     this.#graph = graph;
     this.#observer = observer;
-    this.refresh();
+    this.#changes = port.resources.onChange(() => this.#followResources());
+    this.#followResources();
   }
 
-  /** Takes notice of resources that have been added or removed. */
-  refresh(): void {
-    const resources = new Map(withoutViews(this.#port.resources()).map((resource) => [resource.keys.prefix, resource]));
-    for (const [prefix, handle] of this.#followed) {
-      if (resources.has(prefix)) continue;
-      handle[Symbol.dispose]();
+  /** A definition that changed has another view of its objects; the one from before would keep its schema in memory. */
+  #followResources(): void {
+    const resources = new Map(
+      withoutViews(this.#port.resources.all).map((resource) => [resource.keys.prefix, resource]),
+    );
+    for (const [prefix, { view, following }] of this.#followed) {
+      const resource = resources.get(prefix);
+      if (resource?.view === view) continue;
+      following[Symbol.dispose]();
       this.#followed.delete(prefix);
+      // No owner waits for objects that are not served.
+      if (resource === undefined) this.#forgetBelow(prefix, () => true);
     }
     for (const [prefix, resource] of resources) {
-      if (!this.#followed.has(prefix)) this.#followed.set(prefix, this.#follow(resource));
+      if (this.#followed.has(prefix)) continue;
+      this.#followed.set(prefix, { view: resource.view, following: this.#follow(resource) });
     }
-    // An owner's kind may have become known.
-    this.#observer.affected(this.#graph.allDependents);
   }
 
   /** Resolves when every object that was there has been seen. */
@@ -54,25 +62,31 @@ export class GraphBuilder implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const handle of this.#followed.values()) handle[Symbol.dispose]();
+    this.#changes[Symbol.dispose]();
+    for (const { following } of this.#followed.values()) following[Symbol.dispose]();
   }
 
-  #follow({ view, keys }: ControlledResource): Disposable {
+  #follow({ definition, view, keys }: ControlledResource): Disposable {
     // Many resources of many clusters have no objects, and then there is nothing to stop.
     let stop: AbortController | undefined;
     const following = followView({ view, prefix: keys.prefix }, this.#port.runtime.scheduler, {
       replace: (objects) => {
-        for (const key of [...this.#graph.allDependents]) {
-          if (key.startsWith(keys.prefix) && view.get(key) === undefined) this.#forget(key, "");
-        }
+        this.#forgetBelow(keys.prefix, (key) => view.get(key) === undefined);
         stop ??= objects.length === 0 ? undefined : new AbortController();
-        const scanning = this.#scan(view, objects, stop?.signal).finally(() => this.#scans.delete(scanning));
+        const scanning = this.#scan({ definition, view }, objects, stop?.signal).finally(() =>
+          this.#scans.delete(scanning),
+        );
         this.#scans.add(scanning);
       },
       put: (object, previous) => {
         if (this.#mayMatter(object) || (previous !== undefined && this.#mayMatter(previous))) this.#take(object);
       },
-      delete: (object) => this.#forget(object.key, linksOf(object).metadata.uid ?? ""),
+      delete: (object) => {
+        const { uid = "" } = linksOf(object).metadata;
+        const { namespace, name } = keys.parse(object.key);
+        this.#graph.rememberGone(uid, { group: definition.group, kind: definition.kind, namespace, name });
+        this.#forget(object.key, uid);
+      },
     });
     return {
       [Symbol.dispose]() {
@@ -82,7 +96,11 @@ export class GraphBuilder implements Disposable {
     };
   }
 
-  async #scan(view: CacheView, objects: readonly CachedObject[], signal: AbortSignal | undefined): Promise<void> {
+  async #scan(
+    { definition, view }: Pick<ControlledResource, "definition" | "view">,
+    objects: readonly CachedObject[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const look = (object: CachedObject): void => {
       // What has changed since then was told as a change.
       if (view.get(object.key) !== object) return;
@@ -93,12 +111,16 @@ export class GraphBuilder implements Disposable {
       }
     };
     await inSlices(objects, look, signal);
-    // Owners may have gone unseen.
-    this.#observer.affected(this.#graph.allDependents);
+    // Owners may have gone unseen, or their kind may have become known.
+    this.#observer.affected(this.#graph.dependentsOfKind(definition));
   }
 
   #take(object: CachedObject): void {
     this.#observer.affected(this.#graph.set(object.key, linksOf(object)));
+  }
+
+  #forgetBelow(prefix: string, isGone: (key: string) => boolean): void {
+    for (const key of [...this.#graph.allDependents]) if (key.startsWith(prefix) && isGone(key)) this.#forget(key, "");
   }
 
   #forget(key: string, uid: string): void {
@@ -144,6 +166,14 @@ function createLinkCheck(): (object: CachedObject) => boolean {
 /** Keys are storage keys: unique over all resources. */
 type Dependent = { readonly uid: string; readonly owners: readonly OwnerReference[] };
 
+/** An object that others name as their owner. */
+type OwnerIdentity = {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+};
+
 /** Of an object, what links it to others. */
 type Links = Pick<KubeObject, "metadata">;
 
@@ -151,6 +181,10 @@ export class DependencyGraph {
   readonly #dependents = new Map<string, Dependent>();
   /** Owner uid → keys of the objects that name it. */
   readonly #byOwner = new Map<string, Set<string>>();
+  /** Group and kind of owners → keys of the objects that name such an owner. */
+  readonly #byOwnerKind = new Map<string, Set<string>>();
+  /** Uid → owners that were deleted while dependents name them: their definition may go before those have been looked at. */
+  readonly #gone = new Map<string, OwnerIdentity>();
   /** Uid → key of the objects that wait for their dependents to go first. */
   readonly #waiting = new Map<string, string>();
 
@@ -180,8 +214,24 @@ export class DependencyGraph {
     return [...this.dependentsOf(uid), ...this.#waitingAmong(owners)];
   }
 
+  /** Notes that an object was deleted, as long as others name it. */
+  rememberGone(uid: string, identity: OwnerIdentity): void {
+    if (this.#byOwner.has(uid)) this.#gone.set(uid, identity);
+  }
+
+  /** True when exactly this owner of a dependent in `namespace` was seen to be deleted. */
+  sawOwnerGo(reference: OwnerReference, namespace: string): boolean {
+    const gone = this.#gone.get(reference.uid);
+    if (gone === undefined || kindName(gone.group, gone.kind) !== ownerKind(reference)) return false;
+    return gone.name === reference.name && (gone.namespace === "" || gone.namespace === namespace);
+  }
+
   dependentsOf(uid: string): readonly string[] {
     return [...(this.#byOwner.get(uid) ?? [])];
+  }
+
+  dependentsOfKind({ group, kind }: { readonly group: string; readonly kind: string }): readonly string[] {
+    return [...(this.#byOwnerKind.get(kindName(group, kind)) ?? [])];
   }
 
   /**
@@ -223,22 +273,35 @@ export class DependencyGraph {
   }
 
   #replaceOwners(key: string, uid: string, owners: readonly OwnerReference[]): void {
-    for (const owner of this.#dependents.get(key)?.owners ?? []) {
-      const keys = this.#byOwner.get(owner.uid);
-      keys?.delete(key);
-      if (keys?.size === 0) this.#byOwner.delete(owner.uid);
+    const before = this.#dependents.get(key)?.owners ?? [];
+    for (const owner of before) {
+      removeFrom(this.#byOwner, owner.uid, key);
+      removeFrom(this.#byOwnerKind, ownerKind(owner), key);
     }
-    if (owners.length === 0) {
-      this.#dependents.delete(key);
-      return;
-    }
-    this.#dependents.set(key, { uid, owners });
+    if (owners.length === 0) this.#dependents.delete(key);
+    else this.#dependents.set(key, { uid, owners });
     for (const owner of owners) {
-      const keys = this.#byOwner.get(owner.uid);
-      if (keys === undefined) this.#byOwner.set(owner.uid, new Set([key]));
-      else keys.add(key);
+      addTo(this.#byOwner, owner.uid, key);
+      addTo(this.#byOwnerKind, ownerKind(owner), key);
     }
+    for (const owner of before) if (!this.#byOwner.has(owner.uid)) this.#gone.delete(owner.uid);
   }
+}
+
+const kindName = (group: string, kind: string): string => `${group}/${kind}`;
+const ownerKind = ({ apiVersion, kind }: OwnerReference): string =>
+  kindName(parseApiVersion(apiVersion)?.group ?? apiVersion, kind);
+
+function addTo(index: Map<string, Set<string>>, name: string, key: string): void {
+  const keys = index.get(name);
+  if (keys === undefined) index.set(name, new Set([key]));
+  else keys.add(key);
+}
+
+function removeFrom(index: Map<string, Set<string>>, name: string, key: string): void {
+  const keys = index.get(name);
+  keys?.delete(key);
+  if (keys?.size === 0) index.delete(name);
 }
 
 /** Foreground deletion: the object stays until its blocking dependents are gone. */

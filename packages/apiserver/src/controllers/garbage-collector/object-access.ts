@@ -47,7 +47,7 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
   let known: readonly ControlledResource[] = [];
   let stored: readonly ControlledResource[] = [];
   const storedResources = (): readonly ControlledResource[] => {
-    const resources = port.resources();
+    const resources = port.resources.all;
     if (resources !== known) stored = withoutViews(resources);
     known = resources;
     return stored;
@@ -55,7 +55,7 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
 
   const resourceOf = ({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">) => {
     const group = parseApiVersion(apiVersion)?.group;
-    return port.resources().find(({ definition }) => definition.group === group && definition.kind === kind);
+    return port.resources.all.find(({ definition }) => definition.group === group && definition.kind === kind);
   };
 
   return {

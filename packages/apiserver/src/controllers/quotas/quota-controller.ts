@@ -6,10 +6,11 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { countedResource, type ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
 import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
 import { followView } from "../../cache/follow-view.ts";
-import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { CacheView } from "../../cache/watch-cache.ts";
+import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { createTurns } from "../../runtime/in-slices.ts";
 import { ignoringConflicts, updateControlled } from "../controlled-objects.ts";
-import type { Controller, ControllerPort } from "../controller-port.ts";
+import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { createQueueController, followKeys } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
@@ -17,18 +18,18 @@ import { WorkQueue } from "../work-queue.ts";
 export function createQuotaController(
   port: ControllerPort,
   quotas: InstalledResource,
-  { registry, services }: { readonly registry: Pick<ResourceRegistry, "resources">; readonly services: ServiceTotals },
+  services: ServiceTotals,
 ): Controller {
   const { scheduler, clock } = port.runtime;
   /** Of namespaces: each object in one changes the counts of all its quotas, which may be very many. */
   const queue = new WorkQueue(port, { name: "resource_quota", process, concurrency: 1 });
   /** By the prefix of the resource. */
-  const followed = new Map<string, Disposable>();
+  const followed = new Map<string, { readonly view: CacheView; readonly following: Disposable }>();
 
   async function process(namespace: string, signal: AbortSignal): Promise<void> {
     while (services.ready() !== undefined) await services.ready();
     const pause = createTurns(clock);
-    const resources = new Map(registry.resources.map((resource) => [nameOf(resource.definition), resource]));
+    const resources = new Map(port.resources.all.map((resource) => [nameOf(resource.definition), resource]));
     for (const { key } of quotas.view.list(quotas.keys.inNamespace(namespace))) {
       await pause();
       if (signal.aborted) return;
@@ -54,7 +55,18 @@ export function createQuotaController(
     }
   }
 
-  function follow({ view, keys }: InstalledResource): void {
+  /** A kind that is limited may come after its quota; one that changed has another view of its objects. */
+  function recountAll(): void {
+    const views = new Map(port.resources.all.map(({ keys, view }) => [keys.prefix, view]));
+    for (const [prefix, { view, following }] of followed) {
+      if (views.get(prefix) === view) continue;
+      following[Symbol.dispose]();
+      followed.delete(prefix);
+    }
+    for (const { key } of quotas.view.list(quotas.keys.prefix)) queue.add(quotas.keys.parse(key).namespace);
+  }
+
+  function follow({ view, keys }: ControlledResource): void {
     if (followed.has(keys.prefix)) return;
     const recount = (key: string): void => {
       const { namespace } = keys.parse(key);
@@ -66,13 +78,15 @@ export function createQuotaController(
       put: (object) => recount(object.key),
       delete: (object) => recount(object.key),
     });
-    followed.set(keys.prefix, following);
+    followed.set(keys.prefix, { view, following });
   }
 
   const following = followKeys(quotas, scheduler, (key) => queue.add(quotas.keys.parse(key).namespace));
+  const changes = port.resources.onChange(recountAll);
   const held = {
     [Symbol.dispose]() {
-      for (const each of followed.values()) each[Symbol.dispose]();
+      changes[Symbol.dispose]();
+      for (const each of followed.values()) each.following[Symbol.dispose]();
     },
   };
   return createQueueController(queue, [following, held]);
