@@ -26,7 +26,7 @@ const crd = (plural: string, kind: string, scope: string): object => ({
 let clusters: TenantClusters;
 const sessions: { [where: string]: { readonly kubectl: KubectlSession; readonly namespace: string } } = {};
 beforeAll(async () => {
-  clusters = await startTenantClusters();
+  clusters = await startTenantClusters(["--custom-resources"]);
   sessions["an embedded cluster"] = { kubectl: (await clusters.open("demo")).kubectl, namespace: "default" };
   sessions["the management API"] = { kubectl: clusters.admin, namespace: "p-default" };
   for (const { kubectl } of Object.values(sessions)) {
@@ -35,15 +35,14 @@ beforeAll(async () => {
       crd("parts", "Part", "Namespaced"),
       crd("sites", "Site", "Cluster"),
     ];
-    await kubectl.run("create -f -", definitions.map((each) => JSON.stringify(each)).join("\n---\n"));
+    await kubectl.run("create -f -", JSON.stringify({ apiVersion: "v1", kind: "List", items: definitions }));
     await kubectl.run("wait --for=condition=Established crd --all --timeout=30s");
   }
 });
 afterAll(() => clusters?.[Symbol.asyncDispose]());
 
-const API_VERSIONS: { [kind: string]: string } = { ConfigMap: "v1" };
-const resourceOf = (kind: string): string =>
-  kind === "ConfigMap" ? "configmap" : `${kind.toLowerCase()}s.own.example.com`;
+const API_VERSIONS: { [kind: string]: string } = { Secret: "v1" };
+const resourceOf = (kind: string): string => (kind === "Secret" ? "secret" : `${kind.toLowerCase()}s.own.example.com`);
 
 async function make(where: string, kind: string, name: string, owner?: any): Promise<any> {
   const { kubectl, namespace } = sessions[where]!;
@@ -69,8 +68,8 @@ async function make(where: string, kind: string, name: string, owner?: any): Pro
 
 describe.each(["an embedded cluster", "the management API"])("in %s", (where) => {
   test.each([
-    ["Owner", "ConfigMap"],
-    ["ConfigMap", "Part"],
+    ["Owner", "Secret"],
+    ["Secret", "Part"],
     ["Owner", "Part"],
     ["Site", "Owner"],
   ])("%s that owns a %s is deleted in the foreground, in the background and alone", async (owner, dependent) => {
@@ -87,8 +86,8 @@ describe.each(["an embedded cluster", "the management API"])("in %s", (where) =>
 
   test("dependents of the objects of a definition go with it", async () => {
     const { kubectl, namespace } = sessions[where]!;
-    await make(where, "ConfigMap", "of-owner", await make(where, "Owner", "last"));
+    await make(where, "Secret", "of-owner", await make(where, "Owner", "last"));
     await kubectl.run("delete crd owners.own.example.com --timeout=30s");
-    await kubectl.run(`wait --for=delete configmap of-owner -n ${namespace} --timeout=30s`);
+    await kubectl.run(`wait --for=delete secret of-owner -n ${namespace} --timeout=30s`);
   });
 });

@@ -1,10 +1,12 @@
 // The kinds of the group apps as objects: nothing makes pods of them.
 // Source: k8s.io/kubernetes/pkg/registry/apps/*/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/printers/internalversion/printers.go
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
@@ -14,7 +16,7 @@ import { podTemplateFields } from "./pod-fields.ts";
 import { podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
-import { validateSameSelector, validateTemplate } from "./validate-pod.ts";
+import { validateRestarts, validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
 
 const count = (text: string) => s.int32().describe(text);
 
@@ -124,6 +126,10 @@ type Kind = {
   readonly defaults: (spec: Spec) => Spec;
   readonly isScaled: boolean;
   readonly text: string;
+  /** Of the kind alone, beside its selector and number of pods. Default: its pods are valid. */
+  readonly validateSelected?: (workload: Workload) => readonly FieldError[];
+  /** Default: the selector stays as it is. */
+  readonly validateChange?: (next: Workload, old: Workload) => readonly FieldError[];
 };
 
 function defineWorkload({
@@ -135,6 +141,8 @@ function defineWorkload({
   defaults,
   isScaled,
   text,
+  validateSelected = validateSelectedTemplate,
+  validateChange = validateSameSelector,
 }: Kind): ResourceDefinition {
   const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
   const schema = s
@@ -147,7 +155,7 @@ function defineWorkload({
     ...((spec?.replicas ?? 0) < 0
       ? [invalidError("spec.replicas", spec?.replicas ?? 0, "must be greater than or equal to 0")]
       : []),
-    ...validateTemplate({ spec }, ["Always"]),
+    ...validateSelected({ spec } as Workload),
   ];
   return defineBuiltin({
     group: "apps",
@@ -169,7 +177,7 @@ function defineWorkload({
       const template = spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) };
       return { ...object, spec: { ...defaults(spec), ...template } } as KubeObject;
     },
-    strategy: statusStrategy<Workload>(validate, validateSameSelector) as never,
+    strategy: statusStrategy<Workload>(validate, validateChange) as never,
   });
 }
 
@@ -221,11 +229,34 @@ export const replicaSets = defineWorkload({
   defaults: (spec) => ({ ...spec, replicas: spec.replicas ?? 1 }),
 });
 
+const CHANGEABLE = [
+  "replicas",
+  "ordinals",
+  "template",
+  "updateStrategy",
+  "revisionHistoryLimit",
+  "persistentVolumeClaimRetentionPolicy",
+  "minReadySeconds",
+];
+
+// Source: k8s.io/kubernetes/pkg/apis/apps/validation/validation.go (ValidateStatefulSetUpdate)
+function validateStatefulSetChange({ spec: next = {} }: Workload, { spec: old = {} }: Workload): readonly FieldError[] {
+  const fixed = (spec: object) =>
+    // Bodies of built-in kinds are JSON.
+    Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.includes(name))) as JsonObject;
+  if (equalJson(fixed(next), fixed(old))) return [];
+  const names = CHANGEABLE.map((name) => `'${name}'`);
+  const all = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  return [forbiddenError("spec", `updates to statefulset spec for fields other than ${all} are forbidden`)];
+}
+
 export const statefulSets = defineWorkload({
   kind: "StatefulSet",
   plural: "statefulsets",
   shortNames: ["sts"],
   text: "Keeps pods with names and volumes of their own.",
+  validateSelected: (workload) => validateSelectedTemplate(workload, "statefulset", validateRestarts),
+  validateChange: validateStatefulSetChange,
   fields: [
     ...BASE,
     "replicas",
@@ -270,6 +301,7 @@ export const daemonSets = defineWorkload({
   plural: "daemonsets",
   shortNames: ["ds"],
   text: "Keeps one pod on every node.",
+  validateSelected: (workload) => validateSelectedTemplate(workload, "daemonset"),
   fields: [...BASE, "updateStrategy", "revisionHistoryLimit"],
   isScaled: false,
   columns: [

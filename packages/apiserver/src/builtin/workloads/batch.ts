@@ -16,7 +16,7 @@ import { podTemplateFields } from "./pod-fields.ts";
 import { durationBetween, podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
-import { validatePodSpec } from "./validate-pod.ts";
+import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
 
 const jobSpecFields = s.object({
   parallelism: s.int32().describe("Specifies the maximum desired number of pods the job should run at any given time."),
@@ -149,7 +149,7 @@ function withOwnSelector(job: Job): Job {
 }
 
 const validateJobSpec = (spec: JobSpec | undefined, path: string): readonly FieldError[] =>
-  validatePodSpec(spec?.template?.spec, `${path}.template.spec`, RESTARTS);
+  validateTemplate(spec?.template, `${path}.template`, validatePodSpec, RESTARTS);
 
 const jobStrategy = statusStrategy<Job>(({ spec }) => validateJobSpec(spec, "spec"));
 

@@ -11,10 +11,11 @@ import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "../../registry/resource-definition.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import { withPodDefaults } from "./pod-defaults.ts";
+import { withPodDefaults, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
+import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
-import { validatePodSpec } from "./validate-pod.ts";
+import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
 
 const podFields = s
   .object({
@@ -168,6 +169,13 @@ const templateFields = s
   })
   .describe("PodTemplate describes a template for creating copies of a predefined pod.");
 
+type PodTemplateObject = KindOf<typeof templateFields>;
+
+const containerNames = (spec: PodSpec | undefined): string =>
+  (spec?.containers ?? []).map(({ name }) => name).join(",");
+const containerImages = (spec: PodSpec | undefined): string =>
+  (spec?.containers ?? []).map(({ image = "" }) => image).join(",");
+
 export const podTemplates: ResourceDefinition = defineBuiltin({
   group: "",
   version: "v1",
@@ -176,8 +184,37 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
   singular: "podtemplate",
   namespaced: true,
   schema: kindSchema(templateFields.schema),
-  columns: [ageColumn],
-  strategy: { allowUnconditionalUpdate: true },
+  columns: [
+    {
+      name: "Containers",
+      type: "string",
+      description: "Names of its containers.",
+      value: (o) => containerNames((o as PodTemplateObject).template?.spec),
+    },
+    {
+      name: "Images",
+      type: "string",
+      description: "Their images.",
+      value: (o) => containerImages((o as PodTemplateObject).template?.spec),
+    },
+    {
+      name: "Pod Labels",
+      type: "string",
+      description: "The labels of pods that are made from it.",
+      value: (o) => labelSelectorText({ matchLabels: (o as PodTemplateObject).template?.metadata?.labels ?? {} }),
+    },
+    ageColumn,
+  ],
+  // Bodies of built-in kinds have passed their types by now.
+  setDefaults: (object) => {
+    const { template = {} } = object as PodTemplateObject;
+    return { ...object, template: withTemplateDefaults(template) } as KubeObject;
+  },
+  strategy: {
+    allowUnconditionalUpdate: true,
+    validate: (object) => validateTemplate((object as PodTemplateObject).template, "template"),
+    validateUpdate: (object) => validateTemplate((object as PodTemplateObject).template, "template"),
+  },
 });
 
 /** The names, images and selector of a workload, for wide Tables. */
@@ -190,14 +227,14 @@ export const podColumns = (
     type: "string",
     priority: 1,
     description: "Names of its containers.",
-    value: (object) => (specOf(object)?.containers ?? []).map(({ name }) => name).join(","),
+    value: (object) => containerNames(specOf(object)),
   },
   {
     name: "Images",
     type: "string",
     priority: 1,
     description: "Their images.",
-    value: (object) => (specOf(object)?.containers ?? []).map(({ image = "" }) => image).join(","),
+    value: (object) => containerImages(specOf(object)),
   },
   { name: "Selector", type: "string", priority: 1, description: "The labels of its pods.", value: selectorOf },
 ];

@@ -1,7 +1,10 @@
 // Selectors of workloads that are wrong: the fields and reasons that kube-apiserver 1.24 answered.
 
 import { describe, expect, it } from "vitest";
-import { validateTemplate } from "./validate-pod.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { daemonSets, deployments, replicaSets, statefulSets } from "./apps.ts";
+import { podTemplates } from "./pods.ts";
+import { validateSelectedTemplate } from "./validate-pod.ts";
 
 const template = {
   metadata: { labels: { app: "a" } },
@@ -34,6 +37,81 @@ describe("the selector of a workload", () => {
     ["has a key that is none", { matchLabels: { "a b": "c" } }, ["spec.selector.matchLabels", "spec.selector"]],
     ["has a value that is none", { matchLabels: { app: "x y" } }, ["spec.selector.matchLabels", "spec.selector"]],
   ])("that %s", (_what, selector, fields) => {
-    expect(validateTemplate({ spec: { selector, template } as any }).map(({ field }) => field)).toEqual(fields);
+    expect(validateSelectedTemplate({ spec: { selector, template } as any }).map(({ field }) => field)).toEqual(fields);
+  });
+});
+
+describe("the pods of a workload", () => {
+  const selector = { matchLabels };
+  const faults = (kind: ResourceDefinition, spec: object): string[] =>
+    (kind.strategy as any)
+      ?.validate?.({ ...kind.setDefaults?.({ metadata: {}, spec } as any) } as any, {} as any)
+      .map(({ field, type }: any) => `${field} ${type}`);
+  const mounting = (more: object = {}) => ({
+    selector,
+    template: {
+      ...template,
+      spec: { containers: [{ name: "c", volumeMounts: [{ name: "data", mountPath: "/data" }], ...more }] },
+    },
+  });
+  const claims = { serviceName: "s", volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] };
+
+  it("of a StatefulSet mount its claims, and volumes and images are not looked at", () => {
+    expect(faults(statefulSets, { ...mounting({ image: "i" }), ...claims })).toEqual([]);
+    expect(faults(statefulSets, mounting())).toEqual([]);
+    expect(faults(statefulSets, { selector, template: { ...template, spec: {} } })).toEqual([]);
+  });
+
+  it.each([deployments, replicaSets, daemonSets])("of a $kind have images, and volumes for what they mount", (kind) => {
+    expect(faults(kind, mounting())).toEqual([
+      "spec.template.spec.containers[0].image FieldValueRequired",
+      "spec.template.spec.containers[0].volumeMounts[0].name FieldValueNotFound",
+    ]);
+  });
+
+  it.each([deployments, replicaSets, daemonSets, statefulSets])(
+    "of a $kind start again always, without a deadline",
+    (kind) => {
+      const spec = { ...template.spec, restartPolicy: "Never", activeDeadlineSeconds: 5 };
+      expect(faults(kind, { selector, template: { ...template, spec } })?.map((fault) => fault.split(" ")[0])).toEqual([
+        "spec.template.spec.restartPolicy",
+        "spec.template.spec.activeDeadlineSeconds",
+      ]);
+    },
+  );
+
+  it.each([deployments, replicaSets, daemonSets, statefulSets])(
+    "of a $kind have labels and annotations that are valid",
+    (kind) => {
+      const metadata = { labels: { app: "a", "b c": "" }, annotations: { "d e": "" } };
+      expect(
+        faults(kind, { selector, template: { ...template, metadata } })?.map((fault) => fault.split(" ")[0]),
+      ).toEqual(["spec.template.labels", "spec.template.annotations"]);
+    },
+  );
+
+  it("of a PodTemplate are checked as those of a ReplicaSet, with any restart policy", () => {
+    const check = (spec: object) =>
+      (podTemplates.strategy as any)
+        ?.validate?.(podTemplates.setDefaults?.({ metadata: {}, template: { spec } } as any) as any, {} as any)
+        .map(({ field }: any) => field);
+    expect(check({ containers: [{ name: "c", image: "i" }], restartPolicy: "Never" })).toEqual([]);
+    expect(check({})).toEqual(["template.spec.containers"]);
+    expect(check({ containers: [{ name: "c" }] })).toEqual(["template.spec.containers[0].image"]);
+  });
+
+  it("of a StatefulSet change, and its selector, claims and service do not", () => {
+    const before: any = statefulSets.setDefaults?.({ metadata: {}, spec: { ...mounting(), ...claims } } as any);
+    const change = (more: object) =>
+      (statefulSets.strategy as any)
+        ?.validateUpdate?.({ ...before, spec: { ...before.spec, ...more } }, before, {
+          info: { subresource: "" },
+        } as any)
+        .map(({ field, type }: any) => `${field} ${type}`);
+    expect(
+      change({ replicas: 3, template: { ...before.spec.template, metadata: { labels: { ...matchLabels, v: "2" } } } }),
+    ).toEqual([]);
+    for (const fixed of [{ serviceName: "t" }, { volumeClaimTemplates: [] }, { podManagementPolicy: "Parallel" }])
+      expect(change(fixed)).toEqual(["spec FieldValueForbidden"]);
   });
 });

@@ -8,13 +8,14 @@ import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label
 import {
   duplicateError,
   type FieldError,
+  forbiddenError,
   indexPath,
   invalidError,
   notFoundFieldError,
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import { validateAnnotations, validateLabelSelector, validateLabels } from "@postern/apimachinery/validation/labels";
 import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { Container, PodSpec, PodTemplate } from "./pod-fields.ts";
 import type { LabelSelector } from "./selector-text.ts";
@@ -71,8 +72,33 @@ type Workload = {
     | undefined;
 };
 
-/** A workload has to find the pods that it makes. */
-export function validateTemplate({ spec }: Workload, restarts?: readonly string[]): readonly FieldError[] {
+/** Of a template that pods are made from; `spec` says how strictly. */
+export const validateTemplate = (
+  template: PodTemplate | undefined,
+  path: string,
+  spec: typeof validatePodSpec = validatePodSpec,
+  restarts?: readonly string[],
+): readonly FieldError[] => [
+  ...validateLabels(template?.metadata?.labels, `${path}.labels`),
+  ...validateAnnotations(template?.metadata?.annotations, `${path}.annotations`),
+  ...spec(template?.spec, `${path}.spec`, restarts),
+];
+
+/**
+ * All that kube-apiserver checks of the pods of a StatefulSet: their volumes may come from `volumeClaimTemplates`, and it has never made out
+ * which do.
+ */
+export const validateRestarts: typeof validatePodSpec = (spec, path, restarts = RESTARTS) =>
+  restarts.includes(spec?.restartPolicy ?? "")
+    ? []
+    : [notSupportedError(`${path}.restartPolicy`, spec?.restartPolicy ?? "", restarts)];
+
+/** A workload has to find the pods that it makes. `kind`: as upstream calls it where the selector is empty. */
+export function validateSelectedTemplate(
+  { spec }: Workload,
+  kind = "deployment",
+  pods: typeof validatePodSpec = validatePodSpec,
+): readonly FieldError[] {
   const { selector, template } = spec ?? {};
   const labels = template?.metadata?.labels ?? {};
   const isEmpty =
@@ -80,9 +106,21 @@ export function validateTemplate({ spec }: Workload, restarts?: readonly string[
     (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
   const faults: FieldError[] = [];
   if (selector === undefined) faults.push(requiredError("spec.selector"), unmatched(labels));
-  else if (isEmpty) faults.push(invalidError("spec.selector", {}, "empty selector is invalid for deployment"));
+  else if (isEmpty) faults.push(invalidError("spec.selector", {}, `empty selector is invalid for ${kind}`));
   else faults.push(...validateSelected(selector, labels));
-  return [...faults, ...validatePodSpec(template?.spec, "spec.template.spec", restarts)];
+  const deadline = template?.spec?.activeDeadlineSeconds;
+  return [
+    ...faults,
+    ...validateTemplate(template, "spec.template", pods, ["Always"]),
+    ...(deadline === undefined
+      ? []
+      : [
+          forbiddenError(
+            "spec.template.spec.activeDeadlineSeconds",
+            `activeDeadlineSeconds in ${kind} is not Supported`,
+          ),
+        ]),
+  ];
 }
 
 function validateSelected(
