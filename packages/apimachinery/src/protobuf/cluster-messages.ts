@@ -1,6 +1,6 @@
 // Makes message types of the tables of `cluster-message-tables.ts`, each when a body of its kind first comes.
 
-import type { JsonValue } from "../json/json-value.ts";
+import type { JsonObject, JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { CLUSTER_MESSAGES } from "./cluster-message-tables.ts";
 import {
@@ -22,7 +22,7 @@ import {
   textOf,
 } from "./message-type.ts";
 import { labelSelector, microTime, objectMeta, time } from "./meta-messages.ts";
-import { ProtobufError, readFields } from "./wire-reader.ts";
+import { ProtobufError, readFields, type WireField } from "./wire-reader.ts";
 
 /** The message of a kind, by `apiVersion/kind`. */
 const CLUSTER_KINDS: { readonly [apiVersionAndKind: string]: string } = {
@@ -55,6 +55,7 @@ const CLUSTER_KINDS: { readonly [apiVersionAndKind: string]: string } = {
   "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding": "ValidatingAdmissionPolicyBinding",
   "admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration": "ValidatingWebhookConfiguration",
   "admissionregistration.k8s.io/v1/MutatingWebhookConfiguration": "MutatingWebhookConfiguration",
+  "apiextensions.k8s.io/v1/CustomResourceDefinition": "CustomResourceDefinition",
 };
 
 const types = new Map<string, MessageType>();
@@ -108,6 +109,10 @@ const SCALARS: { readonly [type: string]: (name: string) => FieldType } = {
   quantity: (name) => converted(name, quantityOf),
   intOrString: (name) => converted(name, intOrStringOf),
   raw: (name) => converted(name, rawOf),
+  "d?": (name) => ({ name, read: doubleOf }),
+  schema: (name) => converted(name, schemaOf),
+  schemaOrBool: (name) => converted(name, schemaOrBool),
+  schemaOrList: (name) => converted(name, schemaOrList),
 };
 
 function fieldOf(name: string, type: string): FieldType {
@@ -127,13 +132,51 @@ function fieldOf(name: string, type: string): FieldType {
   return SCALARS[type]?.(name) ?? message(name, typeNamed(type));
 }
 
+/** The bits of a double are on the wire. */
+function doubleOf(value: WireField["value"]): number {
+  if (typeof value !== "bigint") throw new ProtobufError("proto: wrong wire type for a double");
+  const view = new DataView(new ArrayBuffer(8));
+  view.setBigUint64(0, value);
+  const number = view.getFloat64(0);
+  if (!Number.isFinite(number)) throw new ProtobufError("proto: a number is not finite");
+  return number;
+}
+
+/** Levels of schemas in schemas: those of a definition may have 200, and far deeper ones would exhaust the stack. */
+const MAX_SCHEMA_DEPTH = 300;
+
+const depth = { ofSchemas: 0 };
+
+/** A schema of a CustomResourceDefinition. */
+function schemaOf(bytes: Uint8Array): JsonObject {
+  if (depth.ofSchemas >= MAX_SCHEMA_DEPTH) throw new ProtobufError("proto: schemas nest too deeply");
+  depth.ofSchemas++;
+  try {
+    return decodeMessage(typeNamed("JSONSchemaProps"), bytes);
+  } finally {
+    depth.ofSchemas--;
+  }
+}
+
+const schemaOrBool = (bytes: Uint8Array): JsonValue => {
+  const { allows = false, schema } = decodeMessage(typeNamed("JSONSchemaPropsOrBool"), bytes);
+  return schema ?? allows;
+};
+
+const schemaOrList = (bytes: Uint8Array): JsonValue => {
+  const { schema, list: schemas = [] } = decodeMessage(typeNamed("JSONSchemaPropsOrArray"), bytes);
+  return schema ?? schemas;
+};
+
 /** What would be left out as a member is still an item of a list. */
 function list(name: string, item: FieldType): FieldType {
   return {
     name,
     read(value, previous) {
       const items = Array.isArray(previous) ? (previous as JsonValue[]) : [];
-      items.push(item.read(value, undefined) ?? (typeof value === "bigint" ? Number(value) : {}));
+      const read = item.read(value, undefined);
+      // Not `??`: null is a value of an enum.
+      items.push(read !== undefined ? read : typeof value === "bigint" ? Number(value) : {});
       return items;
     },
   };

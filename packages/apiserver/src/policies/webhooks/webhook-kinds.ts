@@ -36,15 +36,15 @@ const withDefaults = (webhook: Webhook): Webhook => ({
   ...(webhook.rules === undefined
     ? {}
     : { rules: webhook.rules.map((rule) => ({ ...rule, scope: rule.scope ?? "*" })) }),
-  ...(webhook.clientConfig.service === undefined
-    ? {}
-    : {
-        clientConfig: {
-          ...webhook.clientConfig,
-          service: { ...webhook.clientConfig.service, port: webhook.clientConfig.service.port ?? 443 },
-        },
-      }),
+  ...withDefaultPort(webhook),
 });
+
+/** Required fields may be missing: defaults are set before the schema is checked. */
+function withDefaultPort({ clientConfig }: Partial<Webhook>): Partial<Webhook> {
+  if (clientConfig?.service === undefined) return {};
+  const { service } = clientConfig;
+  return { clientConfig: { ...clientConfig, service: { ...service, port: service.port ?? 443 } } };
+}
 
 /** Called with bodies whose types have been checked. */
 function setDefaults(object: KubeObject, complete: (webhook: Webhook) => Webhook): KubeObject {

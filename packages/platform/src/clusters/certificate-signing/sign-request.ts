@@ -23,7 +23,8 @@ export type SignOutcome =
   | { readonly failure: string };
 
 /**
- * Takes over the public key, the common name and the organizations; the signer sets everything else in the certificate. The validity is that of the request, at
+ * Takes over the public key, the common name and the organizations; the signer sets everything else in the certificate, whatever extensions
+ * are asked for. The validity is that of the request, at
  * least 10 minutes, at most a year, and never beyond that of the CA.
  */
 export function signRequest(
@@ -34,14 +35,13 @@ export function signRequest(
   const usageFault = checkUsages(spec?.usages ?? []);
   if (usageFault !== undefined) return { failure: usageFault };
   try {
-    const { publicKey, subject, hasOtherSubjectAttributes, requestedExtensions } = parseCertificateRequest(
+    const { publicKey, subject, hasOtherSubjectAttributes } = parseCertificateRequest(
       Buffer.from(spec?.request ?? "", "base64").toString("latin1"),
     );
     if (subject.commonName === "") return { failure: "the subject of the request has no common name" };
     if (hasOtherSubjectAttributes) {
       return { failure: "the subject may have only a common name and organizations" };
     }
-    if (requestedExtensions.length > 0) return { failure: "the request has extensions, which are not supported" };
     if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not supported` };
     const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
     const expirationSeconds = Math.min(spec?.expirationSeconds ?? SIGNING_DURATION_SECONDS, SIGNING_DURATION_SECONDS);

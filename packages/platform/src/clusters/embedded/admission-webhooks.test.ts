@@ -537,3 +537,39 @@ describe("a webhook configuration", () => {
     expect(await refusal(create("x"))).toMatchObject({ code: 400 });
   });
 });
+
+describe("a webhook without a required field", () => {
+  const without = (name: string) => ({ ...hook("/check"), [name]: undefined });
+
+  it.each(["validating", "mutating"] as const)("is refused as invalid: %s", async (kind) => {
+    for (const missing of ["name", "clientConfig", "sideEffects", "admissionReviewVersions"]) {
+      const { code, message } = await refusal(configure(kind, "bad", without(missing)));
+      expect({ missing, code }).toEqual({ missing, code: 422 });
+      expect(message).toContain(`webhooks[0].${missing}: Required value`);
+    }
+    const noClient = { ...hook("/check"), clientConfig: {} };
+    expect((await refusal(configure(kind, "bad", noClient))).message).toContain("exactly one of url or service");
+    const noService = { ...hook("/check"), clientConfig: { service: {} } };
+    expect(await refusal(configure(kind, "bad", noService))).toMatchObject({ code: 422 });
+  });
+
+  it.each(["validating", "mutating"] as const)("cannot be made by an update: %s", async (kind) => {
+    await configure(kind, "good", hook("/check"));
+    const url = `${GROUP}/${kind}webhookconfigurations/good`;
+    const body = { metadata: { name: "good" }, webhooks: [without("clientConfig")] };
+    for (const [method, type] of [
+      ["PUT", "application/json"],
+      ["PATCH", "application/merge-patch+json"],
+      ["PATCH", "application/apply-patch+yaml"],
+    ] as const) {
+      const query = type.includes("apply") ? "?fieldManager=a&force=true" : "";
+      const sent = { apiVersion: "admissionregistration.k8s.io/v1", kind: kindNames[kind], ...body };
+      // An apply leaves the fields of others alone.
+      const answer = send(method, `${url}${query}`, sent, type);
+      if (type.includes("apply")) await answer;
+      else expect(await refusal(answer)).toMatchObject({ code: 422 });
+    }
+  });
+});
+
+const kindNames = { validating: "ValidatingWebhookConfiguration", mutating: "MutatingWebhookConfiguration" };

@@ -93,6 +93,28 @@ describe("certificate signing requests", () => {
     expect(condition.message).toContain(why);
   });
 
+  it.each([
+    ["basicConstraints", ["basicConstraints=critical,CA:TRUE"]],
+    ["keyUsage", ["keyUsage=critical,keyCertSign,digitalSignature"]],
+    ["extendedKeyUsage", ["extendedKeyUsage=serverAuth"]],
+    ["subjectAltName", ["subjectAltName=DNS:kubernetes.default.svc"]],
+    ["several extensions", ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature", "extendedKeyUsage=clientAuth"]],
+  ])("signs a request that asks for %s, and grants the usual extensions alone", async (_what, extensions) => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    using workspace = createWorkspace();
+    const [file, key] = [workspace.path("a.csr"), workspace.path("a.key")];
+    const asked = extensions.flatMap((extension) => ["-addext", extension]);
+    const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key];
+    openssl("req", "-new", ...newKey, "-subj", "/CN=jane", ...asked, "-out", file);
+    const signed = await approveAndWait(host, csr({ request: readFileSync(file).toString("base64") }));
+    const certificate = new X509Certificate(Buffer.from(signed.status.certificate, "base64"));
+    expect(certificate.ca).toBe(false);
+    expect(certificate.subjectAltName).toBeUndefined();
+    expect(certificate.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
+    expect(certificate.subject).toBe("CN=jane");
+  });
+
   it("does not sign a weak key (security book 55)", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
