@@ -66,6 +66,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "store",
     "lookup",
     "access-keys",
+    "budgets",
     "authorization",
     "certificates",
     "clusters",

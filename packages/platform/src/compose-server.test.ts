@@ -11,6 +11,7 @@ import { deferred } from "@postern/apiserver/transport/testing/deferred";
 import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { lastingPorts } from "@postern/stores/testing/lasting-ports";
 import { expect, it } from "vitest";
+import { memoryBudgets } from "./budgets/memory-limit.ts";
 import { composeServer } from "./compose-server.ts";
 import { loadConfiguration } from "./config/configuration.ts";
 import { loadServingIdentity } from "./server/serving-identity.ts";
@@ -51,6 +52,7 @@ it("answers probes while objects are loaded, and requests when they have been", 
       store,
       serving,
       cache: loadedAfter(real, loaded.promise),
+      memory: memoryBudgets(4 * 2 ** 30, 0),
       loadConsole: undefined,
       onError: () => {},
     });

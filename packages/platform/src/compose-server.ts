@@ -19,6 +19,7 @@ import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
+import type { MemoryBudgets } from "./budgets/memory-limit.ts";
 import type { Configuration } from "./config/configuration.ts";
 import type { ConsoleBuild } from "./console/console-build.ts";
 import { createPlatformCore } from "./core/platform-core.ts";
@@ -55,6 +56,7 @@ export type ServerDeps = {
   readonly serving: ServingIdentity;
   /** Being loaded. */
   readonly cache: WatchCache;
+  readonly memory: MemoryBudgets;
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
@@ -140,6 +142,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       configuration,
       storage,
       cache,
+      memory: parts.memory,
       runtime,
       serverKeys: store.serverKeys,
       keyRing: store.keyRing,
@@ -162,6 +165,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       signal,
     }),
   );
+  domainMetrics.followStorage(() => ({ platform: surface.budgets, clusters: surface.clusterMemory }));
   const signIn = createSignInParts({
     core,
     surface,

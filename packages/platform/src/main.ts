@@ -6,6 +6,8 @@ import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Manifest } from "./bootstrap/manifests.ts";
+import { cacheBudgets } from "./budgets/cache-budgets.ts";
+import { detectedMemoryLimit, type MemoryBudgets, memoryBudgets } from "./budgets/memory-limit.ts";
 import type { RunningServer } from "./compose-server.ts";
 import type { Configuration } from "./config/configuration.ts";
 import type { ConsoleBuild } from "./console/console-build.ts";
@@ -76,7 +78,9 @@ async function start(
   const serving = earlierServing ?? (await loadServingIdentity(configuration, runtime));
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const { storage } = store;
-  const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError }));
+  const memory = memoryBudgetsOf(configuration);
+  const budgets = cacheBudgets(memory.historyBytes);
+  const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError, ...budgets }));
   const { composeServer } = await loading;
   const server = await composeServer({
     configuration,
@@ -84,6 +88,7 @@ async function start(
     store,
     serving,
     cache,
+    memory,
     runtime,
     logger,
     metrics,
@@ -96,6 +101,13 @@ async function start(
   teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
   return server;
 }
+
+function memoryBudgetsOf({ memoryLimitMiB, fairness, watchBacklog }: Configuration): MemoryBudgets {
+  const limitBytes = memoryLimitMiB === 0 ? detectedMemoryLimit() : memoryLimitMiB * MIB;
+  return memoryBudgets(limitBytes, (fairness.bodyMiB + watchBacklog.totalMiB) * MIB);
+}
+
+const MIB = 1 << 20;
 
 /** Most servers have none, and need not load what reads them. */
 async function readBootstrap({ bootstrap: { dir } }: Configuration): Promise<readonly Manifest[]> {

@@ -1,5 +1,8 @@
 // All names that contain the platform's domain.
 
+/** The part of the store with the objects of the management API. */
+export const MANAGEMENT = "management";
+
 export type PlatformNames = {
   /** Such as `postern`, or `loft.sh`. */
   readonly domain: string;

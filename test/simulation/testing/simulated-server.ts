@@ -14,6 +14,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createLastActivityWriter } from "@postern/platform/access-keys/last-activity";
+import { memoryBudgets } from "@postern/platform/budgets/memory-limit";
 import { defaultConfiguration } from "@postern/platform/config/configuration";
 import { createPlatformCore } from "@postern/platform/core/platform-core";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";
@@ -189,6 +190,7 @@ export class SimulatedServer {
       configuration,
       storage,
       cache,
+      memory: memoryBudgets(4 * 2 ** 30, 0),
       runtime,
       serverKeys: deriveServerKeys(SECRET),
       keyRing,

@@ -9,7 +9,9 @@ import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/st
 import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
+import { HistoryBudget } from "./event-ring.ts";
 import { ResourceView, type ViewDeps, viewPrefixOf } from "./resource-view.ts";
+import { StoredUsage } from "./stored-usage.ts";
 import type { CacheView, WaitOptions, WatchCache } from "./watch-cache.ts";
 
 export type WatchCacheOptions = {
@@ -19,6 +21,10 @@ export type WatchCacheOptions = {
   readonly scheduler: Scheduler;
   /** How many recent events each view keeps in memory at most, within 16 MiB; 4096 when absent. */
   readonly historyLimit?: number;
+  /** Memory for the history of the views with the prefix. Absent: each view has 16 MiB. */
+  readonly history?: (viewPrefix: string) => HistoryBudget;
+  /** Counts the objects and bytes. Absent: those of API surfaces, but not of their namespaces. */
+  readonly usage?: StoredUsage;
   /** Called with the reason when the store cannot be followed; the cache retries. */
   readonly onError?: (error: unknown) => void;
 };
@@ -62,12 +68,24 @@ class StoreWatchCache implements WatchCache {
   #progress: Disposable | undefined;
   #retryMs = FIRST_RETRY_MS;
 
-  constructor({ storage, prefix, scheduler, historyLimit = DEFAULT_HISTORY_LIMIT, onError }: WatchCacheOptions) {
+  readonly usage: StoredUsage;
+
+  constructor(options: WatchCacheOptions) {
+    const { storage, prefix, scheduler, historyLimit = DEFAULT_HISTORY_LIMIT, onError } = options;
+    const { history = () => new HistoryBudget(Number.POSITIVE_INFINITY), usage = new StoredUsage() } = options;
+    this.usage = usage;
     this.#storage = storage;
     this.#prefix = prefix;
     this.#scheduler = scheduler;
     this.#waiters = new RevisionWaiters(scheduler);
-    this.#viewDeps = { storage, historyLimit, revision: () => this.#revision, closed: () => this.#closed };
+    this.#viewDeps = {
+      storage,
+      historyLimit,
+      history,
+      usage,
+      revision: () => this.#revision,
+      closed: () => this.#closed,
+    };
     this.#onError = onError ?? (() => {});
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
@@ -201,7 +219,7 @@ class StoreWatchCache implements WatchCache {
   #view(prefix: string): ResourceView {
     let view = this.#views.get(prefix);
     if (view === undefined) {
-      view = new ResourceView(this.#viewDeps);
+      view = new ResourceView(this.#viewDeps, prefix);
       this.#views.set(prefix, view);
     }
     return view;

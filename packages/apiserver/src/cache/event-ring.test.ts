@@ -17,7 +17,7 @@ test("keeps the newest events that are within both limits, and says from where o
       fc.integer({ min: 100, max: 600 }),
       fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 60 }),
       (limit, maxBytes, sizes) => {
-        const ring = new EventRing(limit, 0, maxBytes);
+        const ring = new EventRing(limit, 0, { maxBytes });
         const all: CacheEvent[] = [];
         for (const [index, size] of sizes.entries()) {
           const event = eventOf(index + 1, size);

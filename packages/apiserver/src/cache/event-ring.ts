@@ -6,18 +6,43 @@ import type { CacheEvent } from "./watch-cache.ts";
 /** Objects may have a megabyte each, and an event keeps two of them. */
 const DEFAULT_MAX_BYTES = 16 << 20;
 
+/**
+ * Memory that the rings of many views share. A ring may hold as much as is free, so that the sum stays within the budget, and no ring takes
+ * everything.
+ */
+export class HistoryBudget {
+  readonly maxBytes: number;
+  usedBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes;
+  }
+
+  get freeBytes(): number {
+    return this.maxBytes - this.usedBytes;
+  }
+}
+
+export type EventRingOptions = {
+  readonly maxBytes?: number;
+  /** Absent: the ring shares with no other. */
+  readonly budget?: HistoryBudget;
+};
+
 export class EventRing {
   readonly #limit: number;
   readonly #maxBytes: number;
+  readonly #budget: HistoryBudget | undefined;
   /** The oldest is at `#start`; before it is nothing any more. */
   #events: (CacheEvent | undefined)[] = [];
   #start = 0;
   #bytes = 0;
   #floor: Revision;
 
-  constructor(limit: number, floor: Revision, maxBytes = DEFAULT_MAX_BYTES) {
+  constructor(limit: number, floor: Revision, { maxBytes = DEFAULT_MAX_BYTES, budget }: EventRingOptions = {}) {
     this.#limit = limit;
     this.#maxBytes = maxBytes;
+    this.#budget = budget;
     this.#floor = floor;
   }
 
@@ -33,8 +58,8 @@ export class EventRing {
 
   push(event: CacheEvent): void {
     this.#events.push(event);
-    this.#bytes += bytesOf(event);
-    while (this.#events.length - this.#start > this.#limit || this.#bytes > this.#maxBytes) this.#dropOldest();
+    this.#grow(bytesOf(event));
+    while (this.#events.length > this.#start && this.#isFull) this.#dropOldest();
   }
 
   /** The events under `prefix` after `revision`, which must not lie below the floor. */
@@ -51,8 +76,18 @@ export class EventRing {
   reset(floor: Revision): void {
     this.#events = [];
     this.#start = 0;
-    this.#bytes = 0;
+    this.#grow(-this.#bytes);
     this.#floor = floor;
+  }
+
+  get #isFull(): boolean {
+    const isLong = this.#events.length - this.#start > this.#limit || this.#bytes > this.#maxBytes;
+    return isLong || (this.#budget !== undefined && this.#bytes > this.#budget.freeBytes);
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#budget !== undefined) this.#budget.usedBytes += bytes;
   }
 
   #dropOldest(): void {
@@ -60,7 +95,7 @@ export class EventRing {
     if (oldest === undefined) return;
     this.#events[this.#start++] = undefined;
     this.#floor = oldest.object.revision;
-    this.#bytes -= bytesOf(oldest);
+    this.#grow(-bytesOf(oldest));
     // Seldom, so that each event is moved once at most.
     if (this.#start <= this.#limit && this.#start < this.#events.length) return;
     this.#events = this.#events.slice(this.#start);

@@ -6,9 +6,10 @@ import type { Revision, Storage, StorageEvent } from "../storage/storage.ts";
 import { StorageUnavailableError } from "../storage/storage-errors.ts";
 import { revisionOf } from "../storage/watcher-set.ts";
 import { CachedObject } from "./cached-object.ts";
-import { EventRing } from "./event-ring.ts";
+import { EventRing, type HistoryBudget } from "./event-ring.ts";
 import { LabelIndex, type LabelledObjects } from "./label-index.ts";
 import { ObjectMemory } from "./object-memory.ts";
+import type { StoredUsage, UsageCounter } from "./stored-usage.ts";
 import { Subscription, SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent, CacheListOptions, CacheObserver, CacheView, StoredContent } from "./watch-cache.ts";
 
@@ -18,6 +19,9 @@ export type ViewDeps = {
   /** That of the whole cache. */
   readonly revision: () => Revision;
   readonly closed: () => boolean;
+  /** Memory for the history of all views of the same kind of API surface. */
+  readonly history: (viewPrefix: string) => HistoryBudget;
+  readonly usage: StoredUsage;
 };
 
 /** How many objects each change looks at while memory is held for nothing. */
@@ -30,6 +34,7 @@ export class ResourceView implements CacheView {
   /** Created with the first request for a label: most views are small, or get none. */
   #labels: LabelIndex | undefined;
   readonly #memory = new ObjectMemory();
+  readonly #counter: UsageCounter;
   /** Objects up to this key have been packed. */
   #packedTo = "";
   #objects = new OrderedEntries<CachedObject>();
@@ -38,10 +43,11 @@ export class ResourceView implements CacheView {
   /** Applied, but not yet told to the subscriptions. */
   #batch: CacheEvent[] = [];
 
-  constructor(deps: ViewDeps) {
+  constructor(deps: ViewDeps, prefix: string) {
     this.#deps = deps;
+    this.#counter = deps.usage.counterOf(prefix);
     this.#changedRevision = deps.revision();
-    this.#history = new EventRing(deps.historyLimit, this.#changedRevision);
+    this.#history = new EventRing(deps.historyLimit, this.#changedRevision, { budget: deps.history(prefix) });
   }
 
   get revision(): Revision {
@@ -111,9 +117,13 @@ export class ResourceView implements CacheView {
 
   /** Replaces everything by the state at `revision`; how it came about is not known, so that every subscription has to `fail`. */
   replace(objects: OrderedEntries<CachedObject>, revision: Revision): void {
+    for (const { key, storedBytes } of this.#objects.list("")) this.#counter.add(key, storedBytes, -1);
     this.#objects = objects;
     this.#memory.clear();
-    for (const object of objects.list("")) this.#memory.keep(object);
+    for (const object of objects.list("")) {
+      this.#memory.keep(object);
+      this.#counter.add(object.key, object.storedBytes, 1);
+    }
     this.#labels = undefined;
     this.#changedRevision = revision;
     this.#history.reset(revision);
@@ -127,6 +137,7 @@ export class ResourceView implements CacheView {
   /** Removes an unused view: false if it contains objects, or has subscriptions. */
   retire(): boolean {
     this.#isRetired ||= this.#objects.size === 0 && this.#subscriptions.isEmpty;
+    if (this.#isRetired) this.#history.reset(this.#changedRevision);
     return this.#isRetired;
   }
 
@@ -138,16 +149,22 @@ export class ResourceView implements CacheView {
   #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
     const object = this.#memory.add(entry);
     const previous = this.#objects.set(object);
-    if (previous !== undefined) this.#memory.remove(previous);
+    this.#counter.add(object.key, object.storedBytes, 1);
+    if (previous !== undefined) this.#remove(previous);
     this.#labels?.change(previous, object);
     return { type: "put", object, previous };
   }
 
   #delete({ key, revision }: StorageEvent & { type: "delete" }): CacheEvent | undefined {
     const previous = this.#objects.delete(key);
-    if (previous !== undefined) this.#memory.remove(previous);
+    if (previous !== undefined) this.#remove(previous);
     this.#labels?.change(previous, undefined);
     return previous && { type: "delete", object: previous.atRevision(revision), previous };
+  }
+
+  #remove(previous: CachedObject): void {
+    this.#memory.remove(previous);
+    this.#counter.add(previous.key, previous.storedBytes, -1);
   }
 
   /** A little with each change, so that no request waits for it. */

@@ -7,6 +7,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Revision } from "../storage/storage.ts";
 import type { CachedObject } from "./cached-object.ts";
 import type { LabelledObjects } from "./label-index.ts";
+import type { StoredUsage } from "./stored-usage.ts";
 
 /** What the stored value of an object encodes, but for the resourceVersion. */
 export type StoredContent = { readonly object: KubeObject; readonly sealed: JsonObject | undefined };
@@ -69,6 +70,8 @@ export interface WatchCache extends AsyncDisposable {
   /** False while the cache is loading or cannot reach the store. */
   readonly healthy: boolean;
   readonly revision: Revision;
+  /** How much it holds, by API surface. */
+  readonly usage: StoredUsage;
   /**
    * Done once everything up to `revision` is visible, which may be at once.
    * Rejects with FutureRevisionError after `timeoutMs` (default 3000), or with the reason of `signal`.

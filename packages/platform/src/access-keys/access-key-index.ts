@@ -1,5 +1,6 @@
 // The port for lookup of access keys: by the secret of a request, or by id, owner and parent.
 
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import type { KeyRefusal } from "./key-validity.ts";
@@ -28,6 +29,8 @@ export type AccessKeyIndex = {
   /** What is kept of the values that a key has and had. */
   valuesOf(name: string): readonly KeptAccessKey[];
   ownedBy(owner: AccessKeyOwner): readonly AccessKeyState[];
+  /** The number and stored bytes of the keys of an owner, also of those that have ended. */
+  usageOf(owner: AccessKeyOwner): StoredAmount;
   childrenOf(uid: string): readonly AccessKeyState[];
   /** Those whose scope names the project. */
   scopedTo(project: string): readonly AccessKeyState[];

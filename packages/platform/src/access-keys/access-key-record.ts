@@ -75,6 +75,11 @@ export class AccessKeyRecord implements AccessKeyState {
   /** Read from the bytes when it is needed; of a retired value it is known. */
   #kept: KeptAccessKey | undefined;
 
+  /** What the whole key takes in the store. */
+  get storedBytes(): number {
+    return this.#stored.storedBytes;
+  }
+
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
   constructor(
     { stored, name, metadata, spec, status, sealed }: StoredAccessKey,

@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/follow-view";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { CacheView, StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
@@ -163,6 +164,7 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
       return record === undefined ? [] : [record, ...keys.retiredOf(name)].map(({ kept }) => kept);
     },
     ownedBy: (owner) => keys.ownedBy(owner),
+    usageOf: (owner) => keys.usageOf(owner),
     childrenOf: (uid) => keys.childrenOf(uid),
     scopedTo: (project) => keys.scopedTo(project),
     refusalOf,
@@ -329,6 +331,10 @@ export class LoadedAccessKeys implements Disposable {
 
   ownedBy(owner: AccessKeyOwner): readonly AccessKeyRecord[] {
     return this.#readAll().ownedBy(owner);
+  }
+
+  usageOf(owner: AccessKeyOwner): StoredAmount {
+    return this.#readAll().usageOf(owner);
   }
 
   childrenOf(uid: string): readonly AccessKeyRecord[] {

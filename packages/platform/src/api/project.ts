@@ -54,7 +54,7 @@ export const projectFields = s
           .list(allowedClusterFields)
           .describe("Clusters that instances of the project can be placed in. Defaults to the built-in cluster only."),
         quotas: quotasFields.describe(
-          "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number, in the project and for each owner; virtualcluster.objects and virtualcluster.bytes of the project limit each built-in virtual cluster. Others are stored, but not enforced.",
+          "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number, in the project and for each owner; virtualcluster.objects and virtualcluster.bytes of the project limit each built-in virtual cluster; storage.objects and storage.bytes limit what the project has outside its virtual clusters. Others are stored, but not enforced.",
         ),
         access: s
           .list(accessRuleFields)
@@ -142,8 +142,10 @@ export const COUNTED_RESOURCES = ["virtualclusterinstances", "spaceinstances", "
 export type CountedResource = (typeof COUNTED_RESOURCES)[number];
 
 const PER_CLUSTER = ["virtualcluster.objects", "virtualcluster.bytes"] as const;
+/** What the project has outside its virtual clusters. */
+const STORAGE = ["storage.objects", "storage.bytes"] as const;
 const ENFORCED: { readonly [scope in QuotaScope]: readonly string[] } = {
-  project: [...COUNTED_RESOURCES, ...PER_CLUSTER],
+  project: [...COUNTED_RESOURCES, ...PER_CLUSTER, ...STORAGE],
   user: COUNTED_RESOURCES,
 };
 
@@ -191,6 +193,14 @@ export const errorsOfQuotas = ({ spec }: Project, old?: Project): readonly Field
       return [invalidError(keyPath(`spec.quotas.${scope}`, name), text, "must be a whole amount, such as 50 or 64Mi")];
     });
   });
+
+/** What the project may store outside its virtual clusters, where it says so. */
+export function storageQuotaOf(project: Project): { readonly objects?: number; readonly bytes?: number } | undefined {
+  const objects = quotaOf(project, "project", "storage.objects");
+  const bytes = quotaOf(project, "project", "storage.bytes");
+  if (objects === undefined && bytes === undefined) return undefined;
+  return { ...(objects === undefined ? {} : { objects }), ...(bytes === undefined ? {} : { bytes }) };
+}
 
 /** In the words of Kubernetes' quotas, with the field that says so. `owner`, such as `user "jane"`: the quota is that of each user. */
 export function exceededQuota(

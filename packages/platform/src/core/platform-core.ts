@@ -42,7 +42,7 @@ import type { Configuration } from "../config/configuration.ts";
 import { createDirectory } from "../directory/create-directory.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
-import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
+import { createPlatformNames, MANAGEMENT, type PlatformNames } from "../platform-names.ts";
 import { createIdentityProviders, type IdentityProviders, unionGrants } from "../sign-in/identity-providers.ts";
 import { IDENTITY_PROVIDERS } from "../sign-in/provider-state.ts";
 import type { ExpiringRecords } from "../store/expiring-records.ts";
@@ -52,9 +52,6 @@ import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
 import { createTokenVerifier, type TokenVerifier } from "../trust/token-verifier.ts";
 import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
 import { createTrustRules, type TrustRules } from "../trust/trust-rules.ts";
-
-/** The part of the store that holds the management API's objects. */
-export const MANAGEMENT = "management";
 
 /** Where the certificates that were issued are kept: no resource serves them. */
 const CERTIFICATES = `/registry/${MANAGEMENT}/internal/certificates/`;

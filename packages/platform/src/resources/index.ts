@@ -56,7 +56,7 @@ import { spaceInstances } from "./space-instances/index.ts";
 import { teams } from "./teams/index.ts";
 import { withTextLimits } from "./text-limits.ts";
 import { type TrustRuleResourceDeps, trustRules } from "./trust-rules/index.ts";
-import { users } from "./users/index.ts";
+import { type UsersDeps, users } from "./users/index.ts";
 import { type VirtualClusterInstancesDeps, virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
 import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
 
@@ -87,6 +87,7 @@ export type PlatformResourceDeps = PlatformContext & {
   readonly ownKeys: OwnedAccessKeysDeps["ownKeys"];
   readonly sealedRecords: OwnedAccessKeysDeps["sealedRecords"];
   readonly keyQuota: OwnedAccessKeysDeps["keyQuota"];
+  readonly budgets: UsersDeps["budgets"] & ProjectsDeps["budgets"];
   readonly grants: OwnedAccessKeysDeps["grants"];
   readonly trustRules: TrustRuleResourceDeps["trustRules"];
   readonly judge: TrustRuleResourceDeps["judge"];

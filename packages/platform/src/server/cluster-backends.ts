@@ -9,6 +9,8 @@ import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
+import { type ClusterMemory, createClusterMemory } from "../budgets/cluster-memory.ts";
+import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import { describeCertificate } from "../certificates/issued-certificate.ts";
 import { createLineageVerifier, decodeLineage, issuedToCreator } from "../certificates/key-lineage.ts";
 import { type BackendRegistry, createBackendRegistry } from "../clusters/backend-registry.ts";
@@ -24,10 +26,15 @@ import { apiAddressOf, type PlatformEndpoint } from "../clusters/platform-endpoi
 import { type ReachClustersDeps, reachClusters, tenantAddressRules } from "../clusters/reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "../clusters/space-registry.ts";
 import type { Configuration } from "../config/configuration.ts";
-import { MANAGEMENT, type PlatformCore } from "../core/platform-core.ts";
-import { createInternalRecords, createInternalValues } from "../encryption/internal-records.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
+import {
+  createInternalRecords,
+  createInternalValues,
+  virtualClusterComposition,
+} from "../encryption/internal-records.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
+import { MANAGEMENT } from "../platform-names.ts";
 import type { KeyMint } from "../resources/mint-keys.ts";
 import { SERVED_VERSION } from "../served-version.ts";
 
@@ -38,6 +45,7 @@ export type ClusterBackends = Disposable & {
   /** Clusters that are reached by a kubeconfig. */
   readonly reached: KubernetesBackends;
   readonly controlPlaneKeys: ControlPlaneKeys;
+  readonly clusterMemory: ClusterMemory;
 };
 
 export type ClusterBackendsDeps = {
@@ -52,12 +60,16 @@ export type ClusterBackendsDeps = {
   readonly lookup: ObjectLookup;
   readonly mint: KeyMint;
   readonly secret: ReachClustersDeps["secret"];
+  readonly memory: MemoryBudgets;
+  readonly onWriteRefused: (scope: "clusters") => void;
   readonly queueMetrics: WorkQueueMetrics;
   readonly webhookMetrics: WebhookMetrics;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   readonly onError: (error: unknown, subject: string) => void;
 };
+
+const CLUSTER_COMPOSITIONS = virtualClusterComposition("");
 
 export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackends {
   const { core, configuration, storage, cache, runtime, endpoint, lookup, mint, secret } = deps;
@@ -69,7 +81,15 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
   };
   const told = { instances: viewOf("virtualclusterinstances", true), projects: viewOf("projects", false) };
   const settings = createInstanceSettings(told, names, runtime.scheduler);
+  const memory = createClusterMemory({
+    usage: cache.usage,
+    limitBytes: deps.memory.clustersBytes,
+    isCluster: (composition) => composition.startsWith(CLUSTER_COMPOSITIONS),
+    projectOf: (composition) => settings.of(composition.slice(CLUSTER_COMPOSITIONS.length)).project,
+    onRefused: () => deps.onWriteRefused("clusters"),
+  });
   const embeddedClusters = createEmbeddedClusters({
+    memory,
     settingsOf: (uid) => settings.of(uid),
     storage,
     cache,
@@ -103,6 +123,7 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
   };
   return {
     embeddedClusters,
+    clusterMemory: memory,
     reached,
     backends: createBackendRegistry({
       lookup,
@@ -122,6 +143,7 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
       recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
     }),
     [Symbol.dispose]() {
+      memory[Symbol.dispose]();
       settings[Symbol.dispose]();
       embeddedClusters[Symbol.dispose]();
       reached[Symbol.dispose]();

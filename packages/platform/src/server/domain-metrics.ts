@@ -17,6 +17,14 @@ type KubeconfigKind = "token" | "certificate";
 /** What became of a manifest of --bootstrap-dir. `drifted`: some of its fields belong to other managers, and were left to them. */
 export type ManifestState = "created" | "changed" | "unchanged" | "drifted";
 
+/** Projects, owners of access keys, and embedded clusters have budgets. */
+export type StorageScope = "projects" | "access-keys" | "clusters";
+
+/** Memory for what is stored, in bytes. */
+type StorageCounts = {
+  readonly [part in "platform" | "clusters"]: { readonly usedBytes: number; readonly limitBytes: number };
+};
+
 export type DomainMetrics = {
   /** A value that was presented as an access key was refused: why, as the condition Ready says it, `NotFound` or `Malformed`. */
   keyRefused(reason: string): void;
@@ -26,6 +34,10 @@ export type DomainMetrics = {
   retiredValueUsed(): void;
   /** A manifest of --bootstrap-dir was applied, with this outcome. */
   manifestApplied(state: ManifestState): void;
+  /** A budget for stored bytes had no room. */
+  writeRefused(scope: StorageScope): void;
+  /** Where scrapes get how much is stored. */
+  followStorage(storage: () => StorageCounts): void;
   readonly notices: NoticeMetrics;
   /** Records of the audit log were written. */
   auditWritten(): void;
@@ -83,6 +95,12 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
     "result",
   );
 
+  const refusedWrites = counter(
+    "postern_storage_refused_writes_total",
+    "Writes that were answered with 507, by budget: projects, access-keys or clusters",
+    "scope",
+  );
+
   let newestRecord = clock.elapsed();
   new Gauge({
     name: "postern_audit_newest_record_age_seconds",
@@ -126,7 +144,35 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
     });
   };
 
+  const gaugeStorage = (storage: () => StorageCounts): void => {
+    const gauge = (name: string, help: string, read: (part: StorageCounts["platform"]) => number): void => {
+      new Gauge({
+        name,
+        help,
+        labelNames: ["part"],
+        registers,
+        collect() {
+          const { platform, clusters } = storage();
+          this.set({ part: "platform" }, read(platform));
+          this.set({ part: "clusters" }, read(clusters));
+        },
+      });
+    };
+    gauge(
+      "postern_storage_memory_bytes",
+      "Estimated memory for stored objects, of the platform and of all embedded clusters",
+      ({ usedBytes }) => usedBytes,
+    );
+    gauge(
+      "postern_storage_memory_limit_bytes",
+      "Most memory for stored objects, of the platform and of all embedded clusters",
+      ({ limitBytes }) => limitBytes,
+    );
+  };
+
   return {
+    writeRefused: refusedWrites,
+    followStorage: gaugeStorage,
     keyRefused: refusals,
     kubeconfigIssued: kubeconfigs,
     leakReported: () => leaks.inc(),

@@ -3,8 +3,9 @@
 import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { controlledResources } from "@postern/apiserver/controllers/controller-port";
 import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
@@ -26,16 +27,21 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { RecordKeyEvent } from "../access-keys/key-events.ts";
 import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
+import { type Project, storageQuotaOf } from "../api/project.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { createReachesProject } from "../authorization/reaches-project.ts";
 import { createReviewGuard } from "../authorization/review-guard.ts";
 import { filterByVisibility } from "../authorization/visibility.ts";
+import { createManagementBudgets, type ManagementBudgets } from "../budgets/management-budgets.ts";
+import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { createProjectNamespace } from "../controllers/projects/project-namespaces.ts";
-import { MANAGEMENT, type PlatformCore } from "../core/platform-core.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
+import { followingValues } from "../lookup/follow-values.ts";
 import { createObjectLookup, type ObjectLookup } from "../lookup/object-lookup.ts";
+import { MANAGEMENT } from "../platform-names.ts";
 import { withShare } from "../resources/custom-resource-definitions.ts";
 import { disableKey } from "../resources/disable-key.ts";
 import { platformResources } from "../resources/index.ts";
@@ -51,6 +57,7 @@ export type ManagementSurfaceDeps = {
   readonly core: PlatformCore;
   readonly configuration: Configuration;
   readonly storage: Storage;
+  readonly memory: MemoryBudgets;
   readonly cache: WatchCache;
   readonly runtime: Runtime;
   readonly serverKeys: ServerKeys;
@@ -58,7 +65,7 @@ export type ManagementSurfaceDeps = {
   readonly endpoint: PlatformEndpoint;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
-  readonly domainMetrics: Pick<DomainMetrics, "keyEvent" | "kubeconfigIssued">;
+  readonly domainMetrics: Pick<DomainMetrics, "keyEvent" | "kubeconfigIssued" | "writeRefused">;
   readonly nonResource: NonResourceHandler;
   readonly nonResourcePaths: readonly string[];
   /** Absent: no tracing. */
@@ -71,6 +78,7 @@ export type ManagementSurface = ApiSurface &
   ClusterBackends & {
     readonly lookup: ObjectLookup;
     readonly keyQuota: KeyQuota;
+    readonly budgets: ManagementBudgets;
     /** What proxied requests reach follows from it. */
     readonly destinations: PolicyVersion;
     readonly mint: KeyMint;
@@ -82,6 +90,8 @@ export type ManagementSurface = ApiSurface &
     /** Where work queues are counted. */
     readonly queueMetrics: WorkQueueMetrics;
   };
+
+const MIB = 1 << 20;
 
 export function createManagementSurface(deps: ManagementSurfaceDeps): ManagementSurface {
   const {
@@ -141,6 +151,8 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     storage,
     cache,
     runtime,
+    memory: deps.memory,
+    onWriteRefused: domainMetrics.writeRefused,
     continueTokens,
     keyRing,
     endpoint,
@@ -168,11 +180,37 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     runtime.scheduler,
   );
 
+  const projectLimits = new Map<string, Partial<StoredAmount>>();
+  const followingProjects = followView(
+    viewOf(names.managementGroup, "projects", false),
+    runtime.scheduler,
+    followingValues<Project, Partial<StoredAmount>>(projectLimits, (project) => [
+      project.metadata.name ?? "",
+      storageQuotaOf(project),
+    ]),
+  );
+  const { projects: projectDefaults, accessKeys: keyDefaults } = configuration;
+  const budgets = createManagementBudgets({
+    storage,
+    cache,
+    composition: MANAGEMENT,
+    accessKeysPrefix: viewOf(names.managementGroup, "ownedaccesskeys", false).prefix,
+    keys,
+    names,
+    quotaOf: (project) => projectLimits.get(project),
+    limits: {
+      project: { objects: projectDefaults.maxObjects, bytes: projectDefaults.maxMiB * MIB },
+      ownerBytes: keyDefaults.maxMiBPerOwner * MIB,
+      platformBytes: deps.memory.platformBytes,
+    },
+    onRefused: domainMetrics.writeRefused,
+  });
+
   const compiled = configuration.customResources.enabled ? createCompiledDefinitions() : undefined;
   const definitions = () => installed(APIEXTENSIONS_GROUP, "CustomResourceDefinition");
   const surface = createApiSurface({
     composition: MANAGEMENT,
-    storage,
+    storage: budgets.storage,
     cache,
     runtime,
     continueTokens,
@@ -183,6 +221,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       runtime,
       lookup,
       keyQuota,
+      budgets,
       ...clusters,
       endpoint,
       recordEvent: recordKeyEvent,
@@ -250,6 +289,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     ...clusters,
     lookup,
     keyQuota,
+    budgets,
     destinations,
     mint,
     recordEvent,
@@ -265,6 +305,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
     [Symbol.dispose]() {
       customResources?.[Symbol.dispose]();
       destinations[Symbol.dispose]();
+      followingProjects[Symbol.dispose]();
       clusters[Symbol.dispose]();
     },
   };

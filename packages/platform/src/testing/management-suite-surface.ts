@@ -8,6 +8,7 @@ import type { SuiteSurface } from "@postern/apiserver/registry/testing/suite-sur
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { memoryBudgets } from "../budgets/memory-limit.ts";
 import { defaultConfiguration } from "../config/configuration.ts";
 import { createPlatformCore } from "../core/platform-core.ts";
 import { createFixedKeyRing } from "../encryption/key-ring.ts";
@@ -52,6 +53,7 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
     configuration,
     storage,
     cache,
+    memory: memoryBudgets(4 * 2 ** 30, 0),
     runtime,
     serverKeys,
     keyRing,

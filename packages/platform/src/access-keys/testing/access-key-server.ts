@@ -23,6 +23,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { restrictionNames } from "../../api/access-key-restrictions.ts";
 import { createKeyUsage } from "../../authorization/key-usage.ts";
 import { SEES_EVERYTHING } from "../../authorization/testing/sees-everything.ts";
+import { createManagementBudgets } from "../../budgets/management-budgets.ts";
 import { createCertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
 import { createDirectory } from "../../directory/create-directory.ts";
@@ -59,6 +60,8 @@ export type AccessKeyServerOptions = {
     readonly machineDefaultTTLSeconds?: number;
     readonly maxPerOwner?: number;
   };
+  /** Bytes of the keys of one owner. Default: no limit. */
+  readonly ownerBytes?: number;
   /** Which another server may be on as well. Default: its own. */
   readonly storage?: Storage;
   /** What gives keys now. Default: nothing does. */
@@ -120,9 +123,24 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   };
   const events: KeyEvent[] = [];
   const failures: unknown[] = [];
+  const budgets = createManagementBudgets({
+    storage,
+    cache,
+    composition: "test",
+    accessKeysPrefix: keyRecords.prefix,
+    keys,
+    names,
+    quotaOf: () => undefined,
+    limits: {
+      project: { objects: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
+      ownerBytes: options.ownerBytes ?? Number.POSITIVE_INFINITY,
+      platformBytes: 2 ** 40,
+    },
+    onRefused: () => {},
+  });
   const registry = createResourceRegistry({
     composition: "test",
-    storage,
+    storage: budgets.storage,
     cache,
     admission: admissionChain([]),
     continueTokens: createContinueTokens(Buffer.from("key")),
@@ -163,6 +181,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     configuration: settings,
     runtime,
     keys,
+    budgets,
     activity,
     directory,
     authorizer,

@@ -18,6 +18,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { authorizeWhileOpen } from "@postern/apiserver/authorization/long-running-requests";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { impersonation } from "@postern/apiserver/chain/with-impersonation";
 import {
@@ -48,11 +49,12 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { type ApiResponse, afterResponse } from "@postern/apiserver/transport/api-response";
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
+import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";
 import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
 import { applyObjects } from "./apply-objects.ts";
-import { DEFAULT_SHARE, meteredStorage, type StorageShare } from "./metered-storage.ts";
+import { DEFAULT_SHARE, meteredStorage } from "./metered-storage.ts";
 import { createWebhookConnections, type WebhookConnectionsDeps } from "./webhook-connections.ts";
 
 export type EmbeddedClusterDeps = {
@@ -83,6 +85,8 @@ export type EmbeddedClusterDeps = {
   readonly customResources: CompiledDefinitions;
   /** Settings of its instance, read each time. Absent: the defaults. */
   readonly settings?: (() => ClusterSettings) | undefined;
+  /** The memory that it shares with other clusters. Absent: only its own quota counts. */
+  readonly memory?: ClusterMemory | undefined;
   /** Connections to its webhooks. */
   readonly webhooks: Pick<WebhookConnectionsDeps, "addresses" | "resolve" | "userAgent">;
   /** Receives errors of background work. */
@@ -99,7 +103,9 @@ export type ClusterSettings = {
   /** Jobs complete immediately: `completed`. */
   readonly completesJobs: boolean;
   /** Its quota of the store. */
-  readonly share: StorageShare;
+  readonly share: StoredAmount;
+  /** The namespace of its project; "" if it is not known. */
+  readonly project: string;
 };
 
 export type EmbeddedCluster = Disposable & {
@@ -128,7 +134,7 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   const { runtime, authority, version, onError, queueMetrics } = options;
   const stop = new AbortController();
-  const metered = meteredStorage(options.storage, () => options.settings?.().share ?? DEFAULT_SHARE);
+  const metered = meteredStorage({ ...options, shareOf: () => options.settings?.().share ?? DEFAULT_SHARE });
   const webhooks = createWebhookConnections({ ...options.webhooks, scheduler: runtime.scheduler });
   const surface = createStandardSurface({
     ...options,
@@ -169,7 +175,7 @@ export async function startEmbeddedCluster(
     await surface.bootstrap(signal);
     const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
     for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);
-    metered.countBy(() => countObjects(surface.registry));
+    metered.start();
     await publishAuthority(resource("", "ConfigMap"), authority, runtime, signal);
   } catch (error) {
     dispose();
@@ -216,22 +222,6 @@ async function decideAndRoute(
   const { verdict, reason } = await authorizeWhileOpen(authorizer, attributes, context.open);
   if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
   return await route(context);
-}
-
-/** Of all resources that are served, in the versions in which they are. */
-function countObjects({ resources }: Pick<StandardSurface["registry"], "resources">): StorageShare {
-  const counted = new Set<string>();
-  let objects = 0;
-  let bytes = 0;
-  for (const { keys, view, definition } of resources) {
-    if (definition.submit !== undefined || counted.has(keys.prefix)) continue;
-    counted.add(keys.prefix);
-    for (const object of view.list(keys.prefix)) {
-      objects++;
-      bytes += object.byteLength;
-    }
-  }
-  return { objects, bytes };
 }
 
 /** Tracks when the last request was in progress. */

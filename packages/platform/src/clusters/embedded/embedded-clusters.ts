@@ -69,7 +69,7 @@ export type EmbeddedClustersDeps = Omit<
   ) => Promise<void>;
 };
 
-const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false, completesJobs: false, share: DEFAULT_SHARE };
+const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false, completesJobs: false, share: DEFAULT_SHARE, project: "" };
 
 export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClusters {
   const { storage, cache, sealedValues, runtime } = deps;
@@ -111,6 +111,7 @@ export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClus
     stop: clusters.stop,
     async provision(uid, signal) {
       signal.throwIfAborted();
+      deps.memory?.checkNewCluster(virtualClusterComposition(uid));
       await createClusterAuthority(recordsOf(uid), `${virtualClusterComposition(uid)}-ca`, runtime);
       await clusters.open(uid);
     },

@@ -1,12 +1,14 @@
 // Settings of embedded clusters, from their instances and projects, by the uid of the instance.
 
-import { followView, type ViewFollower, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { type Project, quotaOf } from "../../api/project.ts";
 import { templateOf, type VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import { followingValues } from "../../lookup/follow-values.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { ClusterSettings } from "./embedded-cluster.ts";
-import { DEFAULT_SHARE, type StorageShare } from "./metered-storage.ts";
+import { DEFAULT_SHARE } from "./metered-storage.ts";
 
 export type InstanceSettings = Disposable & {
   of(uid: string): ClusterSettings;
@@ -21,12 +23,12 @@ export function createInstanceSettings(
 ): InstanceSettings {
   const told = new Map<string, Told>();
   /** By the namespace of the project; only projects with quotas. */
-  const shares = new Map<string, StorageShare>();
+  const shares = new Map<string, StoredAmount>();
 
   const ofInstances = followView(
     instances,
     scheduler,
-    following<VirtualClusterInstance, Told>(told, (instance) => [
+    followingValues<VirtualClusterInstance, Told>(told, (instance) => [
       instance.metadata.uid ?? "",
       { namespace: instance.metadata.namespace ?? "", workloads: templateOf(instance)?.workloads ?? "" },
     ]),
@@ -34,7 +36,7 @@ export function createInstanceSettings(
   const ofProjects = followView(
     projects,
     scheduler,
-    following<Project, StorageShare>(shares, (project) => [
+    followingValues<Project, StoredAmount>(shares, (project) => [
       names.projectNamespace(project.metadata.name ?? ""),
       shareOf(project),
     ]),
@@ -46,6 +48,7 @@ export function createInstanceSettings(
         keepsWorkloads: workloads === "stored" || workloads === "completed",
         completesJobs: workloads === "completed",
         share: shares.get(namespace) ?? DEFAULT_SHARE,
+        project: namespace,
       };
     },
     [Symbol.dispose]() {
@@ -55,26 +58,9 @@ export function createInstanceSettings(
   };
 }
 
-function shareOf(project: Project): StorageShare | undefined {
+function shareOf(project: Project): StoredAmount | undefined {
   const objects = quotaOf(project, "project", "virtualcluster.objects");
   const bytes = quotaOf(project, "project", "virtualcluster.bytes");
   if (objects === undefined && bytes === undefined) return undefined;
   return { objects: objects ?? DEFAULT_SHARE.objects, bytes: bytes ?? DEFAULT_SHARE.bytes };
-}
-
-/** Maintains a map of what `read` returns for each object. Stored objects have been validated against their schema. */
-function following<T, V>(kept: Map<string, V>, read: (object: T) => readonly [string, V | undefined]): ViewFollower {
-  const put: ViewFollower["put"] = (object) => {
-    const [key, value] = read(object.decode() as T);
-    if (value === undefined) kept.delete(key);
-    else kept.set(key, value);
-  };
-  return {
-    replace(objects) {
-      kept.clear();
-      for (const object of objects) put(object, undefined);
-    },
-    put,
-    delete: (object) => void kept.delete(read(object.decode() as T)[0]),
-  };
 }

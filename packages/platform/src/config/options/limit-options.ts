@@ -37,6 +37,30 @@ export const limitOptions = {
       description: "Size of the history, in MiB, above which the oldest part is dropped regardless of its age",
     }),
   },
+  memoryLimitMiB: integerOption({
+    flag: "memory-limit-mib",
+    default: 0,
+    min: 0,
+    max: 16_777_216,
+    defaultText: "the limit of the cgroup, otherwise the physical memory",
+    description:
+      "Memory that the server may use, in MiB. The budgets for what is stored follow from it; 0 for the default",
+  }),
+  projects: {
+    maxMiB: integerOption({
+      flag: "project-max-mib",
+      default: 64,
+      min: 1,
+      max: 65_536,
+      description:
+        "Size of all objects of one project outside its virtual clusters, in MiB, unless its spec.quotas has another",
+    }),
+    maxObjects: countOption(
+      "project-max-objects",
+      20_000,
+      "Maximum number of objects of one project outside its virtual clusters, unless its spec.quotas has another",
+    ),
+  },
   maxRequestsInflight: integerOption({
     flag: "max-requests-inflight",
     default: 400,

@@ -67,11 +67,18 @@ export const platformOptions = {
     maxPerOwner: integerOption({
       flag: "access-key-max-per-owner",
       placeholder: "<keys>",
-      default: 0,
+      default: 1_000,
       min: 0,
       max: 1_000_000,
-      defaultText: "0 (no limit)",
-      description: "Maximum number of access keys for one user, team or subject, including keys in kubeconfigs",
+      description:
+        "Maximum number of access keys for one user, team or subject, including keys in kubeconfigs. 0 for no limit",
+    }),
+    maxMiBPerOwner: integerOption({
+      flag: "access-key-max-mib-per-owner",
+      default: 16,
+      min: 1,
+      max: 65_536,
+      description: "Size of all access keys of one user, team or subject, in MiB, above which none is created",
     }),
     keepExpiredSeconds: integerOption({
       flag: "access-key-keep-expired-seconds",

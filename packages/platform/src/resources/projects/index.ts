@@ -5,6 +5,7 @@ import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { projectFields } from "../../api/project.ts";
+import { type ManagementBudgets, shownUsage } from "../../budgets/management-budgets.ts";
 import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
 import { type ProjectStrategyDeps, projectStrategy } from "./strategy.ts";
@@ -15,6 +16,7 @@ export type ProjectsDeps = ProjectStrategyDeps & {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole" | "virtualClusterTemplates">;
   readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
   readonly visibility: ObjectVisibility;
+  readonly budgets: Pick<ManagementBudgets, "ofProject">;
 };
 
 export const projects = (deps: ProjectsDeps): ResourceDefinition =>
@@ -32,6 +34,12 @@ export const projects = (deps: ProjectsDeps): ResourceDefinition =>
     columns: [
       { name: "Display Name", type: "string", description: "Display name.", value: ".spec.displayName" },
       { name: "Phase", type: "string", description: "Phase of the project.", value: ".status.phase" },
+      {
+        name: "Stored",
+        type: "string",
+        description: "What the project stores outside its virtual clusters, and its limit.",
+        value: ({ metadata }) => shownUsage(deps.budgets.ofProject(metadata.name ?? "")),
+      },
       ageColumn,
     ],
     strategy: projectStrategy(deps),

@@ -6,6 +6,7 @@ import type { Authentication } from "@postern/apiserver/authentication/authentic
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { NOTHING_STORED } from "@postern/apiserver/cache/stored-usage";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -184,6 +185,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
       projects({
         ...deps,
         checkMembership: async () => {},
+        budgets: { ofProject: () => ({ used: NOTHING_STORED, limit: NOTHING_STORED }) },
         createNamespace: createProjectNamespace({ runtime }, names, () => resource("Namespace", "")),
       }),
       clusters({ ...deps, keys: controlPlaneKeys }),

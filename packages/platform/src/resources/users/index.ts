@@ -8,6 +8,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { Condition } from "../../api/conditions.ts";
 import { type User, userSchema } from "../../api/user.ts";
+import { type ManagementBudgets, shownUsage } from "../../budgets/management-budgets.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { type CredentialsDeps, credentialsOfOwner, credentialsSubresource } from "../credentials-subresource.ts";
@@ -17,6 +18,7 @@ export type UsersDeps = UserStrategyDeps &
   Omit<AccessKeysSubresourceDeps, "owner"> &
   CredentialsDeps & {
     readonly visibility: ObjectVisibility;
+    readonly budgets: Pick<ManagementBudgets, "ofOwner">;
   };
 
 export const users = (deps: UsersDeps): ResourceDefinition =>
@@ -48,6 +50,15 @@ export const users = (deps: UsersDeps): ResourceDefinition =>
         type: "boolean",
         description: "Whether the user is locked.",
         value: (user) => (user as User).spec?.disabled ?? false,
+      },
+      {
+        name: "Keys",
+        type: "string",
+        description: "Size of the access keys of the user, and the limit.",
+        value: ({ metadata }) => {
+          const usage = deps.budgets.ofOwner({ kind: "user", name: metadata.name ?? "" });
+          return usage === undefined ? "" : shownUsage(usage);
+        },
       },
       ageColumn,
     ],

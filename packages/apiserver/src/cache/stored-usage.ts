@@ -1,0 +1,71 @@
+// Counts the objects and bytes that the watch cache holds, by API surface and by namespace, so that budgets need not look at any object.
+
+export type StoredAmount = { readonly objects: number; readonly bytes: number };
+
+export const NOTHING_STORED: StoredAmount = { objects: 0, bytes: 0 };
+
+/** Called after the amount of one API surface has changed. */
+export type UsageListener = (composition: string, amount: StoredAmount) => void;
+
+/** Adds the objects of one view. */
+export type UsageCounter = {
+  /** `sign` is 1 for an object that came, -1 for one that went. */
+  add(key: string, bytes: number, sign: 1 | -1): void;
+};
+
+export class StoredUsage {
+  readonly #byNamespace: ReadonlySet<string>;
+  readonly #compositions = new Map<string, StoredAmount>();
+  /** By composition and namespace, of the compositions that are counted by namespace. */
+  readonly #namespaces = new Map<string, StoredAmount>();
+  readonly #listeners = new Set<UsageListener>();
+
+  /** `byNamespace` names the compositions whose namespaces are counted as well. */
+  constructor(byNamespace: Iterable<string> = []) {
+    this.#byNamespace = new Set(byNamespace);
+  }
+
+  /** Of one API surface. */
+  of(composition: string): StoredAmount {
+    return this.#compositions.get(composition) ?? NOTHING_STORED;
+  }
+
+  /** Of one namespace, where the composition is counted by namespace. */
+  inNamespace(composition: string, namespace: string): StoredAmount {
+    return this.#namespaces.get(`${composition}/${namespace}`) ?? NOTHING_STORED;
+  }
+
+  compositions(): IterableIterator<readonly [string, StoredAmount]> {
+    return this.#compositions.entries();
+  }
+
+  onChange(listener: UsageListener): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** For the view with this prefix, `/registry/<composition>/<group>/<resource>/`. */
+  counterOf(viewPrefix: string): UsageCounter {
+    const composition = viewPrefix.split("/")[2] ?? "";
+    const isByNamespace = this.#byNamespace.has(composition);
+    return {
+      add: (key, bytes, sign) => {
+        const amount = change(this.#compositions, composition, bytes, sign);
+        const slash = isByNamespace ? key.indexOf("/", viewPrefix.length) : -1;
+        if (slash >= 0) {
+          change(this.#namespaces, `${composition}/${key.slice(viewPrefix.length, slash)}`, bytes, sign);
+        }
+        for (const listener of this.#listeners) listener(composition, amount);
+      },
+    };
+  }
+}
+
+/** What has nothing is forgotten: clusters and namespaces come and go. */
+function change(amounts: Map<string, StoredAmount>, account: string, bytes: number, sign: 1 | -1): StoredAmount {
+  const known = amounts.get(account) ?? NOTHING_STORED;
+  const amount = { objects: known.objects + sign, bytes: known.bytes + sign * bytes };
+  if (amount.objects <= 0) amounts.delete(account);
+  else amounts.set(account, amount);
+  return amount;
+}

@@ -1,0 +1,165 @@
+// A store that refuses writes for which a budget has no room. Deletions, and updates that make objects smaller, always pass (ADR 155).
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { viewPrefixOf } from "@postern/apiserver/cache/resource-view";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { Revision, Storage } from "@postern/apiserver/storage/storage";
+
+export type Growth = StoredAmount & { readonly isUpdate: boolean };
+
+export type Budget = {
+  /** Writes of one account are added up while they are in progress. */
+  readonly account: string;
+  /** Throws the ApiError 507 if there is no room. `pending` is what writes in progress will add. */
+  check(growth: Growth, pending: StoredAmount): void;
+};
+
+/** Writes in progress, by account. Storages whose writes count together share one. */
+export class PendingWrites {
+  readonly #accounts = new Map<string, Set<PendingWrite>>();
+
+  add(account: string, write: PendingWrite): void {
+    const writes = this.#accounts.get(account);
+    if (writes === undefined) this.#accounts.set(account, new Set([write]));
+    else writes.add(write);
+  }
+
+  remove(account: string, write: PendingWrite): void {
+    const writes = this.#accounts.get(account);
+    writes?.delete(write);
+    if (writes?.size === 0) this.#accounts.delete(account);
+  }
+
+  /** What they will add to what memory shows: as many are looked at as are in progress. */
+  of(account: string): StoredAmount {
+    let [objects, bytes] = [0, 0];
+    for (const write of this.#accounts.get(account) ?? []) {
+      if (write.isVisible()) continue;
+      objects += write.growth.objects;
+      bytes += write.growth.bytes;
+    }
+    return { objects, bytes };
+  }
+}
+
+type PendingWrite = { readonly growth: StoredAmount; readonly isVisible: () => boolean };
+
+export type BudgetedStorageDeps = {
+  readonly storage: Storage;
+  readonly cache: Pick<WatchCache, "view" | "waitFor">;
+  readonly pending: PendingWrites;
+  /** The budgets for an object, as it is or as it is about to be stored. */
+  readonly budgetsOf: (object: CachedObject) => readonly Budget[];
+  /** Before that; undefined if it can be said at once. */
+  readonly whenCounted?: (key: string) => Promise<void> | undefined;
+};
+
+/** Updates may exceed a budget a little: conditions and finalizers are updates, and without them nothing could be completed. */
+const UPDATE_ROOM = 1.1;
+/** What the timestamp and the annotations of a deletion take. */
+const DELETION_BYTES = 4096;
+const DELETION = Buffer.from('"deletionTimestamp":');
+
+export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
+  const { storage, cache, pending, budgetsOf, whenCounted = () => undefined } = deps;
+  /** A write counts until memory shows it, so that concurrent writes do not all take the last place. */
+  async function within(
+    budgets: readonly Budget[],
+    key: string,
+    growth: Growth,
+    perform: () => Promise<Revision>,
+  ): Promise<Revision> {
+    for (const budget of budgets) budget.check(growth, pending.of(budget.account));
+    const before = storedAt(key)?.revision;
+    const write = { growth, isVisible: () => storedAt(key)?.revision !== before };
+    for (const { account } of budgets) pending.add(account, write);
+    const done = (): void => {
+      for (const { account } of budgets) pending.remove(account, write);
+    };
+    let revision: Revision;
+    try {
+      revision = await perform();
+    } catch (error) {
+      done();
+      throw error;
+    }
+    const visible = cache.waitFor(revision);
+    if (visible === undefined) done();
+    else visible.then(done, done);
+    return revision;
+  }
+
+  const storedAt = (key: string) => {
+    const prefix = viewPrefixOf(key);
+    return prefix === undefined ? undefined : cache.view(prefix).get(key);
+  };
+
+  return {
+    get: (...call) => storage.get(...call),
+    list: (...call) => storage.list(...call),
+    async create(key, value, content) {
+      const counted = whenCounted(key);
+      if (counted !== undefined) await counted;
+      const budgets = budgetsOf(asStored(key, value));
+      const growth = { objects: 1, bytes: value.length, isUpdate: false };
+      return await within(budgets, key, growth, () => storage.create(key, value, content));
+    },
+    async update(key, value, expected) {
+      const counted = whenCounted(key);
+      if (counted !== undefined) await counted;
+      const stored = storedAt(key);
+      const bytes = value.length - (stored?.storedBytes ?? 0);
+      const budgets = budgetsOf(asStored(key, value));
+      const write = () => storage.update(key, value, expected);
+      if (stored !== undefined && isMoved(budgets, budgetsOf(stored))) {
+        return await within(budgets, key, { objects: 1, bytes: value.length, isUpdate: false }, write);
+      }
+      const isSmall =
+        bytes <= 0 || (bytes <= DELETION_BYTES && stored?.has(DELETION) === false && has(value, DELETION));
+      return isSmall ? await write() : await within(budgets, key, { objects: 0, bytes, isUpdate: true }, write);
+    },
+    delete: (...call) => storage.delete(...call),
+    watch: (...call) => storage.watch(...call),
+    currentRevision: () => storage.currentRevision(),
+    known: storage.known,
+    compact: (...call) => storage.compact(...call),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** Without copying it. */
+const asStored = (key: string, value: Uint8Array): CachedObject =>
+  CachedObject.entryReader()({ key, value, revision: 0 });
+
+/** Whether the object now counts for another account, such as another owner. */
+const isMoved = (budgets: readonly Budget[], before: readonly Budget[]): boolean =>
+  budgets !== before && budgets.some(({ account }, index) => account !== before[index]?.account);
+
+const has = (value: Uint8Array, part: Buffer): boolean =>
+  Buffer.from(value.buffer, value.byteOffset, value.byteLength).includes(part);
+
+/** The limit of one account. `full` says what is full, and what to do about it. */
+export function limitedBudget(
+  account: string,
+  used: () => StoredAmount,
+  limit: () => StoredAmount,
+  full: (used: StoredAmount, limit: StoredAmount) => string,
+): Budget {
+  return {
+    account,
+    check(growth, pending) {
+      const now = used();
+      const allowed = limit();
+      const room = growth.isUpdate ? UPDATE_ROOM : 1;
+      const objects = now.objects + pending.objects + growth.objects;
+      const bytes = now.bytes + pending.bytes + growth.bytes;
+      const fits = (growth.objects === 0 || objects <= allowed.objects) && bytes <= allowed.bytes * room;
+      if (!fits) throw insufficientStorageError(full(now, allowed));
+    },
+  };
+}
+
+export const insufficientStorageError = (message: string): ApiError =>
+  new ApiError({ code: 507, reason: "InsufficientStorage", message });

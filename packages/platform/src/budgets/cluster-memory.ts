@@ -1,0 +1,111 @@
+// The memory that all embedded clusters share. The largest project is refused first, and each cluster has a guaranteed minimum (ADR 155).
+
+import type { StoredAmount, StoredUsage } from "@postern/apiserver/cache/stored-usage";
+import { type Budget, insufficientStorageError, PendingWrites } from "./budgeted-storage.ts";
+import { residentBytes } from "./memory-limit.ts";
+
+export type ClusterMemory = Disposable & {
+  readonly pending: PendingWrites;
+  /** For writes to the cluster with this composition. */
+  budgetOf(composition: string): Budget;
+  /** Throws the ApiError 507 if there is no room for another cluster. */
+  checkNewCluster(composition: string): void;
+  readonly limitBytes: number;
+  /** With the minimum of each cluster. */
+  readonly usedBytes: number;
+};
+
+export type ClusterMemoryDeps = {
+  readonly usage: StoredUsage;
+  readonly limitBytes: number;
+  /** Whether a composition is that of an embedded cluster. */
+  readonly isCluster: (composition: string) => boolean;
+  /** The project of the cluster; "" if it is not known. */
+  readonly projectOf: (composition: string) => string;
+  /** Called for each refusal. */
+  readonly onRefused?: (() => void) | undefined;
+};
+
+/** A running cluster without objects. */
+const CLUSTER_BYTES = 320 << 10;
+/** Always available to a cluster that exists. */
+const MIN_BYTES = 640 << 10;
+/** A project may have this many times as much as is left: one alone three quarters of everything. */
+const SHARE_OF_FREE = 3;
+/** One account: clusters take from each other. */
+const ACCOUNT = "embedded clusters";
+
+type Counted = { readonly project: string; readonly bytes: number };
+
+export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
+  const { usage, limitBytes, isCluster, projectOf, onRefused = () => {} } = deps;
+  const clusters = new Map<string, Counted>();
+  const projects = new Map<string, number>();
+  const pending = new PendingWrites();
+  let usedBytes = 0;
+
+  const costOf = (amount: StoredAmount): number => Math.max(CLUSTER_BYTES + residentBytes(amount), MIN_BYTES);
+
+  function count(composition: string, amount: StoredAmount): void {
+    if (!isCluster(composition)) return;
+    const known = clusters.get(composition);
+    if (known !== undefined) addTo(projects, known.project, -known.bytes);
+    usedBytes -= known?.bytes ?? 0;
+    clusters.delete(composition);
+    if (amount.objects <= 0) return;
+    const counted = { project: projectOf(composition), bytes: costOf(amount) };
+    clusters.set(composition, counted);
+    addTo(projects, counted.project, counted.bytes);
+    usedBytes += counted.bytes;
+  }
+
+  const following = usage.onChange(count);
+  for (const [composition, amount] of usage.compositions()) count(composition, amount);
+
+  /** Throws if the project may not have `added` bytes more. */
+  function checkProject(project: string, added: number, pendingBytes: number): void {
+    const has = projects.get(project) ?? 0;
+    const free = limitBytes - usedBytes - pendingBytes - added;
+    const allowed = Math.max(0, Math.floor(SHARE_OF_FREE * free));
+    if (has + added <= allowed) return;
+    onRefused();
+    throw insufficientStorageError(
+      `the memory of this server for virtual clusters is full: they use ${mib(usedBytes)} of ${mib(limitBytes)}, those of this project ${mib(has)}, and it may have ${SHARE_OF_FREE} times as much as is free; delete objects or virtual clusters, or give the server more memory (--memory-limit-mib)`,
+    );
+  }
+
+  return {
+    pending,
+    budgetOf: (composition) => ({
+      account: ACCOUNT,
+      check(growth, inProgress) {
+        const amount = usage.of(composition);
+        const before = clusters.get(composition);
+        const after = costOf({ objects: amount.objects + growth.objects, bytes: amount.bytes + growth.bytes });
+        if (after <= MIN_BYTES) return;
+        // The uid of an instance may become known after its first objects.
+        if (before !== undefined && before.project !== projectOf(composition)) count(composition, amount);
+        const added = after - (before?.bytes ?? 0);
+        checkProject(projectOf(composition), added, residentBytes(inProgress));
+      },
+    }),
+    checkNewCluster(composition) {
+      if (clusters.has(composition)) return;
+      checkProject(projectOf(composition), MIN_BYTES, residentBytes(pending.of(ACCOUNT)));
+    },
+    limitBytes,
+    get usedBytes() {
+      return usedBytes;
+    },
+    [Symbol.dispose]: () => following[Symbol.dispose](),
+  };
+}
+
+function addTo(sums: Map<string, number>, name: string, bytes: number): void {
+  const sum = (sums.get(name) ?? 0) + bytes;
+  // Sums of fractions end near zero.
+  if (sum < 1) sums.delete(name);
+  else sums.set(name, sum);
+}
+
+const mib = (bytes: number): string => `${(bytes / (1 << 20)).toFixed(1)} MiB`;

@@ -1,0 +1,86 @@
+import { afterEach, expect, it } from "vitest";
+import { type AccessKeyServer, createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
+
+let server: AccessKeyServer;
+afterEach(() => server[Symbol.asyncDispose]());
+
+const send = (method: string, url: string, body?: unknown, contentType = "application/json") =>
+  server.send({
+    method,
+    url,
+    body,
+    user: { name: "root", groups: ["system:masters"] },
+    headers: { "content-type": contentType },
+  });
+const key = (name: string, spec: object) => ({
+  apiVersion: "management.postern/v1",
+  kind: "OwnedAccessKey",
+  metadata: { name },
+  spec,
+});
+const create = (name: string, spec: object) => send("POST", "ownedaccesskeys", key(name, spec));
+const text = (length: number) => "x".repeat(length);
+
+it("counts the bytes of an owner's keys, whatever writes them", async () => {
+  server = await createAccessKeyServer({ ownerBytes: 10_000 });
+  for (const name of ["jane", "joe"]) await send("POST", "users", { metadata: { name }, spec: {} });
+  expect((await create("a", { user: "jane", description: text(6000) })).status).toBe(201);
+  const refused = await create("b", { user: "jane", description: text(6000) });
+  expect(refused.status).toBe(507);
+  expect(refused.body.message).toMatch(
+    /the user "jane" has 1 access keys with \d+ bytes, and the limit is 10000 bytes/,
+  );
+  expect((await create("b", { user: "joe", description: text(6000) })).status).toBe(201);
+
+  const grown = { description: text(12_000) };
+  const merge = await send("PATCH", "ownedaccesskeys/a", { spec: grown }, "application/merge-patch+json");
+  const json = await send(
+    "PATCH",
+    "ownedaccesskeys/a",
+    [{ op: "replace", path: "/spec/description", value: text(12_000) }],
+    "application/json-patch+json",
+  );
+  const apply = await send(
+    "PATCH",
+    "ownedaccesskeys/a?fieldManager=test&force=true",
+    key("a", { user: "jane", ...grown }),
+    "application/apply-patch+yaml",
+  );
+  const put = await send("PUT", "ownedaccesskeys/a", key("a", { user: "jane", ...grown }));
+  const labels = { metadata: { annotations: { note: text(12_000) } } };
+  const annotated = await send("PATCH", "ownedaccesskeys/a", labels, "application/merge-patch+json");
+  const administrators = await send("POST", "/apis/storage.postern/v1/accesskeys", {
+    metadata: { name: "c" },
+    spec: { user: "jane", description: text(6000), key: "Gk7xZ2tLr9Wc5VbN1sKd8YgH3jPf6aUe0oEi4wBt" },
+  });
+  const statuses = [merge, json, apply, put, annotated, administrators].map(({ status }) => status);
+  expect(statuses).toEqual([507, 507, 507, 507, 507, 507]);
+
+  // The key of another owner counts for the new one.
+  const moved = await send("PATCH", "ownedaccesskeys/b", { spec: { user: "jane" } }, "application/merge-patch+json");
+  expect(moved.status).toBe(507);
+  const smaller = await send(
+    "PATCH",
+    "ownedaccesskeys/a",
+    { spec: { description: "" } },
+    "application/merge-patch+json",
+  );
+  expect(smaller.status).toBe(200);
+  expect((await create("d", { user: "jane", description: text(6000) })).status).toBe(201);
+  expect(server.keys.usageOf({ kind: "user", name: "jane" }).objects).toBe(2);
+  await send("DELETE", "ownedaccesskeys/d");
+  expect(server.keys.usageOf({ kind: "user", name: "jane" }).objects).toBe(1);
+});
+
+it("lets no more pass of those that come at the same moment", async () => {
+  server = await createAccessKeyServer({ ownerBytes: 20_000 });
+  await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => create(`k${index}`, { user: "jane", description: text(5000) })),
+  );
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
+  expect(server.keys.usageOf({ kind: "user", name: "jane" }).bytes).toBeLessThan(20_000);
+  const stored = await server.storage.list(server.ownedAccessKeyResource.keys.prefix);
+  const bytes = stored.entries.reduce((sum, { value }) => sum + value.length, 0);
+  expect(server.keys.usageOf({ kind: "user", name: "jane" })).toEqual({ objects: 3, bytes });
+});

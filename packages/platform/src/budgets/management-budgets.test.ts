@@ -1,0 +1,121 @@
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { expect, it } from "vitest";
+import { createPlatformNames } from "../platform-names.ts";
+import { cacheBudgets } from "./cache-budgets.ts";
+import { createManagementBudgets } from "./management-budgets.ts";
+import { detectedMemoryLimit, memoryBudgets } from "./memory-limit.ts";
+
+const MIB = 1 << 20;
+const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
+
+async function createBudgets(platformBytes = 2 ** 40, storage = createMemoryStorage()) {
+  const cache = createWatchCache({
+    storage,
+    prefix: "/registry/",
+    scheduler: systemRuntime.scheduler,
+    ...cacheBudgets(MIB),
+  });
+  await cache.ready();
+  const quotas = new Map<string, { readonly bytes?: number; readonly objects?: number }>();
+  const refused: string[] = [];
+  const budgets = createManagementBudgets({
+    storage,
+    cache,
+    composition: "management",
+    accessKeysPrefix: "/registry/management/management.postern/ownedaccesskeys/",
+    keys: { usageOf: () => ({ objects: 0, bytes: 0 }), whenRead: async () => {}, isRead: true },
+    names,
+    quotaOf: (project) => quotas.get(project),
+    limits: { project: { objects: 20, bytes: 1000 }, ownerBytes: 1000, platformBytes },
+    onRefused: (scope) => void refused.push(scope),
+  });
+  return { budgets, quotas, refused, storage };
+}
+
+const at = (resource: string, namespace: string, name: string) =>
+  `/registry/management/${resource}/${namespace}/${name}`;
+const value = (length: number) => new Uint8Array(length).fill(32);
+const KINDS = [
+  "core/secrets",
+  "core/events",
+  "core/services",
+  "coordination.k8s.io/leases",
+  "rbac.authorization.k8s.io/roles",
+  "rbac.authorization.k8s.io/rolebindings",
+  "management.postern/virtualclusterinstances",
+  "management.postern/trustrules",
+  "example.org/widgets",
+];
+
+it("counts objects of all kinds of a project together, and no others", async () => {
+  const { budgets, refused } = await createBudgets();
+  for (const kind of KINDS) await budgets.storage.create(at(kind, "p-web", "a"), value(100));
+  for (const kind of KINDS) {
+    await expect(budgets.storage.create(at(kind, "p-web", "b"), value(101))).rejects.toMatchObject({
+      code: 507,
+      message: expect.stringContaining('project "web" is full: it has 9 objects of 20'),
+    });
+  }
+  expect(refused).toHaveLength(KINDS.length);
+  await budgets.storage.create(at("core/secrets", "p-other", "a"), value(900));
+  await budgets.storage.create(at("core/secrets", "default", "a"), value(9000));
+  expect(budgets.ofProject("web").used).toEqual({ objects: 9, bytes: 900 });
+});
+
+it("limits the number of objects, and follows the quota of the project", async () => {
+  const { budgets, quotas } = await createBudgets();
+  for (let index = 0; index < 20; index++) {
+    await budgets.storage.create(at("core/secrets", "p-web", `${index}`), value(2));
+  }
+  await expect(budgets.storage.create(at("core/events", "p-web", "a"), value(2))).rejects.toThrow("20 objects of 20");
+  quotas.set("web", { objects: 21 });
+  await budgets.storage.create(at("core/events", "p-web", "a"), value(2));
+});
+
+it("counts again after a restart", async () => {
+  const { budgets, storage } = await createBudgets();
+  await budgets.storage.create(at("core/secrets", "p-web", "a"), value(900));
+  const again = await createBudgets(2 ** 40, storage);
+  await expect(again.budgets.storage.create(at("core/secrets", "p-web", "b"), value(200))).rejects.toThrow("is full");
+});
+
+it("leaves room for others when the memory of the platform is full", async () => {
+  const { budgets, quotas } = await createBudgets(2 * MIB);
+  for (const project of ["a", "b", "c"]) quotas.set(project, { bytes: 100 * MIB, objects: 1e6 });
+  const fill = async (project: string): Promise<number> => {
+    for (let index = 0; ; index++) {
+      try {
+        await budgets.storage.create(at("core/secrets", `p-${project}`, `${index}`), value(10_000));
+      } catch (error) {
+        expect(error).toMatchObject({ code: 507, message: expect.stringContaining("memory of this server") });
+        return index;
+      }
+    }
+  };
+  const [first, second, third] = [await fill("a"), await fill("b"), await fill("c")];
+  expect(first).toBeGreaterThan(second);
+  expect(third).toBeGreaterThan(first / 8);
+  expect(budgets.usedBytes).toBeLessThan(budgets.limitBytes);
+});
+
+it("reads the limit of the cgroup, of both versions, and the physical memory otherwise", () => {
+  const files = (given: { readonly [file: string]: string }) => (file: string) => given[file];
+  const v2 = "/sys/fs/cgroup/memory.max";
+  const v1 = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
+  expect(detectedMemoryLimit(files({ [v2]: "1073741824\n" }), 8e9)).toBe(1_073_741_824);
+  expect(detectedMemoryLimit(files({ [v2]: "max\n" }), 8e9)).toBe(8e9);
+  expect(detectedMemoryLimit(files({ [v1]: "536870912\n" }), 8e9)).toBe(536_870_912);
+  expect(detectedMemoryLimit(files({ [v1]: "9223372036854771712\n" }), 8e9)).toBe(8e9);
+  expect(detectedMemoryLimit(files({}), 8e9)).toBe(8e9);
+});
+
+it("derives budgets whose sum fits the limit", () => {
+  for (const limit of [256, 512, 1024, 4096, 65_536].map((mib) => mib * MIB)) {
+    const { platformBytes, clustersBytes, historyBytes } = memoryBudgets(limit, 384 * MIB);
+    expect(platformBytes + clustersBytes + 2 * historyBytes).toBeLessThanOrEqual(
+      Math.max(limit - 512 * MIB, limit / 4),
+    );
+  }
+});

@@ -1,0 +1,146 @@
+// Budgets of the management API: projects own what is in their namespaces, users and teams own their access keys (ADR 156).
+
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { ownerOf } from "../access-keys/access-key-owner.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import {
+  type Budget,
+  budgetedStorage,
+  insufficientStorageError,
+  limitedBudget,
+  PendingWrites,
+} from "./budgeted-storage.ts";
+import { residentBytes } from "./memory-limit.ts";
+
+export type ManagementBudgets = {
+  /** Refuses writes for which there is no room. */
+  readonly storage: Storage;
+  ofProject(project: string): AccountUsage;
+  /** Undefined soon after a start, until all keys have been read. */
+  ofOwner(owner: AccessKeyOwner): AccountUsage | undefined;
+  /** Memory for everything outside embedded clusters. */
+  readonly usedBytes: number;
+  readonly limitBytes: number;
+};
+
+export type AccountUsage = { readonly used: StoredAmount; readonly limit: StoredAmount };
+
+export type ManagementBudgetsDeps = {
+  readonly storage: Storage;
+  readonly cache: Pick<WatchCache, "view" | "waitFor" | "usage">;
+  readonly composition: string;
+  /** The prefix of `ownedaccesskeys` in the store. */
+  readonly accessKeysPrefix: string;
+  readonly keys: Pick<AccessKeyIndex, "usageOf" | "whenRead" | "isRead">;
+  readonly names: Pick<PlatformNames, "projectOf" | "projectNamespace">;
+  /** What the project itself says. */
+  readonly quotaOf: (project: string) => Partial<StoredAmount> | undefined;
+  readonly limits: { readonly project: StoredAmount; readonly ownerBytes: number; readonly platformBytes: number };
+  readonly onRefused: (scope: "projects" | "access-keys") => void;
+};
+
+const readOwner = createMemberReader({ spec: { user: true, team: true, subject: true } });
+const NONE: readonly Budget[] = [];
+
+export function createManagementBudgets(deps: ManagementBudgetsDeps): ManagementBudgets {
+  const { storage, cache, composition, accessKeysPrefix, keys, names, limits, onRefused } = deps;
+  const { usage } = cache;
+  const pending = new PendingWrites();
+  const usedBytes = (): number => residentBytes(usage.of(composition));
+
+  const limitOfProject = (name: string): StoredAmount => ({ ...limits.project, ...deps.quotaOf(name) });
+  const usedByProject = (name: string): StoredAmount => usage.inNamespace(composition, names.projectNamespace(name));
+  /** The number of keys has a limit of its own, which does not count keys that have ended. */
+  const limitOfOwner: StoredAmount = { objects: Number.POSITIVE_INFINITY, bytes: limits.ownerBytes };
+
+  /** Nobody may take more than is left: the largest are refused first, and the others have room. */
+  const platformBudget = (who: string, used: () => StoredAmount): Budget => ({
+    account: "platform",
+    check(growth, inProgress) {
+      const added = residentBytes(growth);
+      const free = limits.platformBytes - usedBytes() - residentBytes(inProgress) - added;
+      if (residentBytes(used()) + added <= free) return;
+      throw insufficientStorageError(
+        `the memory of this server for objects of the platform is full: ${usedBytes().toFixed(0)} of ${limits.platformBytes} bytes are used, and ${who} may have as much as is free; delete what is not needed any more, or give the server more memory (--memory-limit-mib)`,
+      );
+    },
+  });
+
+  const counting = (scope: "projects" | "access-keys", budget: Budget): Budget => ({
+    account: budget.account,
+    check(growth, inProgress) {
+      try {
+        budget.check(growth, inProgress);
+      } catch (error) {
+        onRefused(scope);
+        throw error;
+      }
+    },
+  });
+
+  function projectBudgets(name: string): readonly Budget[] {
+    const used = () => usedByProject(name);
+    const own = limitedBudget(
+      `project ${name}`,
+      used,
+      () => limitOfProject(name),
+      (has, limit) =>
+        `project ${JSON.stringify(name)} is full: it has ${has.objects} objects of ${limit.objects} (storage.objects) and ${has.bytes} bytes of ${limit.bytes} (storage.bytes) outside its virtual clusters; delete some, or raise spec.quotas.project of the project`,
+    );
+    return [own, platformBudget(`project ${JSON.stringify(name)}`, used)].map((each) => counting("projects", each));
+  }
+
+  function ownerBudgets(owner: AccessKeyOwner): readonly Budget[] {
+    const used = () => keys.usageOf(owner);
+    const who = `the ${owner.kind} ${JSON.stringify(owner.name)}`;
+    const own = limitedBudget(
+      `${owner.kind} ${owner.name}`,
+      used,
+      () => limitOfOwner,
+      (has, limit) =>
+        `${who} has ${has.objects} access keys with ${has.bytes} bytes, and the limit is ${limit.bytes} bytes: delete keys that are not needed any more`,
+    );
+    return [own, platformBudget(who, used)].map((each) => counting("access-keys", each));
+  }
+
+  function budgetsOf(object: CachedObject): readonly Budget[] {
+    const { key } = object;
+    if (key.startsWith(accessKeysPrefix)) {
+      // The schema of access keys has checked it.
+      const { spec } = object.read(readOwner) as { readonly spec?: Parameters<typeof ownerOf>[0] };
+      const owner = ownerOf(spec ?? {});
+      return owner === undefined ? NONE : ownerBudgets(owner);
+    }
+    const [, , , , , namespace, name] = key.split("/");
+    const project = namespace === undefined || name === undefined ? undefined : names.projectOf(namespace);
+    return project === undefined ? NONE : projectBudgets(project);
+  }
+
+  return {
+    storage: budgetedStorage({
+      storage,
+      cache,
+      pending,
+      budgetsOf,
+      whenCounted: (key) => (keys.isRead || !key.startsWith(accessKeysPrefix) ? undefined : keys.whenRead()),
+    }),
+    ofProject: (name) => ({ used: usedByProject(name), limit: limitOfProject(name) }),
+    ofOwner: (owner) => (keys.isRead ? { used: keys.usageOf(owner), limit: limitOfOwner } : undefined),
+    limitBytes: limits.platformBytes,
+    get usedBytes() {
+      return usedBytes();
+    },
+  };
+}
+
+/** For columns of tables: `1.5Mi/64Mi`. */
+export const shownUsage = ({ used, limit }: AccountUsage): string =>
+  `${mebibytes(used.bytes)}/${mebibytes(limit.bytes)}`;
+
+const mebibytes = (bytes: number): string => `${Number((bytes / (1 << 20)).toFixed(1))}Mi`;
