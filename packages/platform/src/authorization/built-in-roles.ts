@@ -28,6 +28,14 @@ export const builtInClusterRoles = (names: PlatformNames): readonly KubeObject[]
   ]),
   clusterRole(names.role("authenticated"), authenticatedRules(names)),
   clusterRole(names.role("public-info-viewer"), [{ verbs: ["get", "head"], nonResourceURLs: PUBLIC_PATHS }]),
+  // For the bot whose key a directory holds: over SCIM it needs no more, and elsewhere it can take over nobody with it.
+  clusterRole(names.role("directory"), [
+    {
+      verbs: ["get", "list", "create", "update", "delete"],
+      apiGroups: [names.managementGroup],
+      resources: ["users", "teams"],
+    },
+  ]),
   clusterRole(names.role(PROJECT_ADMIN), projectAdminRules(names)),
   clusterRole(names.role(PROJECT_USER), projectUserRules(names)),
   clusterRole(names.role(PROJECT_VIEWER), projectViewerRules(names)),

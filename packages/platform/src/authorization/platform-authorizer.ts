@@ -16,6 +16,7 @@ import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import { ownerPermission, type PermissionCode } from "./owner-permissions.ts";
 import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
 import type { ProjectMembershipIndex } from "./project-memberships.ts";
+import { provisionerOf } from "./provisioning.ts";
 import { inScope, type ScopeVerdict } from "./scope.ts";
 
 /** Everything that decisions are made from. */
@@ -98,8 +99,17 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     return { verdict: "deny", code, reason: REFUSALS[code], annotations };
   };
 
-  const scopeOf = (request: PlatformRequest, { user }: Subject, key: AccessKeyState | undefined): ScopeVerdict =>
-    inScope(key?.restrictions, request, { names, user, owner: key?.owner ?? NOBODY });
+  const scopeOf = (
+    request: PlatformRequest,
+    { user, credential }: Subject,
+    key: AccessKeyState | undefined,
+  ): ScopeVerdict =>
+    inScope(key?.restrictions, request, {
+      names,
+      user,
+      owner: key?.owner ?? NOBODY,
+      isProvisioning: isProvisioning(credential),
+    });
 
   const refuseKey = (cause: string): PlatformDecision => ({
     verdict: "deny",
@@ -115,9 +125,10 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     const { key } = standing;
     // Each only goes up, so that the sum is the same only when every part is.
     const version = rbac.version + projects.version + instances.version;
-    return memo.recall(version, subject.user, key, request, () =>
-      judge(userPermissions.of(subject.user, request), scopeOf(request, subject, key)),
-    );
+    const judged = () => judge(userPermissions.of(subject.user, request), scopeOf(request, subject, key));
+    // The same user and key may do more in the SCIM routes than elsewhere.
+    if (isProvisioning(subject.credential)) return judged();
+    return memo.recall(version, subject.user, key, request, judged);
   };
 
   return {
@@ -140,6 +151,8 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     policyVersion,
   };
 }
+
+const isProvisioning = (credential: Subject["credential"]): boolean => provisionerOf(credential) !== undefined;
 
 const NOBODY = { kind: "subject", name: "" } as const;
 

@@ -18,6 +18,8 @@ export type ScopeContext = {
   readonly user: UserInfo;
   /** User, team or subject that the key authenticates as. */
   readonly owner: AccessKeyOwner;
+  /** Whether the SCIM routes ask, for a directory. */
+  readonly isProvisioning?: boolean;
 };
 
 /** `reason` names the entry that opens the request (`scope.projects[0]`), or the part that does not. */
@@ -158,7 +160,7 @@ function roleOpens(role: ScopeRole, request: PlatformRequest, context: ScopeCont
     case "agent":
       return asksAboutOthers(inner, context.names) || ownClusterOpens(inner, context);
     case "scim":
-      return scimOpens(inner, context.names);
+      return context.isProvisioning === true && scimOpens(inner, context.names);
     case "metrics-reader":
       return !inner.isResourceRequest && inner.path === "/metrics" && (inner.verb === "get" || inner.verb === "head");
     default:
@@ -220,14 +222,13 @@ function includesInstance(role: ScopeRole, namespace: string, name: string, name
   );
 }
 
-const SCIM_VERBS = ["get", "list", "create", "update", "delete", "impersonate"];
+const SCIM_VERBS = ["get", "list", "create", "update", "delete"];
 
-/** The people and groups of a directory: users and teams themselves, and nothing below them. Impersonating is asked about where members change. */
+/** For the SCIM routes: users and teams themselves, and nothing below them. `resources/provisioned.ts` says which. */
 function scimOpens(
   { verb, apiGroup, resource, subresource }: TargetedRequest,
   { managementGroup }: PlatformNames,
 ): boolean {
   if (!SCIM_VERBS.includes(verb) || subresource !== "") return false;
-  if (apiGroup === "" && verb === "impersonate") return resource === "users" || resource === "groups";
   return apiGroup === managementGroup && (resource === "users" || resource === "teams");
 }

@@ -6,18 +6,27 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Directory, DirectoryIdentity, DirectoryTeam, DirectoryUser } from "./directory.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import {
+  type Directory,
+  type DirectoryIdentity,
+  type DirectoryTeam,
+  type DirectoryUser,
+  PROVISIONED_BY,
+} from "./directory.ts";
 
 export type DirectoryDeps = {
   readonly users: ViewPrefix;
   readonly teams: ViewPrefix;
   readonly scheduler: Scheduler;
+  readonly names: Pick<PlatformNames, "key">;
 };
 
 type Team = DirectoryTeam & { readonly users: readonly string[] };
 
 /** Begins to follow both views at once; a change is in it before the write that made it is answered. */
-export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Directory & Disposable {
+export function createDirectory({ users, teams, scheduler, names }: DirectoryDeps): Directory & Disposable {
+  const provisionedBy = names.key(PROVISIONED_BY);
   const usersByName = new Map<string, DirectoryUser>();
   const teamsByName = new Map<string, Team>();
   const listeners = new ChangeListeners();
@@ -35,7 +44,7 @@ export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Dir
     listeners.call();
   };
   const followers = [
-    follow(users, scheduler, usersByName, readUser, changed),
+    follow(users, scheduler, usersByName, (object) => readUser(object, provisionedBy), changed),
     follow(teams, scheduler, teamsByName, readTeam, changed),
   ];
 
@@ -43,6 +52,7 @@ export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Dir
     get version() {
       return version;
     },
+    users: () => usersByName.values(),
     user: (name) => usersByName.get(name),
     userBySubject(subject) {
       bySubject ??= indexBySubject(usersByName.values());
@@ -128,7 +138,7 @@ function follow<T>(
 }
 
 /** Undefined for who has been deleted, even where finalizers still hold the record. */
-function readUser(object: CachedObject): DirectoryUser | undefined {
+function readUser(object: CachedObject, provisionedBy: string): DirectoryUser | undefined {
   const { metadata, ...rest } = object.decode();
   if (isBeingDeleted({ metadata })) return undefined;
   const spec = objectOf(rest["spec"]);
@@ -145,6 +155,7 @@ function readUser(object: CachedObject): DirectoryUser | undefined {
     email: textOf(spec["email"]),
     isBot: spec["kind"] === "Bot",
     locked: spec["disabled"] === true,
+    provisionedBy: metadata.annotations?.[provisionedBy],
   };
 }
 

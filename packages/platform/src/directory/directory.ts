@@ -1,5 +1,8 @@
 // The port for users, teams, and memberships.
 
+/** Suffix of the annotation that says which directory created a user or team. */
+export const PROVISIONED_BY = "provisioned-by";
+
 export type DirectoryUser = {
   readonly name: string;
   readonly uid: string;
@@ -15,6 +18,8 @@ export type DirectoryUser = {
   readonly isBot: boolean;
   /** A locked user's keys are refused until it is unlocked. */
   readonly locked: boolean;
+  /** The directory that created the user over SCIM. */
+  readonly provisionedBy: string | undefined;
 };
 
 /** By whom a user signs in. */
@@ -30,6 +35,7 @@ export type DirectoryTeam = {
 export type Directory = {
   /** Goes up with every change: for memoising what was derived from it. */
   readonly version: number;
+  users(): Iterable<DirectoryUser>;
   user(name: string): DirectoryUser | undefined;
   userBySubject(subject: string): DirectoryUser | undefined;
   /** Who signs in as this subject of an identity provider. */

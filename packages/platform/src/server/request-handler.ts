@@ -19,6 +19,7 @@ import type { Replicas } from "@postern/apiserver/storage/replicas";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { recordingUse } from "../authorization/key-usage.ts";
+import { provisioningAuthenticator } from "../authorization/provisioning.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { ConsoleBuild } from "../console/console-build.ts";
 import { createConsoleRoute } from "../console/console-route.ts";
@@ -42,7 +43,7 @@ import {
 import { createProxyQuestion } from "./proxy-decision.ts";
 import { createProxyRoute } from "./proxy-route.ts";
 import { createUrgentCheck, failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
-import { createSignInDeps, type SignInParts } from "./sign-in.ts";
+import { createManagementCall, createSignInDeps, type SignInParts } from "./sign-in.ts";
 import {
   createTokenExchangeRoute,
   exchangeAuthorizer,
@@ -129,7 +130,19 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
             rateLimits: signInLimits(clock),
           }),
     scim: createHandlerChain(
-      createScimRoutes({ ...core, call: signIn.service.call, publicUrl: deps.signIn.publicUrl }),
+      createScimRoutes({
+        ...core,
+        call: createManagementCall(
+          createHandlerChain(heldToItsKey(surface.route, core), {
+            ...chain,
+            outermost,
+            authenticator: provisioningAuthenticator(chain.authenticator, core.keys),
+          }),
+          core.names.managementGroup,
+          deps.signal,
+        ),
+        publicUrl: deps.signIn.publicUrl,
+      }),
       // What is asked goes on to the management API, which decides about it.
       { ...chain, outermost, authorizer: exchangeAuthorizer },
     ),

@@ -119,7 +119,7 @@ export function createSignInDeps(parts: SignInParts, management: HandlerChain): 
 }
 
 /** Through the whole chain of filters: what a page does is allowed, limited and audited as if the browser had done it. */
-const createManagementCall =
+export const createManagementCall =
   (management: HandlerChain, group: string, signal: AbortSignal) =>
   async ({ method, path, query = {}, key, from, body }: ManagementCall): Promise<ManagementAnswer> => {
     const text = body === undefined ? "" : stringifyJson(body);

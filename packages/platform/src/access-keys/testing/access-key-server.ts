@@ -86,7 +86,12 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   };
   const configuration = defaultConfiguration("/");
   const settings = { ...configuration, accessKeys: { ...configuration.accessKeys, ...options.accessKeys } };
-  const directory = createDirectory({ users: viewOf("users"), teams: viewOf("teams"), scheduler: time.scheduler });
+  const directory = createDirectory({
+    users: viewOf("users"),
+    teams: viewOf("teams"),
+    scheduler: time.scheduler,
+    names,
+  });
   const secrets = createAccessKeySecrets({
     platformName: names.name,
     keyRing: createFixedKeyRing(SERVER_KEY),
@@ -246,7 +251,6 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       onChange: () => ({ [Symbol.dispose]() {} }),
       grantsToUser: () => [],
       grantsToGroup: () => [],
-      isBoundTo: () => false,
       rulesOf: () => undefined,
     },
     ruleResolver: { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }) },

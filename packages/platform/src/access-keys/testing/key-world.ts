@@ -73,7 +73,15 @@ export function judgedKeys(world: KeyWorld): JudgedKeys {
   for (const { mark, uid, id } of world.marks) rotationMarks[mark](uid, id);
   const byUid = (uid: string): KeyRecord | undefined => keys.find((key) => key.uid === uid);
   const ends = createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds });
-  const unused = { groups: [], identities: [], displayName: "", username: "", email: "", isBot: false };
+  const unused = {
+    groups: [],
+    identities: [],
+    displayName: "",
+    username: "",
+    email: "",
+    isBot: false,
+    provisionedBy: undefined,
+  };
   const found = <T extends object>(one: T | undefined) => (one === undefined ? undefined : { ...unused, ...one });
   const refusalOf = createKeyRefusal({
     table: {

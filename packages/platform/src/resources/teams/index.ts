@@ -8,10 +8,20 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type Team, teamSchema } from "../../api/team.ts";
+import { provisionerOf } from "../../authorization/provisioning.ts";
+import type { DirectoryUser } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { type CredentialsDeps, credentialsOfOwner, credentialsSubresource } from "../credentials-subresource.ts";
 import { firstRefusedGroup, type GrantCheckDeps, mayAdminister } from "../grant-check.ts";
 import { presentReady, UNOWNED_STATUS, withoutShownReady } from "../present-ready.ts";
+import {
+  checkAdministratorsStay,
+  checkPowerless,
+  checkProvisioned,
+  checkProvisionedMember,
+  type ProvisionedDeps,
+  withProvisioner,
+} from "../provisioned.ts";
 import {
   type NameDeps,
   type NamedObject,
@@ -25,7 +35,7 @@ import { validateGroups } from "../validate-groups.ts";
 export type TeamsDeps = CredentialsDeps &
   NameDeps &
   UnknownNamesDeps &
-  GrantCheckDeps &
+  ProvisionedDeps &
   Omit<AccessKeysSubresourceDeps, "owner"> & {
     readonly visibility: ObjectVisibility;
   };
@@ -84,24 +94,51 @@ export const teams = (dependencies: TeamsDeps): ResourceDefinition =>
 
 const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
 
-function teamStrategy(deps: GrantCheckDeps): Strategy<Team> {
+function teamStrategy(deps: ProvisionedDeps): Strategy<Team> {
   return {
     allowUnconditionalUpdate: true,
     async prepareForCreate(team, context) {
-      await checkMembers(team, undefined, context, deps);
-      return team;
+      if (provisionerOf(context.credential) === undefined) await checkMembers(team, undefined, context, deps);
+      else checkProvisionedTeam(team, undefined, context, deps);
+      return await withProvisioner(team, undefined, holderOf(team), context, deps);
     },
     async prepareForUpdate(team, old, context) {
-      await checkMembers(team, old, context, deps);
-      return team;
+      if (provisionerOf(context.credential) === undefined) await checkMembers(team, old, context, deps);
+      else checkProvisionedTeam(team, old, context, deps);
+      return await withProvisioner(team, old, holderOf(team), context, deps);
     },
     async prepareForDelete(team, context) {
-      await checkGoverns(team, context, deps);
+      if (provisionerOf(context.credential) === undefined) await checkGoverns(team, context, deps);
+      else {
+        checkProvisioned(team, holderOf(team), context, deps);
+        const isMember = ({ name }: DirectoryUser): boolean =>
+          deps.directory.teamsOf(name).some((other) => other.name === team.metadata.name);
+        checkAdministratorsStay(holderOf(team), isMember, deps);
+      }
       return team;
     },
     validate,
     validateUpdate: validate,
   };
+}
+
+const holderOf = ({ metadata: { name = "" } }: Team) => ({ kind: "team", name }) as const;
+
+/** A directory changes the teams that it created, and who of its users are their members. Throws ApiError 403. */
+function checkProvisionedTeam(team: Team, old: Team | undefined, context: RequestContext, deps: ProvisionedDeps): void {
+  const holder = holderOf(team);
+  if (old === undefined) {
+    const group = deps.names.teamGroup(holder.name);
+    checkPowerless(holder, { name: group, groups: [group] }, deps);
+  } else checkProvisioned(old, holder, context, deps);
+  const [before, after] = [new Set(old?.spec?.users ?? []), new Set(team.spec?.users ?? [])];
+  const removed = new Set([...before].filter((name) => !after.has(name)));
+  for (const name of [...after].filter((each) => !before.has(each)).concat(...removed)) {
+    const user = deps.directory.user(name);
+    // A name without a user has no permissions to give or to take.
+    if (user !== undefined) checkProvisionedMember(user, context, deps);
+  }
+  if (removed.size > 0) checkAdministratorsStay(holder, ({ name }) => removed.has(name), deps);
 }
 
 /** Named members, and groups whose users are members: both get the group of the team. */

@@ -364,6 +364,7 @@ function createTestDirectory(users: readonly string[], teams: readonly string[])
         username: name,
         email: "",
         isBot: false,
+        provisionedBy: undefined,
         identities: [],
         locked: false,
       },
@@ -375,6 +376,7 @@ function createTestDirectory(users: readonly string[], teams: readonly string[])
   return {
     version: 1,
     user: (name) => known.get(name),
+    users: () => [],
     userBySubject: (subject) => [...known.values()].find((user) => user.subject === subject),
     userByIdentity: () => undefined,
     team: (name) => knownTeams.get(name),

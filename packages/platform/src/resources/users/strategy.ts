@@ -12,19 +12,28 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { User } from "../../api/user.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
+import { provisionerOf } from "../../authorization/provisioning.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { isReadableName } from "../../directory/readable-name.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { firstRefusedGroup, type GrantCheckDeps, mayAdminister } from "../grant-check.ts";
+import { firstRefusedGroup, mayAdminister } from "../grant-check.ts";
+import {
+  checkAdministratorsStay,
+  checkPowerless,
+  checkProvisioned,
+  type ProvisionedDeps,
+  withProvisioner,
+} from "../provisioned.ts";
 import { validateGroups } from "../validate-groups.ts";
 
-export type UserStrategyDeps = GrantCheckDeps & { readonly directory: Directory };
+export type UserStrategyDeps = ProvisionedDeps;
 
 export function userStrategy(deps: UserStrategyDeps): Strategy<User> {
   const { directory, names } = deps;
   const prepare = async (user: User, old: User | undefined, context: RequestContext): Promise<User> => {
-    await checkGivenPermissions(user, old, context, deps);
-    const { status: _, ...rest } = user;
+    if (provisionerOf(context.credential) === undefined) await checkGivenPermissions(user, old, context, deps);
+    else checkProvisionedUser(user, old, context, deps);
+    const { status: _, ...rest } = await withProvisioner(user, old, holderOf(user), context, deps);
     // The rest keeps the members that make it an object of this kind.
     return rest as User;
   };
@@ -33,7 +42,11 @@ export function userStrategy(deps: UserStrategyDeps): Strategy<User> {
     prepareForCreate: (user, context) => prepare(user, undefined, context),
     prepareForUpdate: (user, old, context) => prepare(user, old, context),
     async prepareForDelete(user, context) {
-      await checkGoverns(user, context, deps);
+      if (provisionerOf(context.credential) === undefined) await checkGoverns(user, context, deps);
+      else {
+        checkProvisioned(user, holderOf(user), context, deps);
+        checkStaysAdministered(user, deps);
+      }
       return user;
     },
     validate: (user) => validateUser(user, undefined, directory, names),
@@ -50,6 +63,38 @@ const identitiesOf = ({ spec }: User): readonly string[] =>
   (spec?.identities ?? []).map(({ provider, subject }) => JSON.stringify([provider, subject])).toSorted();
 /** What people sign in by, which a bot has none of. */
 const SIGN_IN_FIELDS = ["username", "email", "passwordRef", "codesRef"] as const;
+
+const holderOf = ({ metadata: { name = "" } }: User) => ({ kind: "user", name }) as const;
+
+const checkStaysAdministered = (user: User, deps: UserStrategyDeps): void =>
+  checkAdministratorsStay(holderOf(user), ({ name }) => name === user.metadata.name, deps);
+
+/** A directory gives no permissions: it creates users that have none, and locks, unlocks and describes them. Throws ApiError 403. */
+function checkProvisionedUser(
+  user: User,
+  old: User | undefined,
+  context: RequestContext,
+  deps: UserStrategyDeps,
+): void {
+  const holder = holderOf(user);
+  const isGiven = groupsOf(user, deps).length > (old === undefined ? 0 : groupsOf(old, deps).length);
+  const signsIn = identitiesOf(user).join() !== (old === undefined ? "" : identitiesOf(old).join());
+  const isOther = old !== undefined && (subjectOf(user) !== subjectOf(old) || user.spec?.kind !== old.spec?.kind);
+  if (old === undefined) {
+    const groups = [...groupsOf(user, deps), deps.names.userGroup(holder.name)];
+    checkPowerless(holder, { name: subjectOf(user), groups }, deps);
+  } else {
+    checkProvisioned(old, holder, context, deps);
+    if (user.spec?.disabled === true && old.spec?.disabled !== true) checkStaysAdministered(old, deps);
+  }
+  if (!signsIn && !isOther && (old === undefined || !isGiven)) return;
+  const { managementGroup: group } = deps.names;
+  throw forbiddenRequestError(
+    { group, resource: "users" },
+    holder.name,
+    "a directory does not change who signs in as the user",
+  );
+}
 
 /**
  * Permissions are granted to subjects and groups, so who writes a user gives them: only groups that the writer may hand out, teams

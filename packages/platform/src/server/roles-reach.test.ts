@@ -1,0 +1,180 @@
+// The widest thing that each role of a scope and each built-in ClusterRole reaches, over every resource and subresource that the server lists: a new
+// one that a role opens, or a new role, fails here until it is classified.
+
+import { ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { alwaysAllowedRules } from "../authorization/always-allowed.ts";
+import { builtInClusterRoles } from "../authorization/built-in-roles.ts";
+import { managementRequest } from "../authorization/platform-request.ts";
+import { inScope } from "../authorization/scope.ts";
+import { createPlatformNames } from "../platform-names.ts";
+import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+
+const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
+const VERBS = [
+  ...["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"],
+  ...["use", "impersonate", "escalate", "bind", "extend", "restrict", "introspect"],
+];
+
+type Asked = {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+};
+let platform: RunningPlatform;
+let asked: readonly Asked[];
+
+beforeAll(async () => {
+  platform = await startPlatform();
+  const { body } = await platform.send({ path: "/apis" });
+  const lists = [
+    "/api/v1",
+    ...body.groups.flatMap(({ versions }: any) => versions.map(({ groupVersion }: any) => `/apis/${groupVersion}`)),
+  ];
+  const found = new Map<string, Asked>();
+  for (const path of lists) {
+    const { resources } = (await platform.send({ path })).body;
+    const group = path.split("/")[2] === "v1" ? "" : (path.split("/")[2] ?? "");
+    for (const { name, namespaced } of resources) {
+      const [resource, subresource = ""] = name.split("/");
+      found.set(`${group}/${name}`, { group, resource, subresource, namespace: namespaced ? "p-shop" : "" });
+    }
+  }
+  // What Kubernetes knows without serving it.
+  for (const resource of ["users", "groups", "serviceaccounts"])
+    found.set(resource, { group: "", resource, subresource: "", namespace: "" });
+  asked = [...found.values()];
+});
+afterAll(() => platform?.[Symbol.asyncDispose]());
+
+/** Lines such as `get,list management.postern/users`. */
+function reach(opens: (request: any) => boolean): readonly string[] {
+  return asked
+    .flatMap(({ group, resource, subresource, namespace }) => {
+      const verbs = VERBS.filter((verb) =>
+        opens({
+          ...{ isResourceRequest: true, verb, apiGroup: group, resource, subresource, namespace, path: "" },
+          name: ["list", "watch", "create", "deletecollection"].includes(verb) && subresource === "" ? "" : "someone",
+        }),
+      );
+      const what = [...(group === "" ? [] : [group]), resource, ...(subresource === "" ? [] : [subresource])].join("/");
+      return verbs.length === 0 ? [] : [`${verbs.join()} ${what}`];
+    })
+    .toSorted();
+}
+
+const always = alwaysAllowedRules(names);
+const isAlways = (request: any): boolean => always.some((rule) => ruleAllows(rule, request));
+
+it.each(["platform-cli", "vcluster", "agent", "scim", "metrics-reader", "network-peer", "workspace", "metrics-writer"])(
+  "the scope role %s reaches no more than this, of all that its owner may do",
+  (role) => {
+    const scope = {
+      ...{ projects: [], virtualClusters: [], spaces: [], clusters: [] },
+      roles: [{ role, projects: [], virtualClusters: [] }],
+    };
+    const context = { names, user: { name: "owner", groups: [] }, owner: { kind: "user", name: "owner" } };
+    const open = reach(
+      (inner) =>
+        !isAlways(inner) && inScope({ scope, ruleSets: [] } as any, managementRequest(inner), context as any).open,
+    );
+    expect(open.filter((line) => !/^list,watch management/.test(line))).toEqual(SCOPE_ROLES[role]);
+    // Lists show what the key may get.
+    expect(open.some((line) => line.includes("impersonate"))).toBe(false);
+  },
+);
+
+it("the ClusterRoles reach no more than this", () => {
+  const found = Object.fromEntries(
+    builtInClusterRoles(names).map((role: any) => {
+      const rules = role.rules.map((rule: any) => ({
+        ...{ apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] },
+        ...rule,
+      }));
+      const isAdmin = role.metadata.name === "postern:admin";
+      return [
+        role.metadata.name,
+        isAdmin
+          ? ["everything"]
+          : reach((inner) => !isAlways(inner) && rules.some((rule: any) => ruleAllows(rule, inner))),
+      ];
+    }),
+  );
+  const expected = Object.entries(CLUSTER_ROLES).map(([role, lines]) => [role, [...lines].toSorted()]);
+  expect(found).toEqual(Object.fromEntries(expected));
+});
+
+/** A control plane may also get its own instance and its `accesskey`, an agent its own cluster. */
+const REVIEWS = [
+  "create authentication.k8s.io/tokenreviews",
+  "create authorization.k8s.io/subjectaccessreviews",
+  "introspect management.postern/selves",
+];
+const SCOPE_ROLES: { readonly [role: string]: readonly string[] } = {
+  "platform-cli": [
+    "get management.postern/projects/clusters",
+    "get management.postern/projects/templates",
+    "get,list,watch management.postern/clusters",
+    "get,list,watch management.postern/projects",
+    "get,list,watch management.postern/spaceinstances",
+    "get,list,watch management.postern/virtualclusterinstances",
+  ],
+  vcluster: REVIEWS,
+  agent: REVIEWS,
+  // The SCIM routes mark their requests: `resources/provisioned.ts` says what these reach.
+  scim: [],
+  // The path /metrics.
+  "metrics-reader": [],
+  "network-peer": [],
+  workspace: [],
+  "metrics-writer": [],
+};
+const READ = "get,list,watch";
+const ALL = `${READ},create,update,patch,delete,deletecollection`;
+const M = "management.postern";
+const VIEWER = [
+  "get namespaces",
+  `${READ} events`,
+  `${READ} events.k8s.io/events`,
+  `${READ} ${M}/projects/clusters`,
+  `${READ} ${M}/projects/templates`,
+];
+const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
+  "postern:admin": ["everything"],
+  // The resource shows callers their own keys only.
+  "postern:authenticated": [
+    `${ALL} ${M}/ownedaccesskeys`,
+    ...["credentials", "explain", "rotate"].map((name) => `get,create ${M}/ownedaccesskeys/${name}`),
+  ],
+  // Without `impersonate`, the strategies refuse whatever gives permissions.
+  "postern:directory": ["teams", "users"].map((name) => `get,list,create,update,delete ${M}/${name}`),
+  // In the namespace of the project, and for the project itself.
+  "postern:project-admin": [
+    "get namespaces",
+    `${ALL} events`,
+    `${READ} events.k8s.io/events`,
+    `${ALL} secrets`,
+    ...["rolebindings", "roles"].map((name) => `${ALL} rbac.authorization.k8s.io/${name}`),
+    "create authorization.k8s.io/localsubjectaccessreviews",
+    `${READ} ${M}/projects/clusters`,
+    `${READ} ${M}/projects/templates`,
+    `${READ},update,patch,use ${M}/projects`,
+    ...["projectsecrets", "spaceinstances", "virtualclusterinstances"].map((name) => `${ALL},use ${M}/${name}`),
+    `${ALL} ${M}/trustrules`,
+    `create ${M}/trustrules/test`,
+    `get ${M}/virtualclusterinstances/accesskey`,
+    `get,create ${M}/virtualclusterinstances/credentials`,
+    `create ${M}/virtualclusterinstances/kubeconfig`,
+  ],
+  "postern:project-user": [
+    ...VIEWER,
+    ...["projects", "spaceinstances", "virtualclusterinstances"].map((name) => `${READ},use ${M}/${name}`),
+    `create ${M}/virtualclusterinstances/kubeconfig`,
+  ],
+  "postern:project-viewer": [
+    ...VIEWER,
+    ...["projects", "spaceinstances", "virtualclusterinstances"].map((name) => `${READ} ${M}/${name}`),
+  ],
+  "postern:public-info-viewer": [],
+};
