@@ -58,7 +58,47 @@ export type InnerRequest = {
 };
 
 export const resolveRequest = (request: ApiRequest): ResolvedRequest =>
-  resolved(request, ({ method, path, query }) => resolveRequestInfo(method, path, query));
+  resolved(request, ({ method, path, query }) => connecting(request, resolveRequestInfo(method, path, query)));
+
+/** Subresources that start something in a container or node, or send to it, whatever the method: a WebSocket begins with GET. */
+const STREAM_SUBRESOURCES: readonly string[] = ["attach", "exec", "portforward"];
+/** The paths of a kubelet that only read. All others, such as `exec`, `run` and `debug`, do more. */
+const KUBELET_READS: readonly string[] = [
+  ...[
+    "configz",
+    "containerLogs",
+    "flagz",
+    "healthz",
+    "logs",
+    "metrics",
+    "pods",
+    "runningpods",
+    "spec",
+    "stats",
+    "statusz",
+  ],
+];
+
+/**
+ * Requests that open a connection need `create`, whatever their method (KEP-4006): a verb that only reads must not reach into a container.
+ * Upgraded watches and logs do read.
+ */
+export function connecting({ upgrade }: Pick<ApiRequest, "upgrade">, info: RequestInfo): RequestInfo {
+  const { isResourceRequest, apiGroup, resource, subresource, verb, parts } = info;
+  if (!isResourceRequest || verb === "create") return info;
+  const isKubelet = apiGroup === "" && resource === "nodes" && subresource === "proxy";
+  const opens =
+    STREAM_SUBRESOURCES.includes(subresource) ||
+    (isKubelet && !KUBELET_READS.includes(parts[3] ?? "")) ||
+    (isConnection(upgrade) &&
+      !(verb === "watch" && subresource === "") &&
+      !(resource === "pods" && subresource === "log"));
+  return opens ? { ...info, verb: "create" } : info;
+}
+
+/** `h2c` stays HTTP, and nothing here forwards it. */
+const isConnection = (upgrade: ApiRequest["upgrade"]): boolean =>
+  upgrade !== undefined && upgrade.protocol.trim().toLowerCase() !== "h2c";
 
 /** The same for a path that is known to be outside the resource tree. */
 export const resolveNonResource = (request: ApiRequest): ResolvedRequest =>

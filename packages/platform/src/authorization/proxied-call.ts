@@ -10,6 +10,7 @@ import {
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import {
   canonicalPath,
+  connecting,
   type InnerRequest,
   isDotSegment,
   isLongRunning,
@@ -30,14 +31,17 @@ export class ProxiedCall implements InnerRequest {
   readonly annotations: { readonly [key: string]: string };
   readonly #infoRefusal: ApiError | undefined;
 
-  constructor({ method, path, query }: ApiRequest, { info, refusal }: ResolvedRequest) {
+  constructor(request: ApiRequest, { info, refusal }: ResolvedRequest) {
+    const { method, path, query } = request;
     const read =
       refusal === undefined ? unlessRefused(() => parseProxyPath(path, info.path)) : { value: undefined, refusal };
     this.path = read.value;
     this.pathRefusal = read.refusal;
     const encodedPath = read.value?.encodedPath;
     const inner =
-      encodedPath === undefined ? NOTHING : unlessRefused(() => resolveRequestInfo(method, encodedPath, query));
+      encodedPath === undefined
+        ? NOTHING
+        : unlessRefused(() => connecting(request, resolveRequestInfo(method, encodedPath, query)));
     this.info = inner.value;
     this.#infoRefusal = inner.refusal;
     this.annotations =
