@@ -13,7 +13,6 @@ import {
 } from "@postern/apiserver/builtin/authorization/subject-access-reviews";
 import { leases } from "@postern/apiserver/builtin/coordination/leases";
 import { events } from "@postern/apiserver/builtin/core/events";
-import { namespaces } from "@postern/apiserver/builtin/core/namespaces";
 import { secrets } from "@postern/apiserver/builtin/core/secrets";
 import { services } from "@postern/apiserver/builtin/core/services";
 import { newEvents } from "@postern/apiserver/builtin/events/new-events";
@@ -48,6 +47,7 @@ import { type CredentialsDeps, credentialsOfInstance, credentialsSubresource } f
 import { managementDefinitions } from "./custom-resource-definitions.ts";
 import { identityProviders } from "./identity-providers/index.ts";
 import { type OwnedAccessKeysDeps, ownedAccessKeys } from "./owned-access-keys/index.ts";
+import { managementNamespaces } from "./project-namespace.ts";
 import { projectSecrets } from "./project-secrets/index.ts";
 import { type ProjectsDeps, projects } from "./projects/index.ts";
 import { type SelvesDeps, selves } from "./selves/index.ts";
@@ -139,7 +139,7 @@ export function platformResources(deps: PlatformResourceDeps): readonly Resource
     trustRules({ ...deps, checkMembership }),
     identityProviders(deps),
 
-    namespaces,
+    managementNamespaces(deps),
     secrets,
     services,
     events,

@@ -1,10 +1,18 @@
 // Clusters: where virtual clusters and spaces run.
 
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
+import {
+  type FieldError,
+  forbiddenError,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
@@ -77,25 +85,90 @@ export function withAuthority<T extends KubeObject>(cluster: T, { names, endpoin
 
 // What happens to a cluster on its way into the store.
 
-type ClusterStrategyDeps = { readonly names: PlatformNames; readonly directory: Directory };
+type ClusterStrategyDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly authorizer: Authorizer;
+};
 
 const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
   allowUnconditionalUpdate: true,
-  prepareForCreate(cluster, { user }) {
+  async prepareForCreate(cluster, context) {
+    await checkSecret(cluster, undefined, context, deps);
+    const { user } = context;
     const owner = cluster.spec?.owner ?? callerAsOwner(user, deps);
     const spec = { ...cluster.spec, ...(owner === undefined ? {} : { owner }) };
     return { ...cluster, spec, status: firstStatus(cluster) };
   },
-  validate: validateCluster,
+  async prepareForUpdate(cluster, old, context) {
+    await checkSecret(cluster, old, context, deps);
+    return cluster;
+  },
+  validate: (cluster) => [...validateCluster(cluster), ...validateSecretPlace(cluster, undefined, deps.names)],
   warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
   warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
   validateUpdate: (cluster, old) => [
     ...validateCluster(cluster),
+    ...validateSecretPlace(cluster, old, deps.names),
     ...(isLocalCluster(cluster) === isLocalCluster(old)
       ? []
       : [forbiddenError("spec.local", "cannot be changed: the objects in the cluster would be lost")]),
   ],
 });
+
+type SecretPlace = { readonly namespace: string; readonly name: string; readonly entry: string };
+
+/** The Secret whose kubeconfig the platform connects with, and shares its power with the writers of the cluster. */
+function secretOf(cluster: Cluster | undefined): SecretPlace | undefined {
+  const { kubeConfigRef, managementNamespace = "" } = cluster?.spec ?? {};
+  if (kubeConfigRef === undefined) return undefined;
+  const { secretNamespace = "", secretName, key = "" } = kubeConfigRef;
+  return { namespace: secretNamespace === "" ? managementNamespace : secretNamespace, name: secretName, entry: key };
+}
+
+const isSamePlace = (a: SecretPlace, b: SecretPlace | undefined): boolean =>
+  b !== undefined && a.namespace === b.namespace && a.name === b.name && a.entry === b.entry;
+
+/** Throws ApiError 403 for a new reference to a Secret that its writer may not read. */
+async function checkSecret(
+  cluster: Cluster,
+  old: Cluster | undefined,
+  { user, credential }: RequestContext,
+  { names, authorizer }: ClusterStrategyDeps,
+): Promise<void> {
+  const place = secretOf(cluster);
+  if (place === undefined || isSamePlace(place, secretOf(old))) return;
+  const { verdict } = await authorizer.authorize({
+    ...{
+      user,
+      credential,
+      verb: "get",
+      apiGroup: "",
+      apiVersion: "v1",
+      resource: "secrets",
+      subresource: "",
+      path: "",
+    },
+    ...{ isResourceRequest: true, namespace: place.namespace, name: place.name },
+  });
+  if (verdict === "allow") return;
+  const why = `spec.kubeConfigRef: you may not get the Secret ${JSON.stringify(`${place.namespace}/${place.name}`)}`;
+  throw forbiddenRequestError({ group: names.managementGroup, resource: "clusters" }, cluster.metadata.name ?? "", why);
+}
+
+/** Members of a project write the Secrets of its namespace: they would choose where the platform connects to, past the rules for their addresses. */
+function validateSecretPlace(cluster: Cluster, old: Cluster | undefined, names: PlatformNames): readonly FieldError[] {
+  const place = secretOf(cluster);
+  if (place === undefined || names.projectOf(place.namespace) === undefined || isSamePlace(place, secretOf(old)))
+    return [];
+  return [
+    invalidError(
+      "spec.kubeConfigRef.secretNamespace",
+      place.namespace,
+      "must not be the namespace of a project, whose members write its Secrets",
+    ),
+  ];
+}
 
 const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
   phase: isLocalCluster(cluster) ? "Initialized" : "Pending",

@@ -22,6 +22,7 @@ import {
   type VirtualClusterInstanceSpec,
 } from "../../api/virtual-cluster-instance.ts";
 import { allowsTemplate } from "../../api/virtual-cluster-template.ts";
+import { isServerItself } from "../../authorization/platform-authorizer.ts";
 import { type RenderDeps, renderTemplate } from "../../clusters/render-template.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -78,6 +79,8 @@ function* namedIn({ spec }: VirtualClusterInstance, deps: NameDeps & RenderDeps)
   };
 }
 
+const RECORDED_CONDITIONS: readonly string[] = ["ObjectsApplied", "TemplateApplied"];
+
 const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualClusterInstance> => ({
   // The name becomes a part of host names and paths.
   validateName: nameIsDNSLabel,
@@ -102,7 +105,10 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   warningsOnUpdate: (instance) => warningsOf(instance, deps),
 
   async prepareForUpdate(instance, old, context) {
-    if (context.info.subresource === "status") return withoutCallersView(instance);
+    if (context.info.subresource === "status") {
+      const shown = withoutCallersView(instance);
+      return isServerItself(context) ? shown : withRecords(shown, old);
+    }
     await checkInstanceGrants("virtualclusterinstances", instance, old, context, deps);
     await checkTemplateRequired(instance, old, context, deps);
     // A client that sends back less than it was given does not move the virtual cluster.
@@ -221,4 +227,30 @@ function validateSpec(spec: VirtualClusterInstanceSpec | undefined): readonly Fi
     if (clusterRole === "") return [requiredError(path)];
     return isValidPathSegmentName(clusterRole).map((fault) => invalidError(path, clusterRole, fault));
   });
+}
+
+/**
+ * With the records of the controller as they were: what it applies inside with all permissions follows from them, so that no client writes them.
+ */
+function withRecords(instance: VirtualClusterInstance, old: VirtualClusterInstance): VirtualClusterInstance {
+  const {
+    virtualCluster: _template,
+    deployHash: _hash,
+    serviceUID: _uid,
+    conditions = [],
+    ...status
+  } = instance.status ?? {};
+  const { virtualCluster, deployHash, serviceUID, conditions: before = [] } = old.status ?? {};
+  const isRecord = ({ type }: { readonly type: string }): boolean => RECORDED_CONDITIONS.includes(type);
+  const kept = [...conditions.filter((each) => !isRecord(each)), ...before.filter(isRecord)];
+  return {
+    ...instance,
+    status: {
+      ...status,
+      ...(virtualCluster === undefined ? {} : { virtualCluster }),
+      ...(deployHash === undefined ? {} : { deployHash }),
+      ...(serviceUID === undefined ? {} : { serviceUID }),
+      ...(kept.length === 0 ? {} : { conditions: kept }),
+    },
+  };
 }
