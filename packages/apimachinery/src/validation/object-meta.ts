@@ -198,12 +198,17 @@ type ReceivedReference = Partial<OwnerReference>;
 
 const EVENT = "/v1, Kind=Event";
 
+/** Upstream reports every further controller, with a text that has all references in it. */
+const MAX_FURTHER_CONTROLLERS = 5;
+
 function validateOwnerReferences(
   references: readonly ReceivedReference[] | undefined,
   path: string,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   let firstController: string | undefined;
+  let furtherControllers = 0;
+  let printed: string | undefined;
   for (const reference of references ?? []) {
     errors.push(...validateOwnerReference(reference, path));
     if (reference.controller !== true) continue;
@@ -211,7 +216,10 @@ function validateOwnerReferences(
     if (firstController === undefined) {
       firstController = controller;
     } else {
-      errors.push(onlyOneController(references ?? [], path, firstController, controller));
+      // Each prints all of them.
+      if (++furtherControllers > MAX_FURTHER_CONTROLLERS) continue;
+      printed ??= `[]v1.OwnerReference{${(references ?? []).map(formatGoOwnerReference).join(", ")}}`;
+      errors.push(onlyOneController(printed, path, firstController, controller));
     }
   }
   return errors;
@@ -245,16 +253,11 @@ function validateOwnerReference(reference: ReceivedReference, path: string): rea
   return errors;
 }
 
-function onlyOneController(
-  references: readonly ReceivedReference[],
-  path: string,
-  first: string,
-  second: string,
-): FieldError {
+function onlyOneController(printed: string, path: string, first: string, second: string): FieldError {
   return invalidError(
     path,
     undefined,
     `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`,
-    `[]v1.OwnerReference{${references.map(formatGoOwnerReference).join(", ")}}`,
+    printed,
   );
 }

@@ -13,11 +13,10 @@ import type { ResourceDefinition } from "../registry/resource-definition.ts";
 export type OwnerReferencesDeps = {
   readonly authorizer: Authorizer;
   /** The resource of a kind that is served; undefined for an unknown one. */
-  readonly findKind: (
-    group: string,
-    kind: string,
-  ) => Pick<ResourceDefinition, "group" | "version" | "plural" | "namespaced"> | undefined;
+  readonly findKind: (group: string, kind: string) => OwnerKind | undefined;
 };
+
+type OwnerKind = Pick<ResourceDefinition, "group" | "version" | "plural" | "namespaced">;
 
 /**
  * Two rules. To change the owners of an object one must be allowed to delete it, else 403. To set `blockOwnerDeletion` one must be
@@ -43,19 +42,23 @@ async function checkOwners(
   oldOwners: readonly OwnerReference[],
 ): Promise<void> {
   if (attributes.operation === "update") await requireDeletable(deps, attributes);
-  const errors = await Promise.all(
-    owners.map((owner, index) =>
-      isNewlyBlocking(owner, oldOwners) ? checkBlocking(deps, attributes, owner, index) : ([] as const),
-    ),
+  const blockedBefore = new Set(
+    oldOwners.filter(({ blockOwnerDeletion }) => blockOwnerDeletion === true).map(({ uid }) => uid),
   );
-  if (errors.flat().length > 0) {
-    throw invalidObjectError(attributes.resource, attributes.object?.metadata.name ?? "", errors.flat());
+  const kinds = new Map<string, OwnerKind | undefined>();
+  const errors: FieldError[] = [];
+  for (const [index, owner] of owners.entries()) {
+    if (owner.blockOwnerDeletion !== true || blockedBefore.has(owner.uid)) continue;
+    // A decision each: others get their turn between them.
+    await attributes.context.pause();
+    const id = `${owner.apiVersion}/${owner.kind}`;
+    if (!kinds.has(id)) kinds.set(id, deps.findKind(parseApiVersion(owner.apiVersion)?.group ?? "", owner.kind));
+    errors.push(...(await checkBlocking(deps, attributes, owner, kinds.get(id), index)));
+  }
+  if (errors.length > 0) {
+    throw invalidObjectError(attributes.resource, attributes.object?.metadata.name ?? "", errors);
   }
 }
-
-const isNewlyBlocking = (owner: OwnerReference, oldOwners: readonly OwnerReference[]): boolean =>
-  owner.blockOwnerDeletion === true &&
-  !oldOwners.some(({ uid, blockOwnerDeletion }) => uid === owner.uid && blockOwnerDeletion === true);
 
 async function requireDeletable({ authorizer }: OwnerReferencesDeps, attributes: AdmissionAttributes): Promise<void> {
   const { resource, subresource, namespace, name } = attributes;
@@ -67,15 +70,15 @@ async function requireDeletable({ authorizer }: OwnerReferencesDeps, attributes:
 }
 
 async function checkBlocking(
-  { authorizer, findKind }: OwnerReferencesDeps,
+  { authorizer }: OwnerReferencesDeps,
   attributes: AdmissionAttributes,
   { apiVersion, kind, name }: OwnerReference,
+  owner: OwnerKind | undefined,
   index: number,
 ): Promise<readonly FieldError[]> {
   const refuse = (why: string): readonly FieldError[] => [
     forbiddenError(`metadata.ownerReferences[${index}].blockOwnerDeletion`, `cannot set blockOwnerDeletion ${why}`),
   ];
-  const owner = findKind(parseApiVersion(apiVersion)?.group ?? "", kind);
   if (owner === undefined) {
     return refuse(`in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}`);
   }

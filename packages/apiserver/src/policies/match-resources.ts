@@ -10,25 +10,49 @@ import type { ResourceRegistry } from "../registry/resource-registry.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { MatchResources, MatchRule } from "./validating-admission-policy.ts";
 
-export function matchesRequest(
-  match: MatchResources | undefined,
+/** What is asked about each request, with selectors parsed once. */
+export type CompiledMatch = Omit<MatchResources, "namespaceSelector" | "objectSelector"> & {
+  /** Undefined: selects everything. */
+  readonly namespaces: ParsedSelector | undefined;
+  readonly objects: ParsedSelector | undefined;
+};
+
+type ParsedSelector = Pick<ReturnType<typeof selectorFromLabelSelector>, "matches">;
+
+export const compileMatch = ({ namespaceSelector, objectSelector, ...match }: MatchResources): CompiledMatch => ({
+  ...match,
+  namespaces: parsedSelector(namespaceSelector),
+  objects: parsedSelector(objectSelector),
+});
+
+function parsedSelector(selector: Selector): ParsedSelector | undefined {
+  if (isEmpty(selector)) return undefined;
+  try {
+    // Its type says less than the schema that it has passed.
+    return selectorFromLabelSelector(selector as never);
+  } catch {
+    // A selector that means nothing selects nothing.
+    return { matches: () => false };
+  }
+}
+
+function matchesRequest(
+  match: CompiledMatch | undefined,
   attributes: AdmissionAttributes,
   namespaceObject: KubeObject | undefined,
 ): boolean {
   if (match === undefined) return true;
-  const { resourceRules = [], namespaceSelector, objectSelector } = match;
-  if (!selects(namespaceSelector, namespaceLabels(attributes, namespaceObject))) return false;
+  const { resourceRules = [], namespaces, objects } = match;
+  // First what costs least, and is about few requests.
+  if (resourceRules.length > 0 && !resourceRules.some((rule) => matchesRule(rule, attributes))) return false;
+  if (!selects(namespaces, namespaceLabels(attributes, namespaceObject))) return false;
+  if (objects === undefined) return true;
   const { object, oldObject } = attributes;
-  const ofObject = [object, oldObject].some(
-    (each) => each !== undefined && selects(objectSelector, each.metadata.labels),
-  );
-  if (!ofObject && !isEmpty(objectSelector)) return false;
-  if (isExcluded(match, attributes)) return false;
-  return resourceRules.length === 0 || resourceRules.some((rule) => matchesRule(rule, attributes));
+  return [object, oldObject].some((each) => each !== undefined && objects.matches(each.metadata.labels));
 }
 
 /** Whether a rule leaves the request out, whatever the others say. */
-export const isExcluded = ({ excludeResourceRules = [] }: MatchResources, attributes: AdmissionAttributes): boolean =>
+const isExcluded = ({ excludeResourceRules = [] }: CompiledMatch, attributes: AdmissionAttributes): boolean =>
   excludeResourceRules.some((rule) => matchesRule(rule, attributes));
 
 type Selector = MatchResources["objectSelector"];
@@ -38,16 +62,8 @@ const isEmpty = (selector: Selector): boolean =>
   selector === undefined ||
   (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
 
-function selects(selector: Selector, labels: Labels | "all"): boolean {
-  if (isEmpty(selector) || labels === "all") return true;
-  try {
-    // Its type says less than the schema that it has passed.
-    return selectorFromLabelSelector(selector as never).matches(labels);
-  } catch {
-    // A selector that means nothing selects nothing.
-    return false;
-  }
-}
+const selects = (selector: ParsedSelector | undefined, labels: Labels | "all"): boolean =>
+  selector === undefined || labels === "all" || selector.matches(labels);
 
 /** Of a namespace they are its own; of what is in none, every selector is about it. */
 function namespaceLabels(
@@ -96,7 +112,7 @@ type Versions = Pick<ResourceRegistry, "resources">;
 
 /** Undefined where the request is not meant, in no version that `matchPolicy` lets it be seen in. */
 export function versionMeant(
-  match: MatchResources | undefined,
+  match: CompiledMatch | undefined,
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
   registry: Versions,
@@ -110,7 +126,7 @@ export function versionMeant(
 }
 
 /** The other versions in which the same objects are served. */
-function equivalentsOf(resource: ResourceDefinition, { resources }: Versions): readonly ResourceDefinition[] {
+export function equivalentsOf(resource: ResourceDefinition, { resources }: Versions): readonly ResourceDefinition[] {
   if (resource.otherVersions === undefined && resource.storedAs === undefined && resource.conversion === undefined)
     return [];
   const own = resources.find(({ definition }) => definition === resource);

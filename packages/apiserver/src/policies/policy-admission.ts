@@ -14,6 +14,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import { systemUser } from "../context/system-context.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, forbiddenByAdmission } from "../registry/admission-plugin.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import type { Revision } from "../storage/storage.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
 import {
   COST_PER_REQUEST,
@@ -23,7 +24,7 @@ import {
   type SourcedExpression,
 } from "./evaluate-expression.ts";
 import { createAccessAnswers } from "./expression-scope.ts";
-import { type SeenRequest, seenIn, versionMeant } from "./match-resources.ts";
+import { type CompiledMatch, compileMatch, type SeenRequest, seenIn, versionMeant } from "./match-resources.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
 export type PolicyAdmissionDeps = {
@@ -45,6 +46,10 @@ const CODES: { readonly [reason: string]: number } = {
   RequestEntityTooLarge: 413,
 };
 
+type CompiledBinding = { readonly binding: PolicyBinding; readonly match: CompiledMatch | undefined };
+/** By the name of the policy, in the order of their first bindings. */
+type BoundPolicies = ReadonlyMap<string, readonly CompiledBinding[]>;
+
 type Decision = { readonly message: string; readonly reason: string };
 
 /** Costs nothing but two look-ups where nothing is bound. */
@@ -58,16 +63,41 @@ export function createPolicyAdmission({
   /** By key, as of a revision. */
   const compiled = new Map<
     string,
-    { readonly revision: number; readonly policy: Policy; readonly code: CompiledPolicy }
+    {
+      readonly revision: number;
+      readonly policy: Policy;
+      readonly match: CompiledMatch | undefined;
+      readonly code: CompiledPolicy;
+    }
   >();
 
-  const read = new WeakMap<CachedObject, PolicyBinding>();
+  const read = new WeakMap<CachedObject, CompiledBinding>();
+  let bound: { readonly revision: Revision; readonly byPolicy: BoundPolicies } | undefined;
 
-  /** Every write looks at every binding. */
-  function bindingOf(cached: CachedObject): PolicyBinding {
-    const known = read.get(cached) ?? (cached.decode() as PolicyBinding);
-    read.set(cached, known);
-    return known;
+  function bindingOf(cached: CachedObject): CompiledBinding {
+    const known = read.get(cached);
+    if (known !== undefined) return known;
+    const binding = cached.decode() as PolicyBinding;
+    const match = binding.spec?.matchResources;
+    const made = { binding, match: match === undefined ? undefined : compileMatch(match) };
+    read.set(cached, made);
+    return made;
+  }
+
+  /** Put together after a change of bindings: each policy is asked once whether a request concerns it. */
+  function boundPolicies(): BoundPolicies {
+    const revision = bindings.view.changedRevision;
+    if (bound?.revision === revision) return bound.byPolicy;
+    const byPolicy = new Map<string, CompiledBinding[]>();
+    for (const cached of bindings.view.list(bindings.keys.prefix)) {
+      const made = bindingOf(cached);
+      const name = made.binding.spec?.policyName ?? "";
+      const known = byPolicy.get(name);
+      if (known === undefined) byPolicy.set(name, [made]);
+      else known.push(made);
+    }
+    bound = { revision, byPolicy };
+    return byPolicy;
   }
 
   async function policyNamed(name: string, context: RequestContext) {
@@ -84,7 +114,9 @@ export function createPolicyAdmission({
     await context.pause();
     const policy = found.decode() as Policy;
     const { compiled: code } = await context.inParts(compilePolicy(policy));
-    const made = { revision: found.revision, policy, code };
+    const constraints = policy.spec?.matchConstraints;
+    const match = constraints === undefined ? undefined : compileMatch(constraints);
+    const made = { revision: found.revision, policy, match, code };
     compiled.set(key, made);
     return made;
   }
@@ -96,23 +128,29 @@ export function createPolicyAdmission({
       const { resource, context, namespace } = attributes;
       if (bindings.view.size === 0 || resource.group === ADMISSION_GROUP || context.user === systemUser) return;
       const evaluation = { answers: createAccessAnswers(context, authorizer), left: { cost: COST_PER_REQUEST } };
-      context.weigh(bindings.view.size * BYTES_OF_BINDING);
-      for (const cached of bindings.view.list(bindings.keys.prefix)) {
+      const byPolicy = boundPolicies();
+      context.weigh(byPolicy.size * BYTES_OF_BINDING);
+      let space: KubeObject | undefined;
+      let isSpaceKnown = namespace === "";
+      for (const [name, ofPolicy] of byPolicy) {
         await context.pause();
-        const binding = bindingOf(cached);
-        const found = await policyNamed(binding.spec?.policyName ?? "", context);
+        const found = await policyNamed(name, context);
         if (found === undefined) continue;
-        const space =
-          namespace === ""
-            ? undefined
-            : (namespaces.cached(namespace) ?? (await namespaces.live(namespace, context.signal)));
+        if (!isSpaceKnown) {
+          space = namespaces.cached(namespace) ?? (await namespaces.live(namespace, context.signal));
+          isSpaceKnown = true;
+        }
         const { policy, code } = found;
-        const seenAs = versionMeant(policy.spec?.matchConstraints, attributes, space, registry);
+        const seenAs = versionMeant(found.match, attributes, space, registry);
         if (seenAs === undefined) continue;
-        if (versionMeant(binding.spec?.matchResources, attributes, space, registry) === undefined) continue;
-        const seen = await seenIn(attributes, seenAs, registry);
-        for (const decision of await decide(policy, code, binding, seen, space, evaluation))
-          act(decision, policy, binding, attributes);
+        context.weigh(ofPolicy.length * BYTES_OF_BINDING);
+        for (const { binding, match } of ofPolicy) {
+          await context.pause();
+          if (versionMeant(match, attributes, space, registry) === undefined) continue;
+          const seen = await seenIn(attributes, seenAs, registry);
+          for (const decision of await decide(policy, code, binding, seen, space, evaluation))
+            act(decision, policy, binding, attributes);
+        }
       }
     },
   };

@@ -55,6 +55,7 @@ import { customResourceDefinitions } from "../custom-resources/custom-resource-d
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
+import { createAdmissionLimit } from "../policies/admission-limit.ts";
 import { createParamsAccess } from "../policies/params-access.ts";
 import { createPolicyAdmission } from "../policies/policy-admission.ts";
 import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "../policies/policy-kinds.ts";
@@ -200,6 +201,7 @@ const clusterAdmission = (
   }: Pick<StandardSurfaceDeps, "runtime"> & { readonly authorizer: Authorizer; readonly services: ServiceTotals },
 ): readonly AdmissionPlugin[] => [
   createNoNodesAdmission(keepsWorkloads),
+  createAdmissionLimit(registry),
   createParamsAccess({
     policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
     registry,

@@ -184,20 +184,33 @@ type ClassifiedOwner = {
  * An owner of a kind that is not served counts as present unless its deletion was seen, since the server cannot know that it is gone; so does a namespaced owner of a
  * cluster-scoped object, which is never looked for.
  */
-function classifyOwners(
+async function classifyOwners(
   { access, graph }: Pick<Collection, "access" | "graph">,
   { metadata }: KubeObject,
   signal: AbortSignal,
 ): Promise<readonly ClassifiedOwner[]> {
   const { ownerReferences = [], namespace = "" } = metadata;
-  return Promise.all(
-    ownerReferences.map(async (reference) => {
-      const state = await stateOf({ access, graph }, reference, namespace, signal);
-      const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
-      return { reference, state, isElsewhere: isLookedFor && access.isElsewhere(reference, namespace) };
-    }),
-  );
+  const classified: ClassifiedOwner[] = [];
+  let lookedFor = 0;
+  for (let from = 0; from < ownerReferences.length; from += AT_ONCE) {
+    const part = await Promise.all(
+      ownerReferences.slice(from, from + AT_ONCE).map(async (reference): Promise<ClassifiedOwner> => {
+        const state = await stateOf({ access, graph }, reference, namespace, signal);
+        const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
+        // Each is looked for in every namespace.
+        const isElsewhere = isLookedFor && ++lookedFor <= MAX_LOOKED_FOR && access.isElsewhere(reference, namespace);
+        return { reference, state, isElsewhere };
+      }),
+    );
+    classified.push(...part);
+  }
+  return classified;
 }
+
+/** Owners of one object that the store is asked for at a time. */
+const AT_ONCE = 50;
+/** Owners of one object that are looked for in other namespaces, for an Event about each. */
+const MAX_LOOKED_FOR = 20;
 
 async function stateOf(
   { access, graph }: Pick<Collection, "access" | "graph">,

@@ -53,9 +53,18 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     return stored;
   };
 
+  let kinds: ReadonlyMap<string, ControlledResource> = new Map();
+  let kindsOf: readonly ControlledResource[] = [];
+  /** An object may name thousands of owners, and a cluster serve thousands of kinds. */
   const resourceOf = ({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">) => {
+    const { all } = port.resources;
+    if (all !== kindsOf) {
+      kindsOf = all;
+      // The first of several counts.
+      kinds = new Map(all.toReversed().map((each) => [`${each.definition.group}/${each.definition.kind}`, each]));
+    }
     const group = parseApiVersion(apiVersion)?.group;
-    return port.resources.all.find(({ definition }) => definition.group === group && definition.kind === kind);
+    return group === undefined ? undefined : kinds.get(`${group}/${kind}`);
   };
 
   return {

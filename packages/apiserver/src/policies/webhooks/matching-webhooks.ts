@@ -8,51 +8,68 @@ import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { AdmissionAttributes } from "../../registry/admission-plugin.ts";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { Revision } from "../../storage/storage.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
 import { createEvaluate, type NamedExpression, type RequestEvaluation } from "../evaluate-expression.ts";
-import { type SeenRequest, seenIn, versionMeant } from "../match-resources.ts";
+import { MatchIndex } from "../match-index.ts";
+import { type CompiledMatch, compileMatch, type SeenRequest, seenIn, versionMeant } from "../match-resources.ts";
 import type { Webhook, WebhookConfiguration } from "./webhook-configuration.ts";
 
 export type NamedWebhook = {
   readonly configuration: string;
   readonly webhook: Webhook;
+  readonly match: CompiledMatch;
   readonly conditions: readonly NamedExpression[];
 };
 
-/** In the order in which they are asked: by the name of their configuration. Each is compiled once for each revision, in a step of its own. */
-export function createWebhookList({ view, keys }: InstalledResource): {
-  readonly list: () => Steps<readonly NamedWebhook[]>;
-} {
+export type WebhookIndex = MatchIndex<NamedWebhook>;
+
+/**
+ * In the order in which they are asked: by the name of their configuration. Each is compiled once for each revision, in a step of its own, and
+ * all are indexed again after a change.
+ */
+export function createWebhookList({ view, keys }: InstalledResource): () => Steps<WebhookIndex> {
   const known = new WeakMap<CachedObject, readonly NamedWebhook[]>();
-  return {
-    *list() {
-      const all: NamedWebhook[] = [];
-      for (const object of view.size === 0 ? [] : view.list(keys.prefix)) {
-        // What the store holds has gone through the schema of its kind.
-        const webhooks = known.get(object) ?? (yield* compile(object.decode() as WebhookConfiguration));
-        known.set(object, webhooks);
-        all.push(...webhooks);
-      }
-      return all;
-    },
+  let made: { readonly revision: Revision; readonly index: WebhookIndex } | undefined;
+  return function* () {
+    const revision = view.changedRevision;
+    if (made?.revision === revision) return made.index;
+    const all: NamedWebhook[] = [];
+    for (const object of view.size === 0 ? [] : view.list(keys.prefix)) {
+      // What the store holds has gone through the schema of its kind.
+      const webhooks = known.get(object) ?? (yield* compile(object.decode() as WebhookConfiguration));
+      known.set(object, webhooks);
+      for (const webhook of webhooks) all.push(webhook);
+    }
+    const index = new MatchIndex(all, ({ webhook }) => webhook.rules ?? []);
+    made = { revision, index };
+    return index;
   };
 }
 
 function* compile({ metadata, webhooks = [] }: WebhookConfiguration): Steps<readonly NamedWebhook[]> {
   const compiled: NamedWebhook[] = [];
   for (const webhook of webhooks) {
+    yield;
     const conditions: NamedExpression[] = [];
     for (const { name, expression: text } of webhook.matchConditions ?? []) {
       yield;
       const { expression } = compileMatchCondition(text, "");
       if (expression !== undefined) conditions.push({ name, text, expression });
     }
-    compiled.push({ configuration: metadata.name ?? "", webhook, conditions });
+    compiled.push({ configuration: metadata.name ?? "", webhook, match: matchOf(webhook), conditions });
   }
   return compiled;
 }
+
+const matchOf = ({ rules = [], matchPolicy, namespaceSelector, objectSelector }: Webhook): CompiledMatch =>
+  compileMatch({
+    resourceRules: rules,
+    ...(matchPolicy === undefined ? {} : { matchPolicy }),
+    ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
+    ...(objectSelector === undefined ? {} : { objectSelector }),
+  });
 
 export type Matcher = {
   readonly registry: Pick<ResourceRegistry, "resources">;
@@ -61,33 +78,19 @@ export type Matcher = {
 
 /** The request as the webhook is shown it; undefined where it does not concern it. Throws 403 where its conditions cannot be evaluated. */
 export async function shownTo(
-  { webhook, conditions }: NamedWebhook,
+  { webhook, match, conditions }: NamedWebhook,
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
   matcher: Matcher,
 ): Promise<SeenRequest | undefined> {
   await attributes.context.pause();
-  const seenAs = versionFor(webhook, attributes, space, matcher);
+  // Without rules, it is about nothing.
+  if ((match.resourceRules ?? []).length === 0) return undefined;
+  const seenAs = versionMeant(match, attributes, space, matcher.registry);
   if (seenAs === undefined) return undefined;
   const seen = await seenIn(attributes, seenAs, matcher.registry);
   if (conditions.length === 0) return seen;
   return (await evaluateConditions(webhook, conditions, seen, matcher)) ? seen : undefined;
-}
-
-function versionFor(
-  { rules = [], matchPolicy, namespaceSelector, objectSelector }: Webhook,
-  attributes: AdmissionAttributes,
-  space: KubeObject | undefined,
-  { registry }: Matcher,
-): ResourceDefinition | undefined {
-  if (rules.length === 0) return undefined;
-  const match = {
-    resourceRules: rules,
-    ...(matchPolicy === undefined ? {} : { matchPolicy }),
-    ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
-    ...(objectSelector === undefined ? {} : { objectSelector }),
-  };
-  return versionMeant(match, attributes, space, registry);
 }
 
 /** One that does not hold decides, also where others cannot be evaluated. */

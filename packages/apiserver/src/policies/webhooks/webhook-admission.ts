@@ -25,7 +25,7 @@ import { REVIEW_VERSIONS } from "../../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../../webhooks/webhook-caller.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
-import type { SeenRequest } from "../match-resources.ts";
+import { equivalentsOf, type SeenRequest } from "../match-resources.ts";
 import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
 import { type ReviewAnswer, type ReviewVersion, readAnswer, rejectionOf, reviewTextFor } from "./admission-review.ts";
 import { createWebhookList, type Matcher, type NamedWebhook, shownTo } from "./matching-webhooks.ts";
@@ -44,8 +44,8 @@ export type WebhookAdmissionDeps = ServiceViews & {
   readonly metrics?: WebhookMetrics | undefined;
 };
 
-/** Checking one configuration costs as much as parsing this many bytes. */
-const BYTES_OF_CONFIGURATION = 4_096;
+/** Checking one webhook costs as much as parsing this many bytes. */
+const BYTES_OF_WEBHOOK = 1_024;
 /** So many webhooks are asked about one request; where more match, it is refused. */
 const MAX_CALLS = 50;
 const MAX_ANNOTATIONS = 20;
@@ -68,12 +68,15 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
   /** Undefined where none can concern the request. */
   const listed = async (
     { view }: InstalledResource,
-    { list }: ReturnType<typeof createWebhookList>,
+    list: ReturnType<typeof createWebhookList>,
     attributes: AdmissionAttributes,
   ): Promise<readonly NamedWebhook[]> => {
     if (view.size === 0 || !concerns(attributes)) return [];
-    attributes.context.weigh(view.size * BYTES_OF_CONFIGURATION);
-    return await attributes.context.inParts(list());
+    const index = await attributes.context.inParts(list());
+    const { resource } = attributes;
+    const found = index.candidates(attributes, [resource, ...equivalentsOf(resource, registry)]);
+    attributes.context.weigh(found.length * BYTES_OF_WEBHOOK);
+    return found;
   };
   const spaceOf = async ({ namespace, context }: AdmissionAttributes): Promise<KubeObject | undefined> =>
     namespace === "" ? undefined : (namespaces.cached(namespace) ?? (await namespaces.live(namespace, context.signal)));
