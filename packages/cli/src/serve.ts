@@ -9,6 +9,7 @@ import type { CommandContext } from "./command-context.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
 import { shellQuote } from "./shell-quote.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
+import { takeProcessErrors } from "./take-process-errors.ts";
 import { UsageError } from "./usage-error.ts";
 import { limitYoungGeneration } from "./young-generation.ts";
 
@@ -26,7 +27,11 @@ async function loadPlatform(): Promise<ServeDeps> {
     startServer(configuration, stopping) {
       // For as long as the process runs.
       limitYoungGeneration([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
-      return startServer(configuration, { loadConsole: () => import("@postern/console/files"), stopping });
+      return startServer(configuration, {
+        loadConsole: () => import("@postern/console/files"),
+        stopping,
+        onFaults: (faults) => takeProcessErrors(process, faults),
+      });
     },
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },
   };

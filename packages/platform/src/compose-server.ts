@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createTurn } from "@postern/apiserver/limits/turn";
+import type { Faults } from "@postern/apiserver/logging/faults";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -59,6 +60,7 @@ export type ServerDeps = {
   readonly memory: MemoryBudgets;
   readonly runtime: Runtime;
   readonly logger: Logger;
+  readonly faults: Faults;
   readonly metrics: ServerMetrics;
   /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
@@ -99,6 +101,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     bindAddress: configuration.bindAddress,
     port: configuration.securePort,
     logger,
+    faults: parts.faults,
     clock: runtime.clock,
     scheduler,
     random,

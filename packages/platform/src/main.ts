@@ -2,6 +2,7 @@
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createLogger } from "@postern/apiserver/logging/create-logger";
+import { createFaults, type Faults, withGuardedTimers } from "@postern/apiserver/logging/faults";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardown";
@@ -25,6 +26,8 @@ export type ServerSurroundings = {
   readonly logDestination?: { write(line: string): void };
   /** Loads the files of the console on the first request of a browser. Default: no console. */
   readonly loadConsole?: () => Promise<ConsoleBuild>;
+  /** Is given the place that takes errors of the process which nothing else has caught, until it is disposed. Default: they end the process. */
+  readonly onFaults?: (faults: Faults) => Disposable;
   /** Aborted while the server starts: it waits for its store no longer, and the start fails. */
   readonly stopping?: AbortSignal;
 };
@@ -48,15 +51,19 @@ export async function startServer(
 
 async function start(
   configuration: Configuration,
-  { logDestination, loadConsole, stopping }: ServerSurroundings,
+  { logDestination, loadConsole, stopping, onFaults }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
-  const runtime = systemRuntime;
   const logger = createLogger({
     level: configuration.log.level,
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   const metrics = createServerMetrics({ withProcessMetrics: true });
+  const faults = createFaults({ logger, onFault: metrics.fault });
+  const runtime = withGuardedTimers(systemRuntime, faults);
+  let taken: Disposable | undefined;
+  // The last to be taken down: the parts of a server that closes may fail as well.
+  teardown.defer(() => taken?.[Symbol.dispose]());
   const { scheduler } = runtime;
   const tracing = await openTracing({ environment: process.env, logger, metrics, scheduler });
   if (tracing !== undefined) teardown.use(tracing);
@@ -91,12 +98,15 @@ async function start(
     memory,
     runtime,
     logger,
+    faults,
     metrics,
     tracing,
     loadConsole,
     teardown,
     onError,
   });
+  // An error of the start ends the process: no client depends on it yet.
+  taken = onFaults?.(faults);
   // A start loads modules and objects, and holds up nobody.
   teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
   return server;

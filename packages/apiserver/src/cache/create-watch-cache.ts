@@ -78,6 +78,7 @@ class StoreWatchCache implements WatchCache {
     this.#prefix = prefix;
     this.#scheduler = scheduler;
     this.#waiters = new RevisionWaiters(scheduler);
+    this.#onError = onError ?? (() => {});
     this.#viewDeps = {
       storage,
       historyLimit,
@@ -85,8 +86,8 @@ class StoreWatchCache implements WatchCache {
       usage,
       revision: () => this.#revision,
       closed: () => this.#closed,
+      onError: this.#onError,
     };
-    this.#onError = onError ?? (() => {});
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
     });
@@ -168,7 +169,7 @@ class StoreWatchCache implements WatchCache {
 
   #startWatch(): void {
     this.#watch = this.#storage.watch(this.#prefix, this.#revision, {
-      events: (events, revision) => this.#apply(events, revision),
+      events: (events, revision) => this.#applyOrReload(events, revision),
       error: (error) => this.#lose(error),
     });
     this.#settleReady?.resolve();
@@ -187,6 +188,18 @@ class StoreWatchCache implements WatchCache {
     this.#onError(error);
     this.#retry = this.#scheduler.schedule(this.#retryMs, () => void this.run());
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+  }
+
+  /** After a failure it is not known what the views hold: everything is loaded again. */
+  #applyOrReload(events: readonly StorageEvent[], revision: Revision): void {
+    try {
+      this.#apply(events, revision);
+    } catch (error) {
+      this.#watch?.[Symbol.dispose]();
+      this.#watch = undefined;
+      this.#loaded = false;
+      this.#runLater(error);
+    }
   }
 
   #apply(events: readonly StorageEvent[], revision: Revision): void {

@@ -22,6 +22,8 @@ export type ViewDeps = {
   /** Memory for the history of all views of the same kind of API surface. */
   readonly history: (viewPrefix: string) => HistoryBudget;
   readonly usage: StoredUsage;
+  /** Takes the errors of observers. */
+  readonly onError: (error: unknown) => void;
 };
 
 /** How many objects each change looks at while memory is held for nothing. */
@@ -81,7 +83,7 @@ export class ResourceView implements CacheView {
   }
 
   subscribe(prefix: string, fromRevision: Revision, observer: CacheObserver): Disposable {
-    const subscription = new Subscription(prefix, fromRevision, observer);
+    const subscription = new Subscription(prefix, fromRevision, observer, this.#deps.onError);
     let replay: Disposable | undefined;
     if (this.#isRetired || this.#deps.closed()) queueMicrotask(() => subscription.fail(closedError()));
     else if (fromRevision >= this.#history.floor) this.#replayFromMemory(subscription);

@@ -118,16 +118,18 @@ function addTo(batches: Map<Group, CacheEvent[]>, group: Group | undefined, even
 export class Subscription {
   readonly prefix: string;
   readonly #observer: CacheObserver;
+  readonly #onError: (error: unknown) => void;
   /** Everything up to here has been sent or lies in `#held`, or was not asked for. */
   #covered: Revision;
   /** Batches that must wait until the past has been sent. */
   #held: CacheEvent[] | undefined = [];
   #over = false;
 
-  constructor(prefix: string, fromRevision: Revision, observer: CacheObserver) {
+  constructor(prefix: string, fromRevision: Revision, observer: CacheObserver, onError: (error: unknown) => void) {
     this.prefix = prefix;
     this.#covered = fromRevision;
     this.#observer = observer;
+    this.#onError = onError;
   }
 
   get over(): boolean {
@@ -144,13 +146,13 @@ export class Subscription {
     if (this.#over || last === undefined || last.object.revision <= this.#covered) return;
     const events = this.#uncovered(batch);
     this.#covered = last.object.revision;
-    if (this.#held === undefined) this.#observer.events(events);
+    if (this.#held === undefined) this.#send(events);
     else this.#held.push(...events);
   }
 
   /** Part of the past, sent at once although new events are held back. */
   replay(events: readonly CacheEvent[]): void {
-    if (!this.#over && events.length > 0) this.#observer.events(events);
+    if (!this.#over && events.length > 0) this.#send(events);
   }
 
   /** The events up to `revision` come from elsewhere: from the history of the store. */
@@ -163,7 +165,7 @@ export class Subscription {
     // Once more for every write that the observer makes meanwhile.
     for (let held = this.#held; !this.#over && held !== undefined && held.length > 0; held = this.#held) {
       this.#held = [];
-      this.#observer.events(held);
+      this.#send(held);
     }
     this.#held = undefined;
     this.progress(revision);
@@ -172,18 +174,36 @@ export class Subscription {
   progress(revision: Revision): void {
     if (this.#over || this.#held !== undefined || revision < this.#covered) return;
     this.#covered = revision;
-    this.#observer.progress?.(revision);
+    this.#guard(() => this.#observer.progress?.(revision));
   }
 
   fail(error: Error): void {
     if (this.#over) return;
     this.#over = true;
-    this.#observer.error(error);
+    try {
+      this.#observer.error(error);
+    } catch (failure) {
+      this.#onError(failure);
+    }
   }
 
   end(): void {
     this.#over = true;
     this.#held = undefined;
+  }
+
+  #send(events: readonly CacheEvent[]): void {
+    this.#guard(() => this.#observer.events(events));
+  }
+
+  /** An observer that throws loses its own subscription: the others, and the cache itself, go on. */
+  #guard(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.#onError(error);
+      this.fail(error instanceof Error ? error : new Error("the observer of a view failed", { cause: error }));
+    }
   }
 
   // Almost always the batch itself, so that all subscriptions of a prefix share one array.

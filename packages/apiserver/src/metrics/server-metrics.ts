@@ -34,6 +34,8 @@ export type ServerMetrics = StageMetrics & {
   connectionDropped(reason: string): void;
   /** A client took a request back before its turn came. */
   requestTakenBack(): void;
+  /** A stream, timer, event or callback failed unexpectedly. */
+  fault(component: string): void;
 };
 
 export type ServerMetricsOptions = {
@@ -55,6 +57,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     tlsHandshakeError: countHandshakeErrors(registers),
     connectionDropped: countDroppedConnections(registers),
     requestTakenBack: countRequestsTakenBack(registers),
+    fault: countFaults(registers),
     requests: createRequestCounters(registry),
     ...createStageMetrics(registry),
     workQueues: createWorkQueueMetrics(registry),
@@ -174,6 +177,16 @@ function countRequestsTakenBack(registers: Registers): ServerMetrics["requestTak
     registers,
   });
   return () => takenBack.inc();
+}
+
+function countFaults(registers: Registers): ServerMetrics["fault"] {
+  const faults = new Counter({
+    name: "apiserver_unexpected_errors_total",
+    help: "Errors of streams, timers, events and callbacks that were caught outside of request handlers, by part of the server",
+    labelNames: ["component"],
+    registers,
+  });
+  return (component) => faults.inc({ component });
 }
 
 // Answers `/metrics`.

@@ -11,8 +11,17 @@ export class ChangeListeners<Change extends readonly unknown[] = []> {
     return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
   }
 
+  /** Calls each of them, also behind one that fails; throws the first failure. */
   call(...change: Change): void {
-    for (const listener of [...this.#listeners]) listener(...change);
+    const failures: unknown[] = [];
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(...change);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   clear(): void {

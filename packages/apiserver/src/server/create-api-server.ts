@@ -5,6 +5,7 @@ import { createWatchCache } from "../cache/create-watch-cache.ts";
 import { createHandlerChain } from "../chain/handler-chain.ts";
 import { createNonResourceHandler, nonResourcePaths } from "../endpoints/non-resource-handler.ts";
 import { type HealthCheck, pingCheck, shutdownCheck } from "../health/health-check.ts";
+import { createFaults, withGuardedTimers } from "../logging/faults.ts";
 import { createLogger } from "../logging/create-logger.ts";
 import type { Logger } from "../logging/logger.ts";
 import { createServerMetrics } from "../metrics/server-metrics.ts";
@@ -106,7 +107,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
 
 async function startServer(options: ApiServerOptions, teardown: Teardown): Promise<ApiServer> {
   const { storage, tls, tokens, bindAddress = "127.0.0.1", port = 0, version = VERSION, drainMs = DRAIN_MS } = options;
-  const { logger = createLogger({ level: "warn" }), runtime = systemRuntime } = options;
+  const { logger = createLogger({ level: "warn" }) } = options;
+  const metrics = createServerMetrics({ withProcessMetrics: false });
+  const faults = createFaults({ logger, onFault: metrics.fault });
+  const runtime = withGuardedTimers(options.runtime ?? systemRuntime, faults);
   const { clock, random, scheduler } = runtime;
 
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler }));
@@ -114,7 +118,6 @@ async function startServer(options: ApiServerOptions, teardown: Teardown): Promi
   teardown.use(
     startCompactionSchedule({ storage, scheduler, onError: (error) => logger.warn({ error }, "compaction failed") }),
   );
-  const metrics = createServerMetrics({ withProcessMetrics: false });
   const stopping = new AbortController();
   teardown.defer(() => stopping.abort());
   const live = [pingCheck, storeCheck(storage)];
@@ -151,7 +154,7 @@ async function startServer(options: ApiServerOptions, teardown: Teardown): Promi
     authenticator: createBearerTokenAuthenticator(tokens),
     authorizer: surface.authorizer,
   });
-  const transport = createHttpTransport({ tls, bindAddress, port, logger, clock, scheduler, random, handler });
+  const transport = createHttpTransport({ tls, bindAddress, port, logger, faults, clock, scheduler, random, handler });
   const listening = await transport.listen();
   teardown.defer(() => transport.close({ drainMs }));
   teardown.defer(() => stopping.abort());

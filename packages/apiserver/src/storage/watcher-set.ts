@@ -60,10 +60,19 @@ export class WatcherSet {
     this.#delivering = true;
     try {
       for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-        for (const watcher of this.#watchers) if (watcher.live) watcher.offer(next);
+        for (const watcher of this.#watchers) if (watcher.live) this.#offer(watcher, next);
       }
     } finally {
       this.#delivering = false;
+    }
+  }
+
+  /** An observer that throws loses its own watch: the others, and the writes of the commit, go on. */
+  #offer(watcher: Watcher, commit: Commit): void {
+    try {
+      watcher.offer(commit);
+    } catch (error) {
+      this.fail(watcher, error instanceof Error ? error : new Error("the observer of a watch failed", { cause: error }));
     }
   }
 

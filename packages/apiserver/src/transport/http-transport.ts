@@ -15,6 +15,7 @@ import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import { sourceOf } from "../limits/rate-limiter.ts";
 import { type Arrivals, createArrivals, createTurn, type Turn } from "../limits/turn.ts";
+import { createFaults, type Faults, guarded } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
 import type { Exchange } from "./api-request.ts";
@@ -42,6 +43,8 @@ export type HttpTransportOptions = {
   /** Must not reject; if it does, the client gets a bare 500. */
   readonly handler: ApiHandler;
   readonly logger: Logger;
+  /** Takes errors that no handler answers. Default: the log. */
+  readonly faults?: Faults | undefined;
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   readonly random: Random;
@@ -88,6 +91,7 @@ export class HttpTransport {
   readonly #server: Http2SecureServer;
   readonly #gate: ConnectionGate;
   readonly #backlog: WatchBacklog;
+  readonly #faults: Faults;
   #serve: ServeOptions;
   readonly #http1: Http1Options;
   readonly #stopping = new AbortController();
@@ -105,10 +109,12 @@ export class HttpTransport {
     this.#options = options;
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
     const { handler, logger, clock, scheduler, onConnectionDropped: onDrop } = options;
+    this.#faults = options.faults ?? createFaults({ logger });
     this.#arrivals = createArrivals(options.turn ?? createTurn(clock));
     this.#serve = {
       handler,
       logger,
+      faults: this.#faults,
       scheduler,
       bodyTurns: createBodyTurns(),
       limits: this.#limits,
@@ -192,10 +198,34 @@ export class HttpTransport {
   #installListeners(): void {
     const server = this.#server;
     const { logger } = this.#options;
-    server.on("tlsClientError", () => this.#options.onTlsHandshakeError?.());
-    server.prependListener("secureConnection", (socket) => this.#addSocket(socket));
-    server.on("clientError", (error: Error, socket: Duplex) => this.#onClientError(error, socket));
-    server.on("session", (session) => this.#addSession(session));
+    /** An error in a listener ends the connection or the stream that it listens to. */
+    const guard = <Args extends readonly unknown[]>(
+      work: (...args: Args) => void,
+      onFault: (...args: Args) => void = () => undefined,
+    ) => guarded(this.#faults, "transport", work, onFault);
+    server.on(
+      "tlsClientError",
+      guard(() => this.#options.onTlsHandshakeError?.()),
+    );
+    const destroy = (socket: Duplex): void => void socket.destroy();
+    server.prependListener(
+      "secureConnection",
+      guard((socket: TLSSocket) => this.#addSocket(socket), destroy),
+    );
+    server.on(
+      "clientError",
+      guard(
+        (error: Error, socket: Duplex) => this.#onClientError(error, socket),
+        (_error, socket) => destroy(socket),
+      ),
+    );
+    server.on(
+      "session",
+      guard(
+        (session: ServerHttp2Session) => this.#addSession(session),
+        (session) => session.destroy(),
+      ),
+    );
     server.on("sessionError", (error) => logger.debug({ error }, "HTTP/2 session failed"));
     // Node passes the raw headers too, which its types do not say.
     type StreamListener = (
@@ -204,10 +234,25 @@ export class HttpTransport {
       flags: number,
       raw: string[],
     ) => void;
-    const onStream: StreamListener = (stream, headers, _flags, raw) => this.#onStream(stream, headers, raw);
+    const onStream: StreamListener = guard(
+      (stream, headers, _flags, raw) => this.#onStream(stream, headers, raw),
+      (stream) => stream.destroy(),
+    );
     server.on("stream", onStream as Parameters<typeof server.on>[1]);
-    server.on("request", (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
-    server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
+    server.on(
+      "request",
+      guard(
+        (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response),
+        (request) => destroy(request.socket),
+      ),
+    );
+    server.on(
+      "upgrade",
+      guard(
+        (request: IncomingMessage, socket: Duplex, head: Uint8Array) => this.#onUpgrade(request, socket, head),
+        (_request, socket) => destroy(socket),
+      ),
+    );
   }
 
   #addSocket(socket: TLSSocket): void {
@@ -293,10 +338,16 @@ export class HttpTransport {
       if (!stream.headersSent) state.reading?.lost();
     });
     // Once everything has been read that came with it: of requests that were cancelled in the same breath none is worked on.
-    this.#arrivals.add(state, () => {
-      state.reading?.started();
-      return this.#beginStream(stream, headers, rawHeaders, state.connection);
-    });
+    this.#arrivals.add(
+      state,
+      this.#guardBegin(
+        () => {
+          state.reading?.started();
+          return this.#beginStream(stream, headers, rawHeaders, state.connection);
+        },
+        () => stream.destroy(),
+      ),
+    );
   }
 
   /** Before any of them is answered a client can have opened as many as it may have, unless it takes them back at once. */
@@ -325,11 +376,28 @@ export class HttpTransport {
 
   /** A client of HTTP/1.1 may close its side behind the request, and takes nothing back. */
   #beginAtOnce(exchange: Exchange, state: SocketState): void {
-    this.#arrivals.addAtOnce(state, () => {
+    const begin = (): boolean => {
       if (!exchange.isClosed()) return serveExchange(exchange, this.#serve);
       exchange.cut();
       return true;
-    });
+    };
+    this.#arrivals.addAtOnce(
+      state,
+      this.#guardBegin(begin, () => exchange.cut()),
+    );
+  }
+
+  /** An error ends the stream or exchange; nothing of it is left to wait for. */
+  #guardBegin(begin: () => boolean, end: () => void): () => boolean {
+    return () => {
+      try {
+        return begin();
+      } catch (error) {
+        this.#faults.report(error, { component: "transport" });
+        guarded(this.#faults, "transport", end)();
+        return true;
+      }
+    };
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {

@@ -36,7 +36,14 @@ export function createShortAnswers(): ShortAnswers {
   const write = (): void => {
     const answers = waiting;
     waiting = [];
-    for (const { response, bytes } of answers) endWith(response, bytes);
+    for (const { response, bytes } of answers) {
+      try {
+        endWith(response, bytes);
+      } catch {
+        // Its connection ends; the answers behind it are those of others.
+        response.destroy();
+      }
+    }
   };
   return {
     end(response, bytes) {

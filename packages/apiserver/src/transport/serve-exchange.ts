@@ -3,11 +3,20 @@
 import type { X509Certificate } from "node:crypto";
 import { Readable, type Writable } from "node:stream";
 import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
+import { createFaults, type Faults } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { ApiRequest, contentLengthOf, type Exchange, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
-import { type ApiResponse, type ByteSink, type SentBytes, sentBytesOf, textResponse } from "./api-response.ts";
+import {
+  type ApiResponse,
+  type ByteSink,
+  type ResponseHeaders,
+  type SentBytes,
+  StreamFault,
+  sentBytesOf,
+  textResponse,
+} from "./api-response.ts";
 import type { BodyTurns } from "./body-turns.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { discardResponse } from "./discard-response.ts";
@@ -20,6 +29,8 @@ export type ApiHandler = (request: ApiRequest) => Awaitable<ApiResponse>;
 export type ServeOptions = ApiRequestOptions & {
   readonly handler: ApiHandler;
   readonly logger: Logger;
+  /** Takes errors that no handler answers. Default: the log. */
+  readonly faults?: Faults | undefined;
   /** Told of an exchange that goes on after this turn of the event loop. */
   readonly onPending: (exchange: Exchange) => void;
 };
@@ -45,7 +56,12 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): boolea
   }
   options.onPending(exchange);
   exchange.onClose((complete) => {
-    if (!complete) request.abort(clientGoneError());
+    if (complete) return;
+    try {
+      request.abort(clientGoneError());
+    } catch (error) {
+      faultsOf(options).report(error, { component: "abort", ...describe(request) });
+    }
   });
   if (response instanceof Promise) void response.then((given) => respond(exchange, request, given, options));
   else void respond(exchange, request, response, options);
@@ -81,9 +97,18 @@ function isTooLong(target: string): boolean {
   return parameters > MAX_PARAMETERS;
 }
 
-function answer(request: ApiRequest, { handler, logger }: ServeOptions): Awaitable<ApiResponse> {
+const faultsOf = ({ faults, logger }: Pick<ServeOptions, "faults" | "logger">): Faults =>
+  faults ?? createFaults({ logger });
+
+const describe = ({ method, requestUri }: ApiRequest): { readonly method: string; readonly uri: string } => ({
+  method,
+  uri: safeRequestUri(requestUri),
+});
+
+function answer(request: ApiRequest, options: ServeOptions): Awaitable<ApiResponse> {
+  const { handler } = options;
   const onFault = (error: unknown): ApiResponse => {
-    logger.error({ error, method: request.method, uri: safeRequestUri(request.requestUri) }, "request handler failed");
+    faultsOf(options).report(error, { component: "request-handler", ...describe(request) });
     return textResponse(500, "500 Internal Server Error");
   };
   try {
@@ -98,26 +123,40 @@ function send(
   exchange: Exchange,
   { status, headers }: ApiResponse,
   bytes: SentBytes,
-  { logger }: Pick<ServeOptions, "logger">,
+  options: ServeOptions,
 ): void {
   try {
     exchange.send(status, headers, exchange.method === "HEAD" ? undefined : bytes);
   } catch (error) {
-    cutShort(exchange, status, error, logger);
+    cutShort(exchange, headers, error, options);
   }
 }
 
-function cutShort(exchange: Exchange, status: number, error: unknown, logger: Logger): void {
-  if (!exchange.isClosed()) logger.warn({ error, method: exchange.method, status }, "response cut short");
+/** Clients must not take a part of a response for the whole. */
+function cutShort(exchange: Exchange, headers: ResponseHeaders, error: unknown, options: ServeOptions): void {
+  if (!exchange.isClosed()) reportFault("response", exchange, headers, error, options);
   exchange.cut();
+}
+
+function reportFault(
+  component: string,
+  { method, target }: Exchange,
+  headers: ResponseHeaders,
+  error: unknown,
+  options: ServeOptions,
+): void {
+  const auditId = headers["audit-id"];
+  const id = typeof auditId === "string" ? { auditId } : {};
+  faultsOf(options).report(error, { component, method, uri: safeRequestUri(target), ...id });
 }
 
 async function respond(
   exchange: Exchange,
   request: ApiRequest | undefined,
   { status, headers, body }: ApiResponse,
-  { logger, scheduler }: ServeOptions,
+  options: ServeOptions,
 ): Promise<void> {
+  const { scheduler } = options;
   try {
     if (body.type === "upgraded") {
       await untilAborted(body.done, exchange, request, scheduler);
@@ -133,11 +172,16 @@ async function respond(
     } else {
       const writable = exchange.begin(status, headers);
       const signal = request?.signal ?? AbortSignal.abort();
-      await untilAborted(body.run(createStreamSink(writable), signal), exchange, request, scheduler);
+      try {
+        await untilAborted(body.run(createStreamSink(writable), signal), exchange, request, scheduler);
+      } catch (error) {
+        if (!(error instanceof StreamFault)) throw error;
+        reportFault("stream", exchange, headers, error.cause, options);
+      }
       writable.end();
     }
   } catch (error) {
-    cutShort(exchange, status, error, logger);
+    cutShort(exchange, headers, error, options);
   }
 }
 

@@ -48,8 +48,14 @@ async function serve(
   });
   // A broken connection is closed without a further error.
   webSocket.on("error", () => webSocket.terminate());
-  await run(createWebSocketSink(webSocket), gone.signal);
-  webSocket.close(1000);
+  try {
+    await run(createWebSocketSink(webSocket), gone.signal);
+    webSocket.close(1000);
+  } catch (error) {
+    webSocket.close(1011);
+    await closed;
+    throw error;
+  }
   await closed;
 }
 

@@ -14,7 +14,7 @@ import type {
   WatchQuery,
 } from "../../registry/resource-storage.ts";
 import type { Revision } from "../../storage/storage.ts";
-import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
+import { type ApiResponse, type ByteSink, StreamFault } from "../../transport/api-response.ts";
 import {
   type BacklogQueue,
   type BacklogScope,
@@ -120,6 +120,8 @@ class WatchStream implements WatchEventObserver {
   #isEnding = false;
   #isOver = false;
   #isCut = false;
+  /** The first unexpected error, which ended the watch. */
+  #fault: { readonly error: unknown } | undefined;
   readonly #finished: Promise<void>;
   #finish: () => void = () => undefined;
 
@@ -153,17 +155,21 @@ class WatchStream implements WatchEventObserver {
   }
 
   event(type: WatchEventType, object: CachedObject): void {
-    if (this.#isEnding || this.#isOver || !this.#isAllowed()) return;
-    this.#progress = object.revision;
-    if (this.#sink === undefined) this.#past.push({ type, object });
-    else if (this.#isWriting) this.#queue.push({ type, object }, object, object.byteLength);
-    else this.#writeLine(this.#sink, this.#lineOf(type, object));
+    try {
+      if (this.#isEnding || this.#isOver || !this.#isAllowed()) return;
+      this.#progress = object.revision;
+      if (this.#sink === undefined) this.#past.push({ type, object });
+      else if (this.#isWriting) this.#queue.push({ type, object }, object, object.byteLength);
+      else this.#writeLine(this.#sink, this.#lineOf(type, object));
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   initialEventsEnd(resourceVersion: string): void {
     // Nothing has passed yet that this bookmark does not tell.
     this.#progress = "";
-    if (this.#query.allowWatchBookmarks) this.#send(this.#encoder.bookmark(resourceVersion, true));
+    if (this.#query.allowWatchBookmarks) this.#guard(() => this.#send(this.#encoder.bookmark(resourceVersion, true)));
   }
 
   progress(resourceVersion: string): void {
@@ -171,7 +177,7 @@ class WatchStream implements WatchEventObserver {
   }
 
   error(error: Error): void {
-    this.#endWith(error instanceof ApiError ? error : watchFailure(error));
+    this.#guard(() => this.#endWith(error instanceof ApiError ? error : watchFailure(error)));
   }
 
   /** Resolves when the watch has ended, however it did. Rejects when its client took too long to read the end of it. */
@@ -188,11 +194,26 @@ class WatchStream implements WatchEventObserver {
     using _deadline = scheduler.schedule(Math.max(0, timeoutMs), stop);
     using _bookmarks = this.#query.allowWatchBookmarks ? this.#scheduleBookmarks(timeoutMs) : undefined;
     if (this.#isEnding) this.#hurry();
-    void this.#write(sink);
+    this.#guard(() => this.#write(sink));
     await this.#finished;
     signal.removeEventListener("abort", stop);
     retired.removeEventListener("abort", retire);
+    if (this.#fault !== undefined) throw new StreamFault("the watch failed", { cause: this.#fault.error });
     if (this.#isCut) throw new Error("the client of the watch stopped reading");
+  }
+
+  /** Errors must not reach whoever made the event: they end this watch, without a further frame as in kube-apiserver. */
+  #guard(work: () => void | Promise<void>): void {
+    try {
+      work()?.catch((error: unknown) => this.#fail(error));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#fault ??= { error };
+    this.#end();
   }
 
   /** What has changed since the right to see it was lost is not sent, however much else waits to be decided again. */
@@ -220,7 +241,7 @@ class WatchStream implements WatchEventObserver {
     const taken = sink.write(line);
     if (taken === true) return;
     this.#isWriting = true;
-    void this.#goOn(sink, taken);
+    this.#guard(() => this.#goOn(sink, taken));
   }
 
   async #goOn(sink: ByteSink, taken: false | Promise<boolean>): Promise<void> {
@@ -365,7 +386,7 @@ class WatchStream implements WatchEventObserver {
     const send = (): void => {
       // Nobody may go on from a state of which it has a part.
       const progress = this.#readInitial === undefined ? String(this.#progress) : "";
-      if (progress !== "" && progress !== sent) this.#send(this.#encoder.bookmark(progress, false));
+      if (progress !== "" && progress !== sent) this.#guard(() => this.#send(this.#encoder.bookmark(progress, false)));
       sent = progress;
       scheduleNext();
     };
