@@ -1,6 +1,6 @@
 // Watches: where they begin, what a selection sees of a change, bookmarks, and how they end.
 
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { API, KEYS, key, MERGE_PATCH, parseEvents, TABLE, useServer } from "./testing/api.ts";
 
 const api = useServer();
@@ -247,3 +247,65 @@ test.each(["metadata.name%3Dother", "metadata.name!%3Dnobody", "spec.user%3Du"])
     expect((await api.get(`${path}metadata.name%3Dr12-one`)).status).toBe(200);
   },
 );
+
+/** Real: 200, no frame, and the end of the stream with the first event; a stream without an event lasts until its time is up. */
+describe("a watch in a form of lists", () => {
+  const LIST_FORMS = [
+    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
+    "application/json;stream=watch;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+  ];
+  test.each(LIST_FORMS)("ends without a frame: %s", async (accept) => {
+    await create("list-form").catch(() => undefined);
+    for (const path of [
+      `${KEYS}?watch=true`,
+      `${KEYS}?watch=true&resourceVersion=0`,
+      `${KEYS}?watch=true&fieldSelector=metadata.name%3Dlist-form`,
+      `${KEYS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    ]) {
+      const { status, text } = await (await api.watch(path, { headers: { Accept: accept } })).finished;
+      expect({ path, status, text }).toEqual({ path, status: 200, text: "" });
+    }
+    expect((await api.get(KEYS)).status).toBe(200);
+  });
+
+  test("ends without a frame when something happens later", async () => {
+    const [accept = ""] = LIST_FORMS;
+    const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${await currentVersion()}`, {
+      headers: { Accept: accept },
+    });
+    await create("list-form-later");
+    const { status, text } = await watch.finished;
+    expect({ status, text }).toEqual({ status: 200, text: "" });
+    expect((await api.get(`${KEYS}/list-form-later`)).status).toBe(200);
+  });
+
+  test("tells of a version that is too old as always", async () => {
+    const [accept = ""] = LIST_FORMS;
+    const { text } = await (await api.watch(`${KEYS}?watch=true&resourceVersion=1`, { headers: { Accept: accept } }))
+      .finished;
+    expect(JSON.parse(text)).toMatchObject({ type: "ERROR", object: { code: 410 } });
+  });
+
+  test.each([
+    "application/yaml",
+    "application/cbor",
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    "application/json;as=PartialObjectMetadataList;v=v9;g=meta.k8s.io",
+    "application/json;as=PartialObjectMetadataList;v=v1;g=elsewhere.example.com",
+    "application/json;as=TableList;v=v1;g=meta.k8s.io",
+    "application/json;as=;v=v1;g=meta.k8s.io",
+  ])("is refused with 406 where nothing else is accepted: %s", async (accept) => {
+    expect((await api.get(`${KEYS}?watch=true`, { headers: { Accept: accept } })).status).toBe(406);
+  });
+
+  test("follows the next form that can be written", async () => {
+    const accept = "application/json;as=Bogus;v=v1;g=meta.k8s.io, application/json";
+    await create("list-form-next");
+    const watch = await api.watch(`${KEYS}?watch=true&fieldSelector=metadata.name%3Dlist-form-next`, {
+      headers: { Accept: accept },
+    });
+    expect(typesOf(await watch.lines(1))).toEqual(["ADDED"]);
+    watch.close();
+  });
+});

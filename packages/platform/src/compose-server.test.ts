@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { createFaults } from "@postern/apiserver/logging/faults";
 import { silentLogger } from "@postern/apiserver/logging/logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime as runtime } from "@postern/apiserver/runtime/system-runtime";
@@ -37,7 +38,8 @@ it("answers probes while objects are loaded, and requests when they have been", 
   const flags = { "data-dir": root, "secure-port": String(port), store: "memory", "shutdown-drain-seconds": "0" };
   const configuration = await loadConfiguration({ flags: new Map(Object.entries(flags)), workingDirectory: root });
   const metrics = createServerMetrics({ withProcessMetrics: false });
-  const common = { configuration, runtime, logger: silentLogger, metrics, tracing: undefined, teardown };
+  const faults = createFaults({ logger: silentLogger });
+  const common = { configuration, runtime, logger: silentLogger, faults, metrics, tracing: undefined, teardown };
   try {
     const secrets = await readServerSecrets(configuration);
     const store = await openServerStore({ ...common, secrets, stopping: undefined });

@@ -31,8 +31,19 @@ it("does not fail where the log or the count fails", () => {
 });
 
 it.each([
-  ["a function that throws", () => { throw new Error("x"); }],
-  ["a function that rejects", async () => { await Promise.resolve(); throw new Error("x"); }],
+  [
+    "a function that throws",
+    () => {
+      throw new Error("x");
+    },
+  ],
+  [
+    "a function that rejects",
+    async () => {
+      await Promise.resolve();
+      throw new Error("x");
+    },
+  ],
 ])("reports the error of %s, and ends what it worked on", async (_, work) => {
   const { counted, faults } = recording();
   const ended = await new Promise((resolve) => guarded(faults, "transport", work, () => resolve("ended"))());

@@ -72,7 +72,10 @@ export class WatcherSet {
     try {
       watcher.offer(commit);
     } catch (error) {
-      this.fail(watcher, error instanceof Error ? error : new Error("the observer of a watch failed", { cause: error }));
+      this.fail(
+        watcher,
+        error instanceof Error ? error : new Error("the observer of a watch failed", { cause: error }),
+      );
     }
   }
 

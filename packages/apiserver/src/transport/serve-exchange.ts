@@ -119,12 +119,7 @@ function answer(request: ApiRequest, options: ServeOptions): Awaitable<ApiRespon
   }
 }
 
-function send(
-  exchange: Exchange,
-  { status, headers }: ApiResponse,
-  bytes: SentBytes,
-  options: ServeOptions,
-): void {
+function send(exchange: Exchange, { status, headers }: ApiResponse, bytes: SentBytes, options: ServeOptions): void {
   try {
     exchange.send(status, headers, exchange.method === "HEAD" ? undefined : bytes);
   } catch (error) {

@@ -47,6 +47,67 @@ describe("the response", () => {
     }
   });
 
+  const MEANT_FOR_ORIGIN = [
+    "nel",
+    "report-to",
+    "reporting-endpoints",
+    "speculation-rules",
+    "origin-trial",
+    "accept-ch",
+    "critical-ch",
+    "permissions-policy",
+    "document-policy",
+    "supports-loading-mode",
+    "sourcemap",
+    "link",
+    "no-vary-search",
+    "use-as-dictionary",
+    "activate-storage-access",
+    "set-login",
+    "x-frame-options",
+    "x-dns-prefetch-control",
+    "refresh",
+    "set-cookie",
+    "clear-site-data",
+    "sec-websocket-accept",
+    "upgrade",
+    "x-unheard-of",
+  ];
+  const READ_BY_CLIENTS = [
+    "accept-ranges",
+    "audit-id",
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-type",
+    "etag",
+    "last-modified",
+    "vary",
+    "x-kubernetes-pf-prioritylevel-uid",
+  ];
+  test.each([200, 206, 404, 409, 429, 500])(
+    "with code %i has the headers that clients read, and no others",
+    async (code) => {
+      const { target } = await serveCanary((_request, response) => {
+        for (const name of [...MEANT_FOR_ORIGIN, ...READ_BY_CLIENTS])
+          if (name !== "upgrade") response.setHeader(name, "x");
+        response.writeHead(code);
+        response.end("{}");
+      });
+      const { port } = await serveProxy(target);
+      const answers = [
+        await http1({ port, path: `${BASE}/api/v1/pods` }),
+        await http2(openSession(port), { ":path": `${BASE}/api/v1/namespaces/a/services/b/proxy/` }),
+      ];
+      for (const { headers } of answers) {
+        expect(Object.keys(headers)).toEqual(
+          expect.arrayContaining(READ_BY_CLIENTS.filter((name) => name !== "audit-id")),
+        );
+        for (const name of MEANT_FOR_ORIGIN) expect(headers[name]).toBeUndefined();
+      }
+    },
+  );
+
   test.each([
     ["HEAD", 200],
     ["GET", 204],

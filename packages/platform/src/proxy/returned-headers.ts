@@ -3,30 +3,36 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { isHopByHop, namedInConnection } from "./forwarded-headers.ts";
+import { namedInConnection } from "./forwarded-headers.ts";
 import { badGatewayError } from "./upstream-failure.ts";
 
-/** They would speak for the platform's origin, or about the target's own way of being reached. */
-const NOT_RETURNED: ReadonlySet<string> = new Set([
-  "alt-svc",
-  "clear-site-data",
-  "content-location",
-  "content-security-policy",
-  "date",
-  "location",
-  "origin-agent-cluster",
-  "public-key-pins",
-  "refresh",
-  "report-to",
-  "server",
-  "service-worker-allowed",
-  "set-cookie",
-  "set-cookie2",
-  "strict-transport-security",
-  "www-authenticate",
-  "x-powered-by",
+/**
+ * All others speak for the platform's origin (cookies, policies, reports, trials, rules for speculative requests), or about the target's own way of
+ * being reached, and browsers learn new ones every year. These are what clients of Kubernetes, and browsers that show an answer, read.
+ */
+const RETURNED: ReadonlySet<string> = new Set([
+  "accept-patch",
+  "accept-ranges",
+  "age",
+  "allow",
+  "audit-id",
+  "cache-control",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "content-length",
+  "content-range",
+  "content-type",
+  "etag",
+  "expires",
+  "last-modified",
+  "pragma",
+  "retry-after",
+  "vary",
+  "warning",
+  "x-kubernetes-pf-flowschema-uid",
+  "x-kubernetes-pf-prioritylevel-uid",
 ]);
-const NOT_RETURNED_PREFIXES: readonly string[] = ["access-control-", "cross-origin-"];
 
 /**
  * What comes through here was made by tenants and is served from the platform's origin, where a page of theirs must not run: a
@@ -43,8 +49,8 @@ export function returnedHeaders(headers: IncomingHttpHeaders, location: string |
   const returned: { [name: string]: string | readonly string[] } = {};
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || isHopByHop(name) || named.has(name) || NOT_RETURNED.has(name)) continue;
-    if (!NOT_RETURNED_PREFIXES.some((prefix) => name.startsWith(prefix))) returned[name] = value;
+    // Of a refused upgrade as well: what a handshake says belongs to a 101.
+    if (value !== undefined && RETURNED.has(name) && !named.has(name)) returned[name] = value;
   }
   return { ...returned, ...HARMLESS_IN_BROWSERS, ...(location === undefined ? {} : { location }) };
 }
