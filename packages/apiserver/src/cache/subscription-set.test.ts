@@ -24,7 +24,7 @@ test(`offers an event only to subscriptions whose prefix matches its key (seed $
         const told = prefixes.map((): string[] => []);
         const subscriptions = prefixes.map((each, at) => {
           const events = (batch: readonly CacheEvent[]) => told[at]?.push(...batch.map(({ object }) => object.key));
-          return new Subscription(each, 0, { events, error: () => {} });
+          return new Subscription(each, 0, { events, error: () => {} }, () => {});
         });
         for (const subscription of subscriptions) {
           set.add(subscription);
@@ -51,7 +51,7 @@ test("reports progress to many watches in parts, and not to ended ones", async (
   const told: number[] = [];
   const subscriptions = Array.from({ length: count }, (_, at) => {
     const observer = { events: () => {}, progress: () => void told.push(at), error: () => {} };
-    return new Subscription(`/things/thing-${at}`, 0, observer);
+    return new Subscription(`/things/thing-${at}`, 0, observer, () => {});
   });
   for (const subscription of subscriptions) {
     set.add(subscription);

@@ -38,7 +38,15 @@ export function createSweeper<Item>(
     }
   };
 
+  /** A sweep that fails is followed by the next one. */
   const sweep = async (): Promise<void> => {
+    try {
+      await sweepAll();
+    } catch (error) {
+      if (!signal.aborted) onError(error, "sweep");
+    }
+  };
+  const sweepAll = async (): Promise<void> => {
     if (signal.aborted) return;
     let batch: Item[] = [];
     const removeBatch = async (): Promise<void> => {

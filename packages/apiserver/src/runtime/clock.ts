@@ -10,7 +10,7 @@ export type Clock = {
 /** Cryptographically strong bytes in production, seeded ones in a simulation. */
 export type Random = { bytes(length: number): Uint8Array };
 
-/** Runs `task` once after `delayMs`; disposing the handle before that cancels it. */
+/** Runs `task` once after `delayMs`; disposing the handle before that cancels it. A server reports its errors, and those of a promise that it returns. */
 export type Scheduler = { schedule(delayMs: number, task: () => void): Disposable };
 
 export type Runtime = { readonly clock: Clock; readonly random: Random; readonly scheduler: Scheduler };

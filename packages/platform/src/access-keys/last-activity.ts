@@ -206,12 +206,14 @@ export function createPeriodicWriter(scheduler: Scheduler, writeAll: () => Promi
   let disposed = false;
 
   const flush = (): Promise<void> => {
-    running = running.then(writeAll);
-    return running;
+    const written = running.then(writeAll);
+    // The next one is written all the same.
+    running = written.catch(() => undefined);
+    return written;
   };
   const schedule = (): void => {
     if (disposed) return;
-    timer = scheduler.schedule(INTERVAL_MS, () => void flush().then(schedule));
+    timer = scheduler.schedule(INTERVAL_MS, () => flush().finally(schedule));
   };
   schedule();
 
