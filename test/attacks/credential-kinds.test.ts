@@ -95,6 +95,14 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "policy/poddisruptionbudgets/status",
     "scheduling.k8s.io/priorityclasses",
     "storage.k8s.io/storageclasses",
+    "storage.k8s.io/csidrivers",
+    "node.k8s.io/runtimeclasses",
+    // No request is passed on to the server that they name.
+    "apiregistration.k8s.io/apiservices",
+    "apiregistration.k8s.io/apiservices/status",
+    "replicationcontrollers",
+    "replicationcontrollers/scale",
+    "replicationcontrollers/status",
     "autoscaling/horizontalpodautoscalers",
     "autoscaling/horizontalpodautoscalers/status",
     // No pod runs, so that no token is mounted and no process is reached.

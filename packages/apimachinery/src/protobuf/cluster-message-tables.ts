@@ -1,6 +1,7 @@
 // The protobuf messages of the kinds of a whole cluster: `number:name:type`, field by field. A name that is empty stands for members of the
 // message itself; `?` is a pointer in Go, whose emptiness counts; `{}` is a map, by texts.
-// Source: k8s.io/api/{core,apps,batch,networking,policy,scheduling,storage,discovery,autoscaling,coordination,admissionregistration}/*/generated.proto, k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/generated.proto
+// Source: k8s.io/api/{core,apps,batch,networking,policy,scheduling,storage,node,discovery,autoscaling,coordination,admissionregistration}/*/generated.proto,
+// k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/generated.proto, k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/generated.proto
 
 /** By the name of the message. */
 export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
@@ -185,6 +186,10 @@ export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
   Pod: "1:metadata:meta 2:spec:PodSpec 3:status:PodStatus",
   PodTemplateSpec: "1:metadata:meta 2:spec:PodSpec",
   PodTemplate: "1:metadata:meta 2:template:PodTemplateSpec",
+  ReplicationControllerSpec: "1:replicas:i? 2:selector:{}s 3:template:PodTemplateSpec 4:minReadySeconds:i",
+  ReplicationControllerStatus:
+    "1:replicas:i 2:fullyLabeledReplicas:i 3:observedGeneration:i 4:readyReplicas:i 5:availableReplicas:i 6:conditions:[]ReplicaSetCondition",
+  ReplicationController: "1:metadata:meta 2:spec:ReplicationControllerSpec 3:status:ReplicationControllerStatus",
   VolumeResourceRequirements: "1:limits:{}quantity 2:requests:{}quantity",
   TypedLocalObjectReference: "1:apiGroup:s? 2:kind:s 3:name:s",
   TypedObjectReference: "1:apiGroup:s? 2:kind:s 3:name:s 4:namespace:s?",
@@ -309,6 +314,19 @@ export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
   TopologySelectorTerm: "1:matchLabelExpressions:[]TopologySelectorLabelRequirement",
   StorageClass:
     "1:metadata:meta 2:provisioner:s 3:parameters:{}s 4:reclaimPolicy:s? 5:mountOptions:[]s 6:allowVolumeExpansion:b? 7:volumeBindingMode:s? 8:allowedTopologies:[]TopologySelectorTerm",
+  TokenRequest: "1:audience:s 2:expirationSeconds:i?",
+  CSIDriverSpec:
+    "1:attachRequired:b? 2:podInfoOnMount:b? 3:volumeLifecycleModes:[]s 4:storageCapacity:b? 5:fsGroupPolicy:s? 6:tokenRequests:[]TokenRequest 7:requiresRepublish:b? 8:seLinuxMount:b? 9:nodeAllocatableUpdatePeriodSeconds:i? 10:serviceAccountTokenInSecrets:b?",
+  CSIDriver: "1:metadata:meta 2:spec:CSIDriverSpec",
+  RuntimeClassOverhead: "1:podFixed:{}quantity",
+  RuntimeClassScheduling: "1:nodeSelector:{}s 2:tolerations:[]Toleration",
+  RuntimeClass: "1:metadata:meta 2:handler:s 3:overhead:RuntimeClassOverhead 4:scheduling:RuntimeClassScheduling",
+  APIServiceReference: "1:namespace:s 2:name:s 3:port:i?",
+  APIServiceSpec:
+    "1:service:APIServiceReference 2:group:s 3:version:s 4:insecureSkipTLSVerify:b 5:caBundle:bytes 7:groupPriorityMinimum:i 8:versionPriority:i",
+  APIServiceCondition: "1:type:s 2:status:s 3:lastTransitionTime:time 4:reason:s 5:message:s",
+  APIServiceStatus: "1:conditions:[]APIServiceCondition",
+  APIService: "1:metadata:meta 2:spec:APIServiceSpec 3:status:APIServiceStatus",
   EndpointConditions: "1:ready:b? 2:serving:b? 3:terminating:b?",
   ForZone: "1:name:s",
   ForNode: "1:name:s",

@@ -139,11 +139,21 @@ export const BOOTSTRAP_CLUSTER_ROLE_BINDINGS: readonly KubeObject[] = [
 const CLUSTER_CONTENT: readonly (readonly [group: string, written: readonly string[], read: readonly string[]])[] = [
   [
     "",
-    ["pods", "persistentvolumeclaims", "services", "podtemplates", "replicationcontrollers"],
+    [
+      "pods",
+      "persistentvolumeclaims",
+      "services",
+      "podtemplates",
+      "replicationcontrollers",
+      "replicationcontrollers/scale",
+    ],
     [
       "pods",
       "pods/status",
       "pods/log",
+      "replicationcontrollers",
+      "replicationcontrollers/scale",
+      "replicationcontrollers/status",
       "persistentvolumeclaims",
       "services",
       "services/status",
