@@ -10,6 +10,7 @@ import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
 import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { isAboutSpace, remedyForWrite, systemErrorCode } from "../pki/private-file.ts";
 import { parseSecret } from "../pki/secret-file.ts";
 import { createPlatformNames } from "../platform-names.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
@@ -83,8 +84,12 @@ async function openFile(
       ...(maxBackups === 0 ? { maxBackups: Number.MAX_SAFE_INTEGER } : { maxBackups }),
     });
   } catch (error) {
+    const code = systemErrorCode(error) ?? "unknown error";
+    const remedy = isAboutSpace(code)
+      ? remedyForWrite(code)
+      : "check that its directory exists and may be written by this user";
     throw new ConfigurationError(
-      `the audit log ${path} cannot be written: check that its directory exists and may be written by this user, or choose another with --audit-log-path`,
+      `the audit log ${path} cannot be written (${code}): ${remedy}, or choose another with --audit-log-path`,
       { cause: error },
     );
   }

@@ -18,7 +18,7 @@ export type IdentityProviderControllerDeps = {
   /** The installed `identityproviders`. */
   readonly resource: ControlledResource;
   readonly providers: Pick<IdentityProviders, "get">;
-  readonly client: Pick<ProviderClient, "faultOf">;
+  readonly client: Pick<ProviderClient, "faultOf" | "onChange">;
   readonly publicUrl: () => string;
 };
 
@@ -42,11 +42,13 @@ export function createIdentityProviderController(deps: IdentityProviderControlle
     const { name } = resource.keys.parse(key);
     const provider = providers.get(name);
     if (object === undefined || provider === undefined) return;
-    const fault = provider.isOff ? "the provider is disabled" : await client.faultOf(provider);
+    const fault = provider.isOff
+      ? { reason: "Disabled", message: "the provider is disabled" }
+      : await client.faultOf(provider);
     const state: ConditionState =
       fault === undefined
         ? { type: "Ready", holds: true, reason: "Ready", message: "users can sign in" }
-        : { type: "Ready", holds: false, reason: provider.isOff ? "Disabled" : "DiscoveryFailed", message: fault };
+        : { type: "Ready", holds: false, ...fault };
     // The store holds no other kind under this resource.
     const before = (object as IdentityProvider).status;
     const status = {
@@ -64,5 +66,8 @@ export function createIdentityProviderController(deps: IdentityProviderControlle
     queue.addAfter(key, fault === undefined ? RECHECK_MS : RETRY_MS);
   }
 
-  return createQueueController(queue, [followKeys(resource, scheduler, (key) => queue.add(key))]);
+  return createQueueController(queue, [
+    followKeys(resource, scheduler, (key) => queue.add(key)),
+    client.onChange((name) => queue.add(resource.keys.of("", name))),
+  ]);
 }

@@ -49,7 +49,7 @@ async function signIn(settings: object, name: string): Promise<string> {
   } as unknown as CachedObject);
   const identity = {
     ...{ subject: "jane", username: "jane", displayName: "", email: "", emailVerified: false },
-    ...{ groups: [], extra: {} },
+    ...{ groups: [], extra: {}, warning: "" },
   };
   const signedIn = { user: "jane", identity, sub: "sub-of-jane", sid: "", refreshToken: "first" };
   providers.set(name, provider);

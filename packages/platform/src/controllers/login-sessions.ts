@@ -106,6 +106,11 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
         ),
       );
     const identity = mapClaims(provider, answer.claims, isReserved);
+    if (identity.warning !== "")
+      port.onError(
+        new ProviderError(`session of ${object.spec?.user}: ${identity.warning}`),
+        `identity provider ${provider.name}`,
+      );
     await write(identityFields(provider, identity, next, clock.now()));
     const user = await users.keep(provider, identity);
     if (user !== object.spec?.user) throw new SignInRefusal("the identity belongs to another user now");

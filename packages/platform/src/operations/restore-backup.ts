@@ -12,7 +12,7 @@ import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import { readSealedAccessKey, writeSealedAccessKey } from "../access-keys/sealed-access-key.ts";
 import { decodeCertificate } from "../certificates/issued-certificate.ts";
 import type { Configuration } from "../config/configuration.ts";
-import { ensurePrivateDirectory, exists, syncDirectory } from "../pki/private-file.ts";
+import { ensurePrivateDirectory, exists, remedyForWrite, syncDirectory, systemErrorCode } from "../pki/private-file.ts";
 import { BackupError } from "../store/backup-error.ts";
 import { FIRST_START_KEY } from "../store/first-start-mark.ts";
 import { markComplete, markIncomplete, partialPathOf } from "../store/incomplete-store.ts";
@@ -149,9 +149,8 @@ function takeLock(lock: string, path: string): Disposable {
       throw new BackupError(`another restore or copy into ${path} is in progress: wait for it`, { cause: error });
     }
     const why = error instanceof Error ? error.message : String(error);
-    throw new BackupError(`cannot write next to ${path} (${why}): check the directory's permissions and free space`, {
-      cause: error,
-    });
+    const remedy = remedyForWrite(systemErrorCode(error) ?? "");
+    throw new BackupError(`cannot write next to ${path} (${why}): ${remedy}`, { cause: error });
   }
 }
 

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { exists, publishNewFile, syncDirectory, systemErrorCode } from "../pki/private-file.ts";
+import { exists, publishNewFile, remedyForWrite, syncDirectory, systemErrorCode } from "../pki/private-file.ts";
 import { BackupError } from "../store/backup-error.ts";
 
 /** Readable by its owner alone. Resolves with its length in bytes; rejects with BackupError where it is there already. */
@@ -31,7 +31,7 @@ export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Arra
     const code = systemErrorCode(error);
     if (code === "EEXIST") throw existing(path, error);
     if (code === undefined || !FILE_FAILURES.has(code)) throw error;
-    throw new BackupError(`cannot write ${path} (${code}): check the directory's permissions and free space`, {
+    throw new BackupError(`cannot write ${path} (${code}): ${remedyForWrite(code)}`, {
       cause: error,
     });
   }

@@ -29,15 +29,36 @@ export async function readFileIfPresent(path: string, what: string): Promise<str
   }
 }
 
+/** What to do about a write that failed with this code of the system. */
+export function remedyForWrite(code: string): string {
+  switch (code) {
+    case "ENOSPC":
+      return "the disk is full: free space, or make it larger";
+    case "EDQUOT":
+      return "the quota of the disk is used up: free space, or raise it";
+    case "EROFS":
+      return "the file system is read-only: mount it for writing";
+    case "EACCES":
+    case "EPERM":
+      return "check the directory's owner and permissions";
+    default:
+      return "check the directory and its disk";
+  }
+}
+
+/** Whether the failure has another cause than the rights of this user. */
+export const isAboutSpace = (code: string): boolean => ["ENOSPC", "EDQUOT", "EROFS"].includes(code);
+
 /** Makes a directory and its parents, open to the owner only where it makes them. */
 export async function ensurePrivateDirectory(path: string): Promise<void> {
   try {
     await makeDirectory(path);
   } catch (error) {
-    throw new ConfigurationError(
-      `cannot create the directory ${path} (${systemErrorCode(error) ?? "unknown error"}): choose a directory that the user of the server may write to`,
-      { cause: error },
-    );
+    const code = systemErrorCode(error) ?? "unknown error";
+    const remedy = isAboutSpace(code)
+      ? remedyForWrite(code)
+      : "choose a directory that the user of the server may write to";
+    throw new ConfigurationError(`cannot create the directory ${path} (${code}): ${remedy}`, { cause: error });
   }
 }
 
@@ -93,10 +114,7 @@ async function writeThrough(path: string, text: string, publish: (temporary: str
   } catch (error) {
     await rm(temporary, { force: true });
     const code = systemErrorCode(error) ?? "unknown error";
-    const remedy =
-      code === "EEXIST"
-        ? "it already exists and is not overwritten"
-        : "check the directory's permissions and free space";
+    const remedy = code === "EEXIST" ? "it already exists and is not overwritten" : remedyForWrite(code);
     throw new ConfigurationError(`cannot write ${path} (${code}): ${remedy}`, { cause: error });
   }
 }

@@ -6,7 +6,7 @@ import { ConfigurationError } from "../config/configuration-error.ts";
 import { createPrivateFile, readFileIfPresent } from "./private-file.ts";
 
 const SECRET_BYTES = 32;
-const SECRET_TEXT = /^[0-9a-f]{64}\n?$/;
+const SECRET_TEXT = /^[0-9a-f]{64}$/i;
 
 /**
  * The 32 octets of a file, which holds them in hexadecimal; undefined when there is no file. `what` names the secret in
@@ -25,9 +25,11 @@ export async function readSecret(path: string, what: string): Promise<Uint8Array
   return secret;
 }
 
-/** Undefined where the text is anything but a secret in hexadecimal, with a line end or none. */
-export const parseSecret = (text: string): Uint8Array | undefined =>
-  SECRET_TEXT.test(text) ? Buffer.from(text.trim(), "hex") : undefined;
+/** Undefined where the text is anything but a secret in hexadecimal. Editors and transfers leave blanks and line ends of any kind around it. */
+export const parseSecret = (text: string): Uint8Array | undefined => {
+  const digits = text.trim();
+  return SECRET_TEXT.test(digits) ? Buffer.from(digits, "hex") : undefined;
+};
 
 /** Makes the file, which must not exist yet. */
 export async function createSecret(path: string, random: Random): Promise<Uint8Array> {

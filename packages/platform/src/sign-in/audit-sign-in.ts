@@ -17,6 +17,10 @@ const note = ({ audit }: Noting, { names }: Names, name: string, text: string): 
 export const auditRefusal = (context: Noting, deps: Names, why: string): void =>
   note(context, deps, "sign-in-refusal", why);
 
+/** Of a sign-in that succeeds. */
+export const auditWarning = (context: Noting, deps: Names, warning: string): void =>
+  note(context, deps, "sign-in-warning", warning);
+
 export const auditProvider = (context: Noting, deps: Names, provider: string): void =>
   note(context, deps, "sign-in-provider", provider);
 

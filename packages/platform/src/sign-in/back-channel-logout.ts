@@ -70,7 +70,7 @@ async function verify(
   provider: IdentityProviderState,
   { issuerKeys, take, now }: BackChannelLogoutDeps,
 ): Promise<LoggedOut> {
-  const token = decodeToken(text, ["jwt", "logout+jwt"]);
+  const token = decodeToken(text, { types: ["jwt", "logout+jwt"] });
   const { iat, jti, sub, sid, nonce, events } = token.claims;
   if (token.issuer !== provider.source.issuer) throw new TokenError("the token is from another issuer (iss)");
   if (!token.audiences.includes(provider.spec.clientId)) throw new TokenError("the token is for another client (aud)");

@@ -2,11 +2,11 @@
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { auditIssued, auditProvider, auditRefusal, auditUser } from "./audit-sign-in.ts";
+import { auditIssued, auditProvider, auditRefusal, auditUser, auditWarning } from "./audit-sign-in.ts";
 import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
-import { ProviderClockError, ProviderError, ProviderRefusal } from "./provider-client.ts";
+import { ProviderClockError, ProviderError, ProviderRefusal, saidByProvider } from "./provider-client.ts";
 import { askedByForm, failurePage, isSameText } from "./route-support.ts";
 import { endEarlier, sessionOf } from "./session.ts";
 import {
@@ -20,12 +20,12 @@ import {
   START_PATH,
   STEP_MS,
 } from "./sign-in-deps.ts";
-import type { SignInPurpose, SignInTransaction } from "./sign-in-flow.ts";
+import { LIFE_SECONDS, type SignInPurpose, type SignInTransaction } from "./sign-in-flow.ts";
 import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
 
 const CODE_MS = 60_000;
 const AGAIN = "This sign-in has expired, or was started in another browser. Start again.";
-const UNUSABLE = "The response of the identity provider is invalid. Try again later.";
+const TELL = "Try again later, or tell an administrator.";
 const CLOCKS =
   "The clocks of the identity provider and of this server differ too much. Ask an administrator to set them.";
 
@@ -99,7 +99,9 @@ export async function startSignIn(context: RequestContext, deps: SignInRoutesDep
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     onError(error, `identity provider ${provider.name}`);
-    return failurePage(503, "The identity provider cannot be reached. Try again later.");
+    auditProvider(context, deps, provider.name);
+    auditRefusal(context, deps, error.message);
+    return failurePage(503, `The identity provider cannot be used now: ${error.message}. Try again later.`);
   }
 }
 
@@ -110,7 +112,7 @@ export const callbackUrl = (publicUrl: string, provider: string): string =>
 /** GET /login/callback/<provider>: the return from the provider. */
 export async function finishSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {
   const { request, info } = context;
-  const { providers, transactions, client, publicUrl, onError } = deps;
+  const { providers, transactions, records, client, clock, publicUrl, onError } = deps;
   const transaction = transactions.read(request);
   const name = info.path.slice(CALLBACK_PATH.length + 1);
   const cleared = { "set-cookie": transactions.clear };
@@ -129,18 +131,38 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
   auditProvider(context, deps, name);
   if (!isSameText(request.query.get("state") ?? "", away.state))
     return fail("the state is not the expected one", 400, AGAIN);
+  // Whatever the answer is: the same state, and with it the same nonce, is used for no second one.
+  if (!(await records.useOnce(away.state, request.remoteAddress, clock.now() + LIFE_SECONDS * 1000)))
+    return fail("the state was used before", 400, AGAIN);
   const error = request.query.get("error");
-  if (error !== null)
-    return fail(`the identity provider responded: ${error}`, 403, "The identity provider did not sign you in.");
+  if (error !== null) {
+    const text = saidByProvider(error, request.query.get("error_description") ?? "");
+    onError(new ProviderError(`it did not sign a user in: ${text}`), `identity provider ${name}`);
+    return fail(
+      `the identity provider responded: ${text}`,
+      403,
+      `The identity provider did not sign you in. It says: ${text}`,
+    );
+  }
   try {
     const proof = await deps.service.enter(provider, await client.takeCode(provider, answer, away));
-    auditUser(context, deps, proof.signedIn.user);
+    const { user, identity } = proof.signedIn;
+    auditUser(context, deps, user);
+    if (identity.warning !== "") {
+      auditWarning(context, deps, identity.warning);
+      onError(new ProviderError(`sign-in of ${user}: ${identity.warning}`), `identity provider ${name}`);
+    }
     return await goOn(context, transaction.purpose, proof, away.earlier, deps);
   } catch (error) {
-    if (error instanceof ProviderRefusal) return fail(error.message, 400, AGAIN);
-    if (!(error instanceof ProviderError)) return refused(error, context, deps, cleared);
+    const isOfProvider = error instanceof ProviderRefusal || error instanceof ProviderError;
+    if (!isOfProvider) return refused(error, context, deps, cleared);
     onError(error, `identity provider ${name}`);
-    return fail(error.message, 502, error instanceof ProviderClockError ? CLOCKS : UNUSABLE);
+    if (error instanceof ProviderRefusal) return fail(error.message, 400, `${AGAIN} Details: ${error.message}.`);
+    const text =
+      error instanceof ProviderClockError
+        ? CLOCKS
+        : `The identity provider cannot be used now: ${error.message}. ${TELL}`;
+    return fail(error.message, 502, text);
   }
 }
 
@@ -168,7 +190,7 @@ async function goOn(
     const { value, expiresAt } = await deps.service.mint(proof, "Browser");
     auditIssued(context, deps, value);
     await endEarlier(earlier, context, deps);
-    return sessionPage(value, expiresAt, purpose.next, deps);
+    return sessionPage(value, expiresAt, purpose.next, deps, proof.signedIn.identity.warning);
   }
   const pending = transactions.secret();
   const isKept = await records.put("pending", pending, writeProof(proof), clock.now() + STEP_MS);
@@ -182,11 +204,13 @@ async function goOn(
 }
 
 /** A new session, whatever the browser had before. The page sends the next request from this site, so that it includes the cookie. */
-function sessionPage(key: string, expiresAt: number, next: string, deps: SignInRoutesDeps): ApiResponse {
+function sessionPage(key: string, expiresAt: number, next: string, deps: SignInRoutesDeps, warning = ""): ApiResponse {
   const { transactions, clock } = deps;
   const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
-  return pageResponse("You are signed in", html`<p><a href="${next}">Continue</a></p>`, {
-    next,
+  const note = warning === "" ? html`` : html`<p class="note">Please note: ${warning}. Tell an administrator.</p>`;
+  return pageResponse("You are signed in", html`${note}<p><a href="${next}">Continue</a></p>`, {
+    // A warning stays until it is read.
+    ...(warning === "" ? { next } : {}),
     headers: { "set-cookie": [transactions.clear, setCookie(SESSION_COOKIE, key, { sameSite: "Strict", maxAge })] },
   });
 }
@@ -224,9 +248,11 @@ export async function confirmPage({ request }: RequestContext, deps: SignInRoute
   const { purpose, csrf } = transaction;
   const button = (decision: string, text: string): Html =>
     html`<button type="submit" name="decision" value="${decision}">${text}</button>`;
+  const { warning = "" } = proof.signedIn.identity;
+  const note = warning === "" ? html`` : html`<p class="note">Please note: ${warning}. Tell an administrator.</p>`;
   return pageResponse(
     "Allow the command line to act as you?",
-    html`<p>You are signed in as <strong>${proof.signedIn.user}</strong>.</p>
+    html`${note}<p>You are signed in as <strong>${proof.signedIn.user}</strong>.</p>
 <p>${askedOf(purpose)}</p>
 <p class="note">Allow this only if you have just started it yourself. The command line gets all your permissions.</p>
 <form method="post" action="${CONFIRM_PATH}"><input type="hidden" name="csrf" value="${csrf}">${button("allow", "Allow")}${button("deny", "Refuse")}</form>`,

@@ -29,7 +29,7 @@ const named = (username: object) => ({ claimMappings: { username } });
 it("takes names, groups and what else there is", () => {
   expect(map({}, { groups: ["a", "b", "a"], email: "j@x", email_verified: true, name: "Jane" })).toEqual({
     ...{ subject: "1", username: "jane", groups: ["idp:a", "idp:b"], email: "j@x", emailVerified: true },
-    ...{ displayName: "Jane", extra: {} },
+    ...{ displayName: "Jane", extra: {}, warning: "" },
   });
   expect(map(named({ expression: "claims.email.split('@')[0]" }), { email: "joe@x" }).username).toBe("joe");
 });

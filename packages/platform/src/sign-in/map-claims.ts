@@ -1,7 +1,7 @@
 // Maps the claims of an identity provider to a user and groups, with the configured rules.
 // Source: kubernetes.io/docs/reference/access-authn-authz/authentication (structured authentication configuration)
 
-import { isJsonArray, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { CelExpression } from "@postern/cel/cel-expression";
 import type { CelValue } from "@postern/cel/cel-value";
 import type { IdentityProviderSpec } from "../api/identity-provider.ts";
@@ -43,6 +43,8 @@ export type MappedIdentity = {
   readonly emailVerified: boolean;
   readonly displayName: string;
   readonly extra: { readonly [key: string]: string };
+  /** What the user and an administrator should know; "" for nothing. */
+  readonly warning: string;
 };
 
 /** Why a user cannot sign in, as a message for the user: it reveals nothing about others. */
@@ -57,7 +59,9 @@ export class SignInRefusal extends Error {
   }
 }
 
-const MAX_GROUPS = 500;
+export const MAX_GROUPS = 500;
+/** The claim of groups, which Entra ID leaves out for users in many groups. */
+export const GROUPS_CLAIM = "groups";
 const MAX_TEXT = 256;
 
 export function compileClaims({ claimMappings, claimValidationRules = [] }: IdentityProviderSpec): CompiledClaims {
@@ -107,11 +111,20 @@ export function mapClaims(
   if (isReserved(username)) throw new SignInRefusal("your username is reserved");
   if (isByEmail(compiled.username) && claims["email_verified"] !== undefined && claims["email_verified"] !== true)
     throw new SignInRefusal("the provider has not verified your e-mail address");
-  const told = [...new Set(textsOf("groups", compiled.groups))];
-  if (told.length > MAX_GROUPS) throw new SignInRefusal(`you are in more than ${MAX_GROUPS} groups`);
+  const areMissing = missingGroups(compiled, claims);
+  const told =
+    areMissing && compiled.groups?.expression !== undefined ? [] : [...new Set(textsOf("groups", compiled.groups))];
+  if (told.length > MAX_GROUPS)
+    throw new SignInRefusal(
+      `you are in ${told.length} groups, and at most ${MAX_GROUPS} are accepted: an administrator must make the provider send fewer`,
+    );
   const { allowedGroups } = spec;
   if (allowedGroups !== undefined && !told.some((group) => allowedGroups.includes(group)))
-    throw new SignInRefusal("you are in none of the groups that may sign in");
+    throw new SignInRefusal(
+      areMissing
+        ? `${MISSING}, so that it is unknown whether you may sign in`
+        : "you are in none of the groups that may sign in",
+    );
   return {
     subject,
     username,
@@ -126,7 +139,19 @@ export function mapClaims(
         return texts.length === 0 ? [] : [[key, texts.join(",").slice(0, 4 * MAX_TEXT)]];
       }),
     ),
+    warning: areMissing ? `${MISSING}, and permissions that they grant` : "",
   };
+}
+
+const MISSING = "your provider did not send your groups, because you are in too many: they are missing here";
+
+/** Entra ID names them in `_claim_names`, or says `hasgroups`. */
+function missingGroups({ groups }: CompiledClaims, claims: JsonObject): boolean {
+  if (groups === undefined || claims[GROUPS_CLAIM] !== undefined) return false;
+  const { claim = "", expression = "" } = groups.mapping;
+  if (claim !== GROUPS_CLAIM && claim !== `/${GROUPS_CLAIM}` && !expression.includes(GROUPS_CLAIM)) return false;
+  const { _claim_names: names, hasgroups } = claims;
+  return hasgroups === true || hasgroups === "true" || (isJsonObject(names) && names[GROUPS_CLAIM] !== undefined);
 }
 
 function checkRules({ rules }: CompiledClaims, claims: JsonObject, value: CelValue, budget: ClaimBudget): void {

@@ -29,6 +29,9 @@ export type ProviderFetchDeps = {
   readonly signal: AbortSignal;
 };
 
+/** An ID token and an access token with many groups, and what is around them. */
+const MAX_RESPONSE_BYTES = 512 * 1024;
+
 export type ProviderFetch = (place: IssuerPlace) => CustomFetch;
 
 export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
@@ -59,7 +62,7 @@ export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
         signal,
         ...(content === undefined ? {} : { writeBody: (request) => void request.end(content) }),
       });
-      const text = await textOf(response, "a response of the provider");
+      const text = await textOf(response, "a response of the provider", MAX_RESPONSE_BYTES);
       const status = response.statusCode ?? 0;
       // Responses with these codes must not have a body.
       const isEmpty = status === 204 || status === 304;

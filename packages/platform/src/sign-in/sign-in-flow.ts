@@ -47,7 +47,8 @@ export type SignInTransactions = {
   secret(): string;
 };
 
-const LIFE_SECONDS = 600;
+/** Of the cookie. */
+export const LIFE_SECONDS = 600;
 const PURPOSE = "sign-in transaction";
 const COOKIE = "sign-in";
 

@@ -8,7 +8,7 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { SealedValues } from "../encryption/sealed-value.ts";
 import type { ExpiringRecords } from "../store/expiring-records.ts";
 
@@ -33,6 +33,11 @@ export type SignInRecords = {
     device: { readonly deviceCode: string; readonly userCode: string; readonly from: string },
     until: number,
   ): Promise<boolean>;
+  /**
+   * Resolves with true for the first caller of all servers, and with false for others with the same secret. If too many are remembered, the oldest of the
+   * address with the most of them is forgotten.
+   */
+  useOnce(secret: string, from: string, until: number): Promise<boolean>;
   /** Undefined if it does not exist, has expired, or belongs to another user. */
   read(kind: RecordKind, secret: string): Promise<SignInRecord | undefined>;
   /** The same, and deletes it: of two callers, only one gets it. */
@@ -50,7 +55,7 @@ export function createSignInRecords(
   sealed: Pick<SealedValues, "seal" | "open">,
   clock: Clock,
 ): SignInRecords {
-  const nameOf = (kind: RecordKind, secret: string): string =>
+  const nameOf = (kind: RecordKind | "used", secret: string): string =>
     createHash("sha256").update(`${kind} ${secret}`).digest("hex");
   const encode = (name: string, content: JsonObject, until: number): Uint8Array =>
     encodeStoredValue({
@@ -113,6 +118,18 @@ export function createSignInRecords(
       waiting.add(sourceOf(from), { names, until }, clock.now());
       return true;
     },
+    async useOnce(secret, from, until) {
+      if (view.list(prefix).length + 1 > MAX_OF_STRANGERS && !(await makeWay())) return false;
+      const name = nameOf("used", secret);
+      try {
+        await storage.create(prefix + name, encode(name, {}, until));
+      } catch (error) {
+        if (error instanceof KeyExistsError) return false;
+        throw error;
+      }
+      waiting.add(sourceOf(from), { names: [name], until }, clock.now());
+      return true;
+    },
     async take(kind, secret) {
       const found = await read(kind, secret);
       if (found === undefined) return undefined;
@@ -141,7 +158,7 @@ const purposeOf = (name: string): string => `step of sign-in ${name}`;
 
 type WaitingDevice = { readonly names: readonly string[]; readonly until: number };
 
-/** The device codes that this server has given out, by the address that asked. Some may have been used: their records are gone. */
+/** The device codes that this server has given out, and the sign-ins that have returned to it, by address. Some records may be gone. */
 class WaitingDevices {
   readonly #bySource = new Map<string, WaitingDevice[]>();
 

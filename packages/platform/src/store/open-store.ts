@@ -1,12 +1,13 @@
 // Opens the configured store, and describes errors for the operator.
 
-import { readFile } from "node:fs/promises";
+import { readFile, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { HealthCheck } from "@postern/apiserver/health/health-check";
 import { createSoleLeaderElection, type LeaderElection } from "@postern/apiserver/storage/leader-election";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
 import type { WaitForLeaderOptions } from "@postern/stores/etcd/wait-for-leader";
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
@@ -192,9 +193,25 @@ async function openSqlite(path: string, onChecked: StoreCheckListener = () => {}
   try {
     return await openSqliteStorage({ path, onChecked });
   } catch (error) {
-    const remedy = remedyOf(error, path);
+    const remedy = (await fullDiskRemedy(error, path)) ?? remedyOf(error, path);
     throw remedy === undefined ? error : new ConfigurationError(remedy, { cause: error });
   }
+}
+
+/** SQLite needs a little room beside a database that it only opens, and calls it an I/O error where there is none. */
+const ROOM_TO_OPEN = 1 << 20;
+
+async function fullDiskRemedy(error: unknown, path: string): Promise<string | undefined> {
+  const folder = dirname(path);
+  if (!(error instanceof StorageFullError)) {
+    if (!(error instanceof StorageUnavailableError)) return undefined;
+    const room = await statfs(folder).then(
+      ({ bavail, bsize }) => bavail * bsize,
+      () => Number.POSITIVE_INFINITY,
+    );
+    if (room >= ROOM_TO_OPEN) return undefined;
+  }
+  return `${path} cannot be opened (${error.message}): the disk is full: free space in ${folder}`;
 }
 
 function remedyOf(error: unknown, path: string): string | undefined {

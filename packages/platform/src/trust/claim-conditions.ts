@@ -127,8 +127,14 @@ export function claimAt(claims: JsonObject, name: string): JsonValue | undefined
     .slice(1)
     .split("/")
     .map(unescapeSegment)
-    .reduce<JsonValue | undefined>((value, step) => (isJsonObject(value) ? memberOf(value, step) : undefined), claims);
+    .reduce<JsonValue | undefined>((value, step) => {
+      if (isJsonArray(value)) return ARRAY_INDEX.test(step) ? value[Number(step)] : undefined;
+      return isJsonObject(value) ? memberOf(value, step) : undefined;
+    }, claims);
 }
+
+/** RFC 6901 section 4: without leading zeros. */
+const ARRAY_INDEX = /^(?:0|[1-9]\d{0,8})$/;
 
 const memberOf = (object: JsonObject, name: string): JsonValue | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;

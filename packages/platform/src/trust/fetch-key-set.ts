@@ -9,6 +9,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { ownAddresses, tenantAddressRules } from "../clusters/reach-clusters.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { withoutInvisible } from "../directory/readable-name.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
@@ -38,6 +39,8 @@ export const ISSUER_LIMITS = {
   idleTimeoutMs: 1_000,
 };
 const MAX_DEPTH = 20;
+/** Characters of an issuer that are shown. */
+const MAX_NAMED = 200;
 
 export function createFetchKeySet(deps: FetchKeySetDeps): FetchKeySet {
   return async (source, signal) => {
@@ -50,7 +53,11 @@ export function createFetchKeySet(deps: FetchKeySetDeps): FetchKeySet {
     const document = await read("its discovery document", start);
     const { issuer, jwks_uri: place } = parseDocument(document);
     // Another issuer's document would lend its keys to this one's name.
-    if (issuer !== source.issuer) throw new FetchError("its discovery document is for another issuer");
+    if (issuer !== source.issuer) {
+      const found =
+        typeof issuer === "string" ? `the issuer ${withoutInvisible(issuer).slice(0, MAX_NAMED)}` : "no issuer";
+      throw new FetchError(`its discovery document is for ${found}, not ${source.issuer}`);
+    }
     if (typeof place !== "string") throw new FetchError("its discovery document names no jwks_uri");
     return await read("its key set", httpsUrl(place, "the jwks_uri in its discovery document"));
   };
@@ -111,16 +118,20 @@ async function readDocument(
   }
 }
 
-export async function textOf(response: IncomingMessage, what: string): Promise<string> {
+export async function textOf(
+  response: IncomingMessage,
+  what: string,
+  maxBytes: number = MAX_DOCUMENT_BYTES,
+): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
     // No encoding is set: these are bytes.
     const bytes = chunk as Buffer;
     size += bytes.length;
-    if (size > MAX_DOCUMENT_BYTES) {
+    if (size > maxBytes) {
       response.destroy();
-      throw new FetchError(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`);
+      throw new FetchError(`${what} has more than ${maxBytes} bytes`);
     }
     chunks.push(bytes);
   }

@@ -34,13 +34,20 @@ export class TokenError extends Error {
 }
 
 const JWT_TYPES: readonly string[] = ["jwt"];
+/** Usually left out (RFC 7515 section 4.1.9). */
+const MEDIA_TYPE = /^application\//;
 
 /**
  * Throws TokenError for what is no signed token, or none that can be used anywhere. The text of the token is in no message. `types` are
  * those that its header may name, in lower case.
  */
-export function decodeToken(text: string, types: readonly string[] = JWT_TYPES): UnverifiedToken {
-  if (text.length > MAX_TOKEN_LENGTH) throw new TokenError(`the token has more than ${MAX_TOKEN_LENGTH} characters`);
+export function decodeToken(
+  given: string,
+  { types = JWT_TYPES, maxLength = MAX_TOKEN_LENGTH }: { types?: readonly string[]; maxLength?: number } = {},
+): UnverifiedToken {
+  // Files end with a line end, and it is no part of a token.
+  const text = given.trim();
+  if (text.length > maxLength) throw new TokenError(`the token has more than ${maxLength} characters`);
   const segments = text.split(".");
   const [head = "", body = ""] = segments;
   if (segments.length !== 3 || !segments.every(isCanonical)) throw new TokenError("the token is not a signed JWT");
@@ -52,7 +59,7 @@ export function decodeToken(text: string, types: readonly string[] = JWT_TYPES):
   if (typeof alg !== "string" || !SIGNATURE_ALGORITHMS.includes(alg))
     throw new TokenError(`the token must be signed with one of ${SIGNATURE_ALGORITHMS.join(", ")}`);
   if (crit !== undefined) throw new TokenError("the header of the token requires extensions (crit)");
-  if (typ !== undefined && (typeof typ !== "string" || !types.includes(typ.toLowerCase())))
+  if (typ !== undefined && (typeof typ !== "string" || !types.includes(typ.toLowerCase().replace(MEDIA_TYPE, ""))))
     throw new TokenError("the token is of another type (typ) than JWT");
   if (kid !== undefined && typeof kid !== "string") throw new TokenError("the kid of the token is not a string");
   const { iss, exp } = claims;

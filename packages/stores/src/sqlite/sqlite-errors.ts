@@ -34,11 +34,15 @@ const RESULT_TEXTS: { readonly [text: string]: StoreFailureKind } = {
   "database or disk is full": "full",
 };
 
+/** Codes of the system, from files that are made beside the database. */
+const NO_SPACE: readonly string[] = ["ENOSPC", "EDQUOT"];
+
 /** The low byte of an extended result code is the primary code. */
 export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof StoreLockedError) return "locked";
   if (error instanceof StoreCorruptError) return "corrupt";
   if (error instanceof StoreVersionError) return "version";
+  if (error instanceof Error && "code" in error && NO_SPACE.includes(String(error.code))) return "full";
   if (error instanceof Error && "errcode" in error && typeof error.errcode === "number") {
     return RESULT_CODES[error.errcode & 0xff] ?? "unavailable";
   }
@@ -54,6 +58,8 @@ export function toOpenError({ kind, message }: StoreFailure): Error {
       return new StoreCorruptError(message);
     case "version":
       return new StoreVersionError(message);
+    case "full":
+      return new StorageFullError(message);
     default:
       return new StorageUnavailableError(message);
   }

@@ -36,7 +36,7 @@ export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource =
     });
     let token: UnverifiedToken;
     try {
-      token = decodeToken(spec.token.trim());
+      token = decodeToken(spec.token);
     } catch (error) {
       if (!(error instanceof TokenError)) throw error;
       return answer({
