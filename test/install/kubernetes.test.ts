@@ -53,6 +53,7 @@ const INSTALLATIONS: readonly (readonly [name: string, values: readonly string[]
       "serviceMonitor.enabled=true",
       "serviceMonitor.tokenSecret.name=metrics",
       "serviceMonitor.labels.release=prometheus",
+      "serviceMonitor.ca.configMap.name=postern-ca,serviceMonitor.ca.configMap.key=ca.crt",
       "prometheusRule.enabled=true",
     ],
     ["PrometheusRule", "ServiceMonitor", "StatefulSet"],
@@ -152,10 +153,48 @@ it.each([
   ["an ingress without a host", ["ingress.enabled=true"], /externalHostname/],
   ["a bootstrap file that no server reads", ["bootstrap.manifests.users=kind: User"], /invalid propertyName .users./],
   ["a digest that is none", ["image.digest=latest"], /digest/],
+  [
+    "metrics of a server that nothing verifies",
+    ["serviceMonitor.enabled=true", "serviceMonitor.tokenSecret.name=metrics"],
+    /serviceMonitor.ca is needed/,
+  ],
 ])("refuses %s", async (_, values, fault) => {
   const { code, stderr } = await tool(newest.helm, ["template", "postern", CHART, ...setting(values)]);
   expect(code).not.toBe(0);
   expect(stderr).toMatch(fault);
+});
+
+const ETCD = ["store.type=etcd", "store.etcd.endpoints={etcd:2379}", "store.etcd.identitySecret=identity"];
+
+it.each<[string, readonly string[], object]>([
+  ["etcd", ETCD, { serverName: "localhost", ca: { secret: { name: "identity", key: "ca.crt" } } }],
+  [
+    "cert-manager",
+    ["tls.certManager.enabled=true", "tls.certManager.issuerRef.name=a", "externalHostname=p.example.com:8443"],
+    { serverName: "p.example.com", ca: { secret: { name: "postern-tls", key: "ca.crt" } } },
+  ],
+  [
+    "a certificate of a public CA",
+    ["tls.secret=own", "externalHostname=p.example.com"],
+    { serverName: "p.example.com" },
+  ],
+  [
+    "a CA that is named",
+    ["serviceMonitor.ca.secret.name=a,serviceMonitor.ca.secret.key=b"],
+    { serverName: "localhost", ca: { secret: { name: "a", key: "b" } } },
+  ],
+])("verifies the server before Prometheus sends its access key, with %s", async (_, values, tlsConfig) => {
+  const manifests = await render(["serviceMonitor.enabled=true", "serviceMonitor.tokenSecret.name=m", ...values]);
+  const [endpoint] = manifests.find(({ kind }) => kind === "ServiceMonitor").spec.endpoints;
+  expect(endpoint.tlsConfig).toEqual(tlsConfig);
+});
+
+it("copies the server key to memory only", async () => {
+  const { volumes } = podOf(await render(ETCD));
+  expect(volumes.find(({ name }: any) => name === "data")).toEqual({
+    name: "data",
+    emptyDir: { medium: "Memory", sizeLimit: "64Mi" },
+  });
 });
 
 it("finds fields and types that the Kubernetes API does not have", () => {

@@ -196,8 +196,11 @@ spec:
         defaultMode: 0440
     {{- end }}
     {{- if include "postern.onEtcd" . }}
+    # The server key and the key of the CA are on no disk of a node.
     - name: data
-      emptyDir: {}
+      emptyDir:
+        medium: Memory
+        sizeLimit: 64Mi
     - name: identity
       secret:
         secretName: {{ .Values.store.etcd.identitySecret }}
