@@ -88,6 +88,29 @@ test.skipIf(missing !== undefined)(
   300_000,
 );
 
+test.skipIf(missing !== undefined)(
+  "a key that has ended stays so when the server restarts with a clock that is a day behind",
+  async () => {
+    await using directory = await temporaryDirectory();
+    const time = await createFakeTime(directory.path);
+    const flags = ["--failed-logins-per-minute", "0"];
+    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    const { client, adminKey = "" } = server;
+    const body = { metadata: { name: "short" }, spec: { user: "admin", ttl: 4 } };
+    const short = (await expectSuccess(client.send(KEYS, { key: adminKey, body }))).body.spec.key;
+    const readyOf = async (): Promise<string> =>
+      (await client.send(`${KEYS}/short`, { key: adminKey })).body.status?.conditions?.[0]?.reason;
+    await expect.poll(readyOf, WAIT).toBe("Expired");
+    await time.set(-24 * HOUR_S);
+    await server.kill();
+    await server.restart();
+    expect(await statusFor(client, short)).toBe(401);
+    await time.set(0);
+    expect([await statusFor(client, short), await statusFor(client, adminKey)]).toEqual([401, 201]);
+  },
+  120_000,
+);
+
 /** The token of a kubeconfig, and what it opens. */
 async function kubeConfig(
   { client }: ServerProcess,

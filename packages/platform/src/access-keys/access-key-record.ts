@@ -262,6 +262,11 @@ export class AccessKeyRecord implements AccessKeyState {
     return this.#common.readyReason;
   }
 
+  /** As of then it has ended: a clock that is set back since does not make it valid again. */
+  get isMarkedExpired(): boolean {
+    return this.#common.readyReason === "Expired" && !this.#common.isRetiredValue;
+  }
+
   /** In which its times were learned. */
   get epoch(): ClockEpoch {
     return this.#common.epoch;
@@ -289,6 +294,7 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
     a.childrenFrom === b.childrenFrom &&
     a.isInert === b.isInert &&
     a.ttl === b.ttl &&
+    a.isMarkedExpired === b.isMarkedExpired &&
     a.countsFromActivity === b.countsFromActivity &&
     samePermissions(a, b)
   );

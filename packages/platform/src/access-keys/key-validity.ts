@@ -202,6 +202,8 @@ export type ExpiringKey = {
   readonly grant?: Pick<KeyGrant, "until"> | undefined;
   /** In which its times were learned. */
   readonly epoch: ClockEpoch;
+  /** Its condition Ready says that it has expired, which lasts until its TTL is extended, whatever time it is. */
+  readonly isMarkedExpired: boolean;
 };
 
 export type KeyExpirationsDeps = {
@@ -258,6 +260,8 @@ export function createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds }:
     graceLeft: ({ deletedFrom, epoch }) => (deletedFrom === undefined ? undefined : deletedFrom - epochs.latest(epoch)),
     /** By what is written, and by what is known here of its use; each by the clock as it was when that was learned. */
     hasEnded(record, graceMs = 0) {
+      // Since when is a matter of the clock.
+      if (record.isMarkedExpired && graceMs === 0) return true;
       const latest = epochs.latest(record.epoch);
       if (record.grant !== undefined && record.grant.until + graceMs <= latest) return true;
       const written = endFrom(record.createdAt, writtenActivity(record), record);

@@ -29,6 +29,9 @@ export type AccessKeyConditionsDeps = {
 /** How keys that trust rules issue end for good. */
 const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdrawn"]);
 
+/** Uses on other replicas are written within a minute. */
+export const ACTIVITY_GRACE_MS = 2 * 60_000;
+
 /** Changes without a notification, such as an expiration, are noticed by then. */
 const INTERVAL_MS = 15_000;
 
@@ -42,6 +45,9 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
     // It is deleted in a moment.
     if (record.grant !== undefined && SHORT.has(refusal?.reason ?? "")) return undefined;
     if (refusal?.reason === "Unknown") return undefined;
+    // It would stay expired, although it was used on another replica.
+    if (refusal?.reason === "Expired" && record.countsFromActivity && !keys.hasEnded(record, ACTIVITY_GRACE_MS))
+      return undefined;
     const accepted = acceptedCondition(record.deletedFrom !== undefined);
     if ((refusal ?? accepted).reason === record.readyReason) return undefined;
     return refusal === undefined ? accepted : readyCondition(refusal);
@@ -64,11 +70,21 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
   }
 
   const queue = new WorkQueue(port, { name: "access_key_conditions", process: write });
+  /** An end is written at once: a restart, after which the time may be another, finds what has ended by what is written alone. */
+  const planEnd = (record: AccessKeyRecord): void => {
+    if (record.ttl === 0 || record.countsFromActivity || record.grant !== undefined) return;
+    const left = (keys.ownExpiration(record) ?? Number.POSITIVE_INFINITY) - clock.now();
+    if (left > 0 && left <= INTERVAL_MS) queue.addAfter(record.name, left);
+  };
+
   const sweeper = createSweeper<AccessKeyRecord>(port, {
     intervalMs: INTERVAL_MS,
     begin: keys.whenRead(),
     items: () => keys.all(),
-    isOver: (record) => newsOf(record) !== undefined,
+    isOver(record) {
+      planEnd(record);
+      return newsOf(record) !== undefined;
+    },
     remove: ({ name }) => write(name),
     nameOf: ({ name }) => name,
   });
@@ -78,6 +94,7 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
     if (record === undefined || !keys.isRead) return;
     // Most writes change nothing of it.
     if (newsOf(record) !== undefined) queue.add(record.name);
+    else planEnd(record);
     for (const child of keys.childrenOf(record.uid)) queue.add(child.name);
   };
   const followers = [

@@ -5,6 +5,7 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+import { ACTIVITY_GRACE_MS } from "./access-key-conditions.ts";
 
 export type AccessKeyReaperDeps = {
   readonly port: Omit<ControllerPort, "resources">;
@@ -16,8 +17,6 @@ export type AccessKeyReaperDeps = {
 };
 
 const INTERVAL_MS = 15_000;
-/** Uses on other replicas are written within a minute; a key that lives on by them is not to be deleted by one that does not know. */
-const ACTIVITY_GRACE_MS = 2 * 60_000;
 
 /** Sweeps as soon as all keys have been read, and from then on four times a minute until it is disposed. */
 export const createAccessKeyReaper = (deps: AccessKeyReaperDeps): Controller => {

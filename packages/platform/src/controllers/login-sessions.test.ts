@@ -201,3 +201,37 @@ describe("a session with inactivityTTL", () => {
     expect(stateOf(key)).toBe("expired");
   });
 });
+
+describe("a clock that is set while sessions last", () => {
+  const DAY_MS = 86_400_000;
+  const setBy = (milliseconds: number): void => server.time.setTimeOfDay(server.time.clock.now() + milliseconds);
+
+  it.each([-DAY_MS, DAY_MS, -30 * DAY_MS])(
+    "by %d ms and back: they are refreshed as often as before",
+    async (change) => {
+      await begin({ sessionTTL: 90 * 86_400 });
+      await pass(130);
+      expect(asked).toBe(2);
+      setBy(change);
+      await pass(20);
+      setBy(-change);
+      await pass(600);
+      expect([asked >= 11, asked <= 13]).toEqual([true, true]);
+    },
+  );
+
+  it("for good: they are refreshed as often as before, and stale as late", async () => {
+    const key = await begin({ sessionTTL: 90 * 86_400 });
+    await pass(70);
+    setBy(-DAY_MS);
+    await pass(120);
+    expect(asked).toBe(3);
+    answer = () => {
+      throw new ProviderError("down");
+    };
+    await pass(280);
+    expect(stateOf(key)).toBe("good");
+    await pass(120);
+    expect(stateOf(key)).toBe("gone");
+  });
+});

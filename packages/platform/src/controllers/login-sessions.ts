@@ -53,9 +53,21 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
     return record?.hasSealed(ENVELOPE) === true ? (readSealedAccessKey(record.decodeSealed()).grant?.rule ?? "") : "";
   }
 
+  /** By key of the record: the refresh that it names, and when that was, by the clock's `elapsed`. The time of day may be set meanwhile. */
+  const refreshes = new Map<string, { readonly named: string; readonly at: number }>();
+
+  /** Milliseconds since the refresh that a record names, which were measured as far as they passed here. */
+  const sinceRefresh = (key: string, named: string): number => {
+    const known = refreshes.get(key);
+    if (known?.named === named) return clock.elapsed() - known.at;
+    const age = Math.max(0, clock.now() - (parseTimestamp(named) ?? 0));
+    refreshes.set(key, { named, at: clock.elapsed() - age });
+    return age;
+  };
+
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const record = accessKeys.view.get(key);
-    if (record === undefined) return;
+    if (record === undefined) return void refreshes.delete(key);
     const { grant, secrets: envelopes } = readSealedAccessKey(record.decodeSealed());
     const object = asKey(record.decode());
     const { name = "", uid = "" } = object.metadata;
@@ -64,8 +76,8 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
     // Without a refresh token there is nothing to ask with; of a provider that is gone or another one, the key opens nothing.
     if (grant?.login === undefined || envelope === undefined || provider === undefined || isOver(grant, provider))
       return;
-    const lastAt = parseTimestamp(object.spec?.identity?.identityRefresh ?? "") ?? 0;
-    const wait = lastAt + provider.refreshSeconds * 1000 - clock.now();
+    const named = object.spec?.identity?.identityRefresh ?? "";
+    const wait = provider.refreshSeconds * 1000 - sinceRefresh(key, named);
     if (wait > 0) return queue.addAfter(key, wait);
     const refreshToken = refreshTokenIn(openSecret(secrets, PLACE, uid, envelope));
     if (refreshToken === undefined) return await revoke(name, signal);
@@ -74,7 +86,7 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
       queue.addAfter(key, provider.refreshSeconds * 1000);
     } catch (error) {
       const isNo = error instanceof ProviderRefusal || error instanceof SignInRefusal;
-      const isStale = clock.now() - lastAt > provider.staleSeconds * 1000;
+      const isStale = sinceRefresh(key, named) > provider.staleSeconds * 1000;
       if (isNo || (error instanceof ProviderError && isStale)) return await revoke(name, signal);
       if (!(error instanceof ProviderError)) throw error;
       port.onError(error, `identity provider ${provider.name}`);

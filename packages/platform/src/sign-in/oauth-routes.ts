@@ -197,7 +197,9 @@ async function redeemDevice(form: URLSearchParams, { records, clock }: SignInRou
     return { ...oauthFailure("access_denied", "the sign-in was refused"), refusal: "the user refused" };
   }
   if (waits === true) {
-    const isTooSoon = typeof polledAt === "number" && clock.now() - polledAt < (POLL_SECONDS - 1) * 1000;
+    // Negative where the clock was set back, or where it is behind that of the server which took the poll before.
+    const sincePoll = typeof polledAt === "number" ? clock.now() - polledAt : -1;
+    const isTooSoon = sincePoll >= 0 && sincePoll < (POLL_SECONDS - 1) * 1000;
     if (isTooSoon) return oauthFailure("slow_down", "polled too often");
     // If the user has answered meanwhile, the next poll finds it.
     await records.replace("device", code, record, { waits: true, polledAt: clock.now() });

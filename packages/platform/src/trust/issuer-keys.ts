@@ -66,6 +66,7 @@ export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysDe
       failures: 0,
       waiting: 0,
       askedAt: Number.NEGATIVE_INFINITY,
+      fetchedElapsed: clock.elapsed(),
       stop: new AbortController(),
       fetching: undefined,
       timer: undefined,
@@ -97,6 +98,7 @@ export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysDe
       if (fault !== undefined) throw new FetchError(`its key set ${fault}`);
       place.failures = 0;
       place.state = { keys: readKeySet(text), fetchedAt: clock.now(), fault: undefined };
+      place.fetchedElapsed = clock.elapsed();
     } catch (error) {
       if (signal.aborted) return;
       place.failures++;
@@ -110,9 +112,11 @@ export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysDe
     changed(source);
   };
 
-  const current = ({ state }: Place): IssuerState => {
+  const current = (place: Place): IssuerState => {
+    const { state } = place;
     const { fetchedAt } = state;
-    const isTooOld = state.fault !== undefined && fetchedAt !== undefined && clock.now() - fetchedAt > MAX_AGE_MS;
+    const isTooOld =
+      state.fault !== undefined && fetchedAt !== undefined && clock.elapsed() - place.fetchedElapsed > MAX_AGE_MS;
     return isTooOld ? { ...state, keys: [] } : state;
   };
   /** Undefined where nothing is to be waited for. */
@@ -169,6 +173,8 @@ type Place = {
   waiting: number;
   /** When a missing key last made it be fetched, by the clock that only goes forward. */
   askedAt: number;
+  /** When its state was fetched, by the same clock: the time of day may be set meanwhile. */
+  fetchedElapsed: number;
   fetching: Promise<void> | undefined;
   timer: Disposable | undefined;
 };

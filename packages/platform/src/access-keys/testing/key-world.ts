@@ -43,6 +43,7 @@ export const keyRecord = (parts: Partial<KeyRecord> = {}): KeyRecord => ({
   lastActivity: undefined,
   acceptedUntil: undefined,
   epoch: 0,
+  isMarkedExpired: false,
   ...parts,
 });
 

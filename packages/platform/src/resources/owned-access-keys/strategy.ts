@@ -203,9 +203,17 @@ function withReadiness(
 ): OwnedAccessKey {
   const before = old?.status?.conditions ?? [];
   const isDisabled = object.spec?.disabled === true;
-  const changes = old === undefined || isDisabled !== (old.spec?.disabled === true);
+  const changes = old === undefined || isDisabled !== (old.spec?.disabled === true) || isRevived(object, old);
   const conditions = changes ? withCondition(before, readyByItself(isDisabled), runtime.clock.now()) : before;
   return conditions.length === 0 ? object : { ...object, status: { ...object.status, conditions } };
+}
+
+/** Whether the write gives an expired key a later end, without which it stays expired, whatever time it is. */
+function isRevived({ status }: OwnedAccessKey, old: OwnedAccessKey): boolean {
+  const ready = old.status?.conditions?.find(({ type }) => type === "Ready");
+  if (ready?.reason !== "Expired") return false;
+  const endOf = (time: string | null | undefined): number => parseTimestamp(time ?? "") ?? Number.POSITIVE_INFINITY;
+  return endOf(status?.expirationTimestamp) > endOf(old.status?.expirationTimestamp);
 }
 
 /**
