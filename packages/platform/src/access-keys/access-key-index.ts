@@ -9,8 +9,8 @@ export type AccessKeyIndex = {
   /** The record of a presented key, whether or not it is valid now; undefined if there is none. O(1). */
   find(presentedKey: string): AccessKeyState | undefined;
   /**
-   * Resolves when the presented key can be looked up and judged without delaying other requests; undefined if that is the case now. Soon after a
-   * start it may: see whenRead.
+   * Resolves when the presented key can be looked up and judged without delaying other requests; undefined if that is the case now. It may not be
+   * soon after a start (see whenRead), and where memory would refuse a value of our form that another server may just have issued.
    */
   whenFound(presentedKey: string): Promise<void> | undefined;
   /**

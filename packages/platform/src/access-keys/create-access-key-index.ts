@@ -15,6 +15,7 @@ import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
+import type { CatchUp } from "./catch-up.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import {
   createKeyExpirations,
@@ -41,6 +42,8 @@ export type AccessKeyIndexDeps = {
   readonly rotationMarks?: RotationMarks;
   /** Default: there are no trust rules. */
   readonly grants?: KeyGrants;
+  /** Default: memory shows everything that has been written. */
+  readonly catchUp?: CatchUp;
   /** The setting accessKeys.maxTTLSeconds. */
   readonly maxTTLSeconds: number;
   readonly clock: Clock;
@@ -64,7 +67,7 @@ const MAX_PRESENTED_LENGTH = 4096;
 export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyIndex {
   const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds } = deps;
   const { clock, random, scheduler } = deps;
-  const { rotationMarks = createRotationMarks(), grants = NO_GRANTS } = deps;
+  const { rotationMarks = createRotationMarks(), grants = NO_GRANTS, catchUp } = deps;
   /** Until the view is followed again, no key counts as valid, and all are refused. */
   let isCurrent = false;
 
@@ -143,7 +146,15 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
   return {
     find: (presented) => findPresented(presented, keys, secrets),
     whenFound(presented) {
-      if (keys.isRead || presented.length > MAX_PRESENTED_LENGTH) return undefined;
+      if (presented.length > MAX_PRESENTED_LENGTH) return undefined;
+      if (keys.isRead) {
+        if (catchUp === undefined) return undefined;
+        const id = secrets.format.idOf(presented);
+        const record = id === undefined ? undefined : keys.byId(id);
+        // A refused key may have been enabled, or its owner.
+        const isGood = id === undefined || (record !== undefined && refusalOf(record) === undefined);
+        return isGood ? undefined : catchUp();
+      }
       const known = keys.byIdAtHand(secrets.format.idOf(presented) ?? "");
       const isFound = known?.structured === true && known.parentUids.length === 0 && secrets.matches(known, presented);
       return isFound ? undefined : keys.whenRead();

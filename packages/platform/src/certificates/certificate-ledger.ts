@@ -9,6 +9,7 @@ import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storag
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
@@ -23,6 +24,8 @@ export type CertificateLedger = Disposable & {
   all(): readonly IssuedCertificate[];
   /** Why a certificate is refused; undefined if it is valid. Certificates without a record are refused. */
   refusalOf(serial: string, instanceUid: string): string | undefined;
+  /** Resolves when a certificate that memory would refuse can be judged; undefined if it can now. For certificates whose signature is verified. */
+  whenFound(serial: string, instanceUid: string): Promise<void> | undefined;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
   onRevoked(serial: string, listener: () => void): Disposable;
   /** Resolves with false where there is no such certificate. */
@@ -43,6 +46,8 @@ export type CertificateLedgerDeps = {
   readonly directory: Directory;
   readonly names: Pick<PlatformNames, "projectNamespace">;
   readonly epochs: ClockEpochs;
+  /** Default: memory shows everything that has been written. */
+  readonly catchUp?: CatchUp;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 };
@@ -51,7 +56,7 @@ export type CertificateLedgerDeps = {
 const MAX_FORGOTTEN_AT_ONCE = 20;
 
 export function createCertificateLedger(deps: CertificateLedgerDeps): CertificateLedger {
-  const { prefix, storage, cache, keys, directory, names, epochs, clock, scheduler } = deps;
+  const { prefix, storage, cache, keys, directory, names, epochs, catchUp, clock, scheduler } = deps;
   const view = cache.view(prefix);
   const known = new KnownCertificates(epochs);
   const find = (serial: string): IssuedCertificate | undefined => known.find(serial);
@@ -97,6 +102,11 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
       const certificate = find(serial);
       if (certificate === undefined || certificate.instanceUid !== instanceUid) return "the certificate is not known";
       return refusal(certificate);
+    },
+    whenFound(serial, instanceUid) {
+      const certificate = find(serial);
+      const isGood = certificate?.instanceUid === instanceUid && refusal(certificate) === undefined;
+      return isGood ? undefined : catchUp?.();
     },
     onRevoked: (serial, listener) => watches.add(serial, listener),
     revoke: (serial) =>

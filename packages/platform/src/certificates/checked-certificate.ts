@@ -3,6 +3,7 @@
 import type { Authentication, CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { accessKeyAnnotations, keyNotFoundError } from "../access-keys/access-key-authenticator.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
@@ -25,14 +26,25 @@ const lineageOf = (serial: string, certificate: IssuedCertificate | undefined): 
   return encodeLineage({ keys: origins, certificates: [serial], place });
 };
 
-/** Throws ApiError 401, in the one text for all credentials, for a certificate that is revoked or unknown. */
+/** Fails with ApiError 401, in the one text for all credentials, for a certificate that is revoked or unknown. */
 export function checkedCertificate(
-  { user, credential }: Authentication,
+  proven: Authentication,
   request: Pick<ApiRequest, "peerCertificate">,
+  instanceUid: string,
+  ledger: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">,
+): Awaitable<Authentication> {
+  const serial = request.peerCertificate()?.serialNumber ?? "";
+  const check = (): Authentication => checkedNow(proven, serial, instanceUid, ledger);
+  const found = ledger.whenFound(serial, instanceUid);
+  return found === undefined ? check() : found.then(check);
+}
+
+function checkedNow(
+  { user, credential }: Authentication,
+  serial: string,
   instanceUid: string,
   ledger: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">,
 ): Authentication {
-  const serial = request.peerCertificate()?.serialNumber ?? "";
   const why = ledger.refusalOf(serial, instanceUid);
   const annotations = annotationsOf(ledger.find(serial));
   if (why !== undefined) throw keyNotFoundError(why, credential?.id, annotations);

@@ -17,6 +17,7 @@ import {
   createDigestRenewal,
 } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { createCatchUp } from "../access-keys/catch-up.ts";
 import { type ComparisonLimits, createComparisonLimits } from "../access-keys/comparison-limits.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
@@ -158,6 +159,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     scheduler,
     onError,
   });
+  const catchUp = createCatchUp({ cache, clock, scheduler });
   const keys: LiveAccessKeyIndex = createAccessKeyIndex({
     ...keyRecords,
     directory,
@@ -173,6 +175,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     epochs,
     rotationMarks,
     grants: unionGrants(trustRules, identityProviders),
+    catchUp,
     maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
     clock,
     random,
@@ -180,6 +183,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
   });
   const certificates = createCertificateLedger({
     prefix: CERTIFICATES,
+    catchUp,
     storage,
     cache,
     keys,

@@ -36,7 +36,7 @@ export type EmbeddedBackendDeps = {
   /** Whose certificates are refused. Absent: none. */
   readonly holders?: CertificateHolders;
   /** The ledger of certificates, by serial number. Absent: all that the CA signed are valid. */
-  readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
+  readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">;
 };
 
 /** `uid` is that of the instance. */
@@ -61,7 +61,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       const proven = await verified(request);
       if (proven === undefined) return undefined;
       const authentication =
-        certificates === undefined ? proven : checkedCertificate(proven, request, uid, certificates);
+        certificates === undefined ? proven : await checkedCertificate(proven, request, uid, certificates);
       if (holders === undefined) return authentication;
       return holders.isRefused(authentication.user) ? undefined : untilRefused(authentication, holders);
     },

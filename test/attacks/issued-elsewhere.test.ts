@@ -1,0 +1,114 @@
+// Credentials that one server issues and that are used at once on another server of the same etcd.
+
+import { join } from "node:path";
+import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
+import {
+  type PosternProcess,
+  shareIdentity,
+  startPostern,
+  temporaryDirectory,
+} from "../e2e/testing/postern-process.ts";
+
+const MANAGEMENT = "/apis/management.postern/v1";
+const KEYS = `${MANAGEMENT}/ownedaccesskeys`;
+const SELF = `${MANAGEMENT}/selves`;
+const TRIES = 40;
+
+describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server", () => {
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let etcd: EtcdCluster;
+  const servers: PosternProcess[] = [];
+  let issue: Awaited<ReturnType<typeof httpClient>>;
+  let use: Awaited<ReturnType<typeof httpClient>>;
+  let admin = "";
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    etcd = await startEtcd();
+    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`, "--failed-logins-per-minute", "0"];
+    const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
+    servers.push(await startPostern(one, flags));
+    await shareIdentity(one, other);
+    servers.push(await startPostern(other, flags));
+    [issue, use] = (await Promise.all(servers.map((server) => httpClient(server)))) as [typeof issue, typeof use];
+    admin = await adminKey(servers[0] as PosternProcess);
+  });
+  afterAll(async () => {
+    for (const server of servers) await server[Symbol.asyncDispose]();
+    await etcd?.[Symbol.asyncDispose]();
+    await directory?.[Symbol.asyncDispose]();
+  });
+
+  /** The statuses of as many tries, counted. */
+  const statuses = async (attempt: (at: number) => Promise<number>): Promise<Record<number, number>> => {
+    const counts: Record<number, number> = {};
+    for (let at = 0; at < TRIES; at++) {
+      const status = await attempt(at);
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+    return counts;
+  };
+  const create = async (name: string, spec: object = {}): Promise<string> =>
+    (await issue(KEYS, { key: admin, body: { metadata: { name }, spec } })).body.spec.key;
+  const asked = async (key: string): Promise<number> => (await use(SELF, { key, body: { spec: {} } })).status;
+
+  it("accepts access keys, and keys that were created with them", async () => {
+    expect(await statuses(async (at) => asked(await create(`k${at}`)))).toEqual({ 201: TRIES });
+    const parent = await create("parent", { ttl: 3600 });
+    const child = async (at: number): Promise<number> => {
+      const body = { metadata: { name: `child${at}` }, spec: { ttl: 600 } };
+      return asked((await issue(KEYS, { key: parent, body })).body.spec.key);
+    };
+    expect(await statuses(child)).toEqual({ 201: TRIES });
+  });
+
+  it("accepts new values of a rotated key, and keys that are enabled again", async () => {
+    await create("rotated");
+    const rotate = async (at: number): Promise<number> => {
+      const { body } = await issue(`${KEYS}/rotated/rotate`, {
+        key: admin,
+        body: { spec: { nonce: `nonce-of-rotation-${at}` } },
+      });
+      return asked(body.status.key);
+    };
+    expect(await statuses(rotate)).toEqual({ 201: TRIES });
+    const switched = await create("switched");
+    const patch = (disabled: boolean) =>
+      issue(`${KEYS}/switched`, {
+        key: admin,
+        method: "PATCH",
+        headers: { "content-type": "application/merge-patch+json" },
+        body: { spec: { disabled } },
+      } as never);
+    const enable = async (): Promise<number> => {
+      await patch(true);
+      await patch(false);
+      return asked(switched);
+    };
+    expect(await statuses(enable)).toEqual({ 201: TRIES });
+  });
+
+  it("accepts tokens of kubeconfigs", async () => {
+    const instance = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/demo`;
+    await expect.poll(async () => (await issue(instance, { key: admin })).body.status?.phase).toBe("Ready");
+    const inside = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces";
+    const attempt = async (): Promise<number> => {
+      const { body } = await issue(`${instance}/kubeconfig`, { key: admin, body: { spec: {} } });
+      const token = /token: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "";
+      return (await use(inside, { key: token })).status;
+    };
+    expect(await statuses(attempt)).toEqual({ 200: TRIES });
+  });
+
+  it("refuses guesses while keys of the other server are accepted", async () => {
+    const [, id = "", secret = ""] = /^pst_([a-z2-7]+)_(\S+)$/.exec(await create("sample")) ?? [];
+    const digits = `0123456789${"abcdefghijklmnopqrstuvwxyz"}`;
+    const guess = (at: number): string =>
+      `pst_${id}_${secret.slice(0, -8)}${digits[at % 36]}${digits[(at >> 3) % 36]}${secret.slice(-6)}`;
+    const guesses = Promise.all(Array.from({ length: 200 }, (_, at) => asked(guess(at))));
+    expect(await statuses(async (at) => asked(await create(`beside${at}`)))).toEqual({ 201: TRIES });
+    expect(new Set(await guesses)).toEqual(new Set([401]));
+  });
+});
