@@ -45,13 +45,20 @@ export function createCredentialsCommand(context: CommandContext): Command {
     .action((ids: readonly string[], flags: SubjectFlags) =>
       withClient(flags, context, async (client, group) => {
         const { address, name } = await ledgerOf(flags, client, group);
-        await createResourceClient(client, address).createSubresource(name, "credentials", {
+        const resource = createResourceClient(client, address);
+        const before = credentialsIn(await resource.getSubresource(name, "credentials"));
+        const ledger = await resource.createSubresource(name, "credentials", {
           apiVersion: `${group}/v1`,
           kind: "CredentialLedger",
           metadata: {},
           spec: { revoke: ids },
         });
         for (const id of ids) context.stdout.write(`credential ${id} revoked\n`);
+        const made = withDescendants(ids, before);
+        const left = credentialsIn(ledger).filter(
+          (credential) => textAt(credential, "enforcedBy") === "Cluster" && made.has(textAt(credential, "id")),
+        );
+        if (left.length > 0) throw new RevocationError(left);
       }),
     );
 
@@ -60,6 +67,35 @@ export function createCredentialsCommand(context: CommandContext): Command {
     credentials.addCommand(withConnectionOptions(withSubjectOptions(command)));
   }
   return credentials;
+}
+
+/** Certificates that were created with what was revoked, and that clusters still accept. */
+class RevocationError extends Error {
+  override readonly name = "RevocationError";
+
+  constructor(certificates: readonly JsonValue[]) {
+    const which = certificates.map(
+      (credential) =>
+        `${textAt(credential, "id")} (${textAt(credential, "virtualCluster")}) is valid until ${textAt(credential, "expirationTimestamp")} in the cluster itself`,
+    );
+    super(
+      `${which.join("; ")}: the platform cannot revoke it. Remove the permissions of ${textAt(certificates[0] ?? {}, "subject")} there, or replace the client CA of the cluster`,
+    );
+  }
+}
+
+const credentialsIn = (ledger: JsonValue): readonly JsonValue[] => listAt(objectAt(ledger, "status"), "credentials");
+
+/** The IDs, and those of all that was created with these credentials, directly or in several steps. */
+function withDescendants(ids: readonly string[], credentials: readonly JsonValue[]): ReadonlySet<string> {
+  const found = new Set(ids);
+  for (let before = 0; before < found.size; ) {
+    before = found.size;
+    for (const credential of credentials)
+      if (listAt(credential, "parents").some((parent) => found.has(String(parent))))
+        found.add(textAt(credential, "id"));
+  }
+  return found;
 }
 
 function withSubjectOptions(command: Command): Command {
@@ -107,11 +143,8 @@ async function ledgerOf(flags: SubjectFlags, client: ApiClient, group: string): 
 const HEADINGS = ["id", "kind", "name", "owner", "virtual cluster", "made with", "expires", "last used"];
 
 function rowOf(credential: JsonValue): readonly string[] {
-  const { id, kind, name, subject, owner, virtualCluster, parents, expirationTimestamp, lastActivity } = isJsonObject(
-    credential,
-  )
-    ? credential
-    : {};
+  const { id, kind, name, subject, owner, virtualCluster, parents, expirationTimestamp, lastActivity, enforcedBy } =
+    isJsonObject(credential) ? credential : {};
   const madeWith = isJsonArray(parents) && parents.length > 0 ? parents.join(",") : "";
   return [
     id,
@@ -120,7 +153,9 @@ function rowOf(credential: JsonValue): readonly string[] {
     owner,
     virtualCluster,
     madeWith === "" ? undefined : madeWith,
-    expirationTimestamp ?? "never",
+    enforcedBy === "Cluster"
+      ? `${String(expirationTimestamp)}, in the cluster itself`
+      : (expirationTimestamp ?? "never"),
     // The use of certificates is not recorded.
     lastActivity ?? (kind === "AccessKey" ? "never" : undefined),
   ].map(cellText);

@@ -16,7 +16,14 @@ const SYSTEM_FAILURES: { readonly [code: string]: string } = {
 };
 
 /** Errors whose messages are complete and written for users. */
-const COMPLETE = ["AuditLogError", "BackupError", "ConfigurationError", "KubeconfigError", "UsageError"];
+const COMPLETE = [
+  "AuditLogError",
+  "BackupError",
+  "ConfigurationError",
+  "KubeconfigError",
+  "RevocationError",
+  "UsageError",
+];
 
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;

@@ -237,6 +237,8 @@ export type Credential = {
   readonly creationTimestamp?: string;
   readonly expirationTimestamp?: string;
   readonly lastActivity?: string;
+  /** `Cluster` for a certificate that the cluster itself verifies, so that it cannot be revoked. */
+  readonly enforcedBy?: string;
 };
 
 /** The recorded use of one resource. */

@@ -76,6 +76,7 @@ export function CredentialTree(props: {
         consequences={[
           t(asked?.kind === "Certificate" ? "credential.revoke.certificate" : "credential.revoke.key"),
           t("credential.revoke.made"),
+          ...(hasClusterCertificates(asked, credentials) ? [t("credential.revoke.cluster")] : []),
         ]}
         onConfirm={revoke}
       />
@@ -85,6 +86,14 @@ export function CredentialTree(props: {
 
 const titleOf = ({ kind, name, subject, id }: Credential): string =>
   kind === "AccessKey" && name !== undefined ? name : t("credential.certificate", { subject: subject ?? id });
+
+/** Whether something that was created with the credential stays valid in a cluster. */
+export function hasClusterCertificates(asked: Credential | undefined, credentials: readonly Credential[]): boolean {
+  if (asked === undefined) return false;
+  const [root] = treeOf([{ ...asked, parents: [] }, ...credentials.filter(({ id }) => id !== asked.id)]);
+  const isOrHas = ({ credential, below }: Node): boolean => credential.enforcedBy === "Cluster" || below.some(isOrHas);
+  return root?.below.some(isOrHas) === true;
+}
 
 type BranchesProps = {
   readonly nodes: readonly Node[];
@@ -110,6 +119,7 @@ function Branches({ nodes, onRevoke }: BranchesProps) {
 function Leaf(props: { readonly credential: Credential; readonly onRevoke: BranchesProps["onRevoke"] }) {
   const { credential, onRevoke } = props;
   const { kind, name, virtualCluster, owner, expirationTimestamp, lastActivity } = credential;
+  const isInCluster = credential.enforcedBy === "Cluster";
   return (
     <div className="leaf">
       {kind === "Certificate" ? <FileBadge aria-hidden="true" /> : <KeyRound aria-hidden="true" />}
@@ -135,10 +145,11 @@ function Leaf(props: { readonly credential: Credential; readonly onRevoke: Branc
           </span>
         )}
         <span>
-          {t("credential.ends")} <Time at={expirationTimestamp} otherwise={t("key.neverExpires")} />
+          {t(isInCluster ? "credential.ends.cluster" : "credential.ends")}{" "}
+          <Time at={expirationTimestamp} otherwise={t("key.neverExpires")} />
         </span>
       </span>
-      {onRevoke !== undefined && (
+      {onRevoke !== undefined && !isInCluster && (
         <Button
           kind="quiet"
           onPress={() => onRevoke(credential)}

@@ -26,6 +26,8 @@ export type CertificateLedger = Disposable & {
   refusalOf(serial: string, instanceUid: string): string | undefined;
   /** Resolves when a certificate that memory would refuse can be judged; undefined if it can now. For certificates whose signature is verified. */
   whenFound(serial: string, instanceUid: string): Promise<void> | undefined;
+  /** Whether a cluster that verifies the certificate itself accepts it, even if it is refused here. */
+  isAcceptedElsewhere(certificate: IssuedCertificate): boolean;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
   onRevoked(serial: string, listener: () => void): Disposable;
   /** Resolves with false where there is no such certificate. */
@@ -103,6 +105,7 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
       if (certificate === undefined || certificate.instanceUid !== instanceUid) return "the certificate is not known";
       return refusal(certificate);
     },
+    isAcceptedElsewhere: (certificate) => certificate.isVerifiedElsewhere === true && !known.hasEnded(certificate),
     whenFound(serial, instanceUid) {
       const certificate = find(serial);
       const isGood = certificate?.instanceUid === instanceUid && refusal(certificate) === undefined;

@@ -21,6 +21,8 @@ export type IssuedCertificate = {
   /** The user that the platform requested it for; absent for one that was requested inside the virtual cluster. */
   readonly issuedTo?: IssuedTo | undefined;
   readonly revokedAt?: number | undefined;
+  /** The cluster itself verifies it, and asks nobody: it is accepted there until `notAfter`, whatever is revoked here. */
+  readonly isVerifiedElsewhere?: boolean | undefined;
 };
 
 export type IssuedTo = {
@@ -66,6 +68,7 @@ export function decodeCertificate(object: CachedObject): IssuedCertificate {
     instanceUid: text(certificate["instanceUid"]),
     ...(isJsonObject(issuedTo) ? { issuedTo: readIssuedTo(issuedTo) } : {}),
     ...(typeof revokedAt === "number" ? { revokedAt } : {}),
+    ...(certificate["isVerifiedElsewhere"] === true ? { isVerifiedElsewhere: true } : {}),
   };
 }
 

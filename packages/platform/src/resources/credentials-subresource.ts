@@ -6,7 +6,7 @@ import { invalidObjectError, notFoundError } from "@postern/apimachinery/meta/ap
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { notFoundFieldError } from "@postern/apimachinery/validation/field-error";
+import { invalidError, notFoundFieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
@@ -53,11 +53,16 @@ export function credentialsSubresource(
     const foundCertificates = new Map<string, IssuedCertificate>();
     const addCertificate = (certificate: IssuedCertificate): void => {
       const { serial, instanceUid } = certificate;
-      if (certificates.refusalOf(serial, instanceUid) === undefined) foundCertificates.set(serial, certificate);
+      const isAccepted =
+        certificates.refusalOf(serial, instanceUid) === undefined || certificates.isAcceptedElsewhere(certificate);
+      if (isAccepted) foundCertificates.set(serial, certificate);
     };
+    const seen = new Set<string>();
     const add = (key: AccessKeyState): void => {
-      if (foundKeys.has(key.uid) || keys.refusalOf(key) !== undefined) return;
-      foundKeys.set(key.uid, key);
+      if (seen.has(key.uid)) return;
+      seen.add(key.uid);
+      // Clusters may still accept certificates that were created with a refused key.
+      if (keys.refusalOf(key) === undefined) foundKeys.set(key.uid, key);
       for (const certificate of certificates.childrenOf(key.uid)) addCertificate(certificate);
       for (const child of keys.childrenOf(key.uid)) add(child);
     };
@@ -93,6 +98,10 @@ export function credentialsSubresource(
       if (key === undefined && certificate === undefined) {
         throw invalidObjectError(kind, context.info.name, [notFoundFieldError(`spec.revoke[${at}]`, id)]);
       }
+      if (certificate?.isVerifiedElsewhere === true) {
+        const why = notRevocable(certificate);
+        throw invalidObjectError(kind, context.info.name, [invalidError(`spec.revoke[${at}]`, id, why)]);
+      }
       return { key, certificate };
     });
     if (wanted.length === 0 || isDryRun(createOptionsOf(context.request.query))) return;
@@ -117,6 +126,11 @@ export function credentialsSubresource(
   };
 }
 
+/** Says what is true, and what can be done. */
+const notRevocable = ({ notAfter }: IssuedCertificate): string =>
+  `cannot be revoked: it is valid until ${formatTimestamp(notAfter)} in the cluster itself, which verifies it without asking the platform. ` +
+  "Remove the permissions of its subject there, or replace the client CA of the cluster. Before: use a shorter spec.certificateTTL, or kubeconfigs with tokens";
+
 // The fields of a list of credentials, and of the request to revoke some of them.
 
 const credential = s.object({
@@ -131,6 +145,11 @@ const credential = s.object({
   creationTimestamp: s.timestamp().describe("When it was created."),
   expirationTimestamp: s.timestamp().describe("When it expires. Unset if it never expires."),
   lastActivity: s.timestamp().describe("Last time an access key was used."),
+  enforcedBy: s
+    .string()
+    .describe(
+      "Cluster for a certificate that the cluster itself verifies: it cannot be revoked, and is valid there until expirationTimestamp. Unset if the platform refuses the credential once it is revoked.",
+    ),
   issuedBy: issuedByField,
 });
 
@@ -141,7 +160,7 @@ const credentialLedgerFields = s
         revoke: s
           .list(s.string())
           .describe(
-            "IDs of credentials to revoke. An access key is disabled together with all credentials created with it; a certificate is refused by its serial number.",
+            "IDs of credentials to revoke. An access key is disabled together with all credentials created with it; a certificate is refused by its serial number. Certificates that a cluster itself verifies cannot be revoked, and stay in the list until they expire.",
           ),
       })
       .describe("What to revoke."),
@@ -193,7 +212,7 @@ function keyEntry(key: AccessKeyState, deps: EntryDeps): JsonObject {
 }
 
 function certificateEntry(certificate: IssuedCertificate, deps: EntryDeps): JsonObject {
-  const { serial, commonName, issuedTo, issuedAt, notAfter } = certificate;
+  const { serial, commonName, issuedTo, issuedAt, notAfter, isVerifiedElsewhere } = certificate;
   const holder =
     issuedTo === undefined
       ? {}
@@ -209,6 +228,7 @@ function certificateEntry(certificate: IssuedCertificate, deps: EntryDeps): Json
     parents: parentUidsOf(certificate).flatMap((uid) => idOf(uid, deps)),
     creationTimestamp: formatTimestamp(issuedAt),
     expirationTimestamp: formatTimestamp(notAfter),
+    ...(isVerifiedElsewhere === true ? { enforcedBy: "Cluster" } : {}),
   };
 }
 

@@ -76,7 +76,7 @@ export async function grantCertificate(
   { ttlSeconds, certificateRequest, isReadOnly }: KubeconfigRequest,
   { owner, parent }: Requester,
   { metadata }: VirtualClusterInstance,
-  backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
+  backend: Pick<VirtualClusterBackend, "issueClientCertificate" | "isRemote">,
   context: RequestContext,
   { names, insideIdentity, directory, keys, certificates }: CredentialDeps,
 ): Promise<GrantedCredential> {
@@ -114,7 +114,7 @@ export async function grantCertificate(
       parentUid: parent?.uid,
       origins: originsOf(context, keys),
     };
-    await certificates.record({ ...issued, issuedTo });
+    await certificates.record({ ...issued, issuedTo, ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}) });
   }
   warnOfOtherEnd("certificate", ttlSeconds, notAfter, context);
   return {
