@@ -16,7 +16,6 @@ import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import { ownerPermission, type PermissionCode } from "./owner-permissions.ts";
 import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
 import type { ProjectMembershipIndex } from "./project-memberships.ts";
-import { provisionerOf } from "./provisioning.ts";
 import { inScope, type ScopeVerdict } from "./scope.ts";
 
 /** Everything that decisions are made from. */
@@ -160,6 +159,18 @@ const NOBODY = { kind: "subject", name: "" } as const;
 
 /** Keys, certificates and impersonation never give system:masters: such requests have a credential. */
 export const isServerItself = ({ user, credential }: Subject): boolean => credential === undefined && isMaster(user);
+
+/** Of requests that the SCIM routes send for a directory; `provisioning.ts` makes it. */
+export type ProvisioningCredential = Credential & {
+  /** The owner of the key, such as `user/directory`: it is the same after the directory got another key. */
+  readonly provisioner: string;
+};
+
+/** The directory that a request comes from; undefined for all requests but those of the SCIM routes. */
+export const provisionerOf = (credential: Pick<Credential, "id"> | undefined): string | undefined =>
+  credential !== undefined && "provisioner" in credential && typeof credential.provisioner === "string"
+    ? credential.provisioner
+    : undefined;
 
 /** The current state of the access key of a request. */
 export type KeyStanding =

@@ -1,14 +1,10 @@
 // Marks the requests that the SCIM routes send for a directory. The role `scim` of a scope opens these and no others, so the mark is part of the
 // credential that authentication yields: nothing that a client sends makes it.
 
-import type { Authenticator, Credential } from "@postern/apiserver/authentication/authenticator";
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-
-type ProvisioningCredential = Credential & {
-  /** The owner of the key, such as `user/directory`: it is the same after the directory got another key. */
-  readonly provisioner: string;
-};
+import type { ProvisioningCredential } from "./platform-authorizer.ts";
 
 /** For the requests of the SCIM routes alone. */
 export const provisioningAuthenticator = (
@@ -30,9 +26,3 @@ export const provisioningAuthenticator = (
       return { ...authentication, credential: marked };
     }),
 });
-
-/** The directory that a request comes from; undefined for all requests but those of the SCIM routes. */
-export const provisionerOf = (credential: Pick<Credential, "id"> | undefined): string | undefined =>
-  credential !== undefined && "provisioner" in credential && typeof credential.provisioner === "string"
-    ? credential.provisioner
-    : undefined;

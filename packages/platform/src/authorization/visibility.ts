@@ -23,9 +23,8 @@ import {
   projectPermission,
   projectRolesOf,
 } from "./owner-permissions.ts";
-import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./platform-authorizer.ts";
+import { type DecisionDeps, isServerItself, keyStanding, provisionerOf, type Subject } from "./platform-authorizer.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./platform-request.ts";
-import { provisionerOf } from "./provisioning.ts";
 import { inScope } from "./scope.ts";
 
 export type VisibleObjects = "all" | ((object: CachedObject) => boolean);

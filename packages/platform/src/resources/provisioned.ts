@@ -10,7 +10,7 @@ import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authoriz
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { mayImpersonate } from "../authorization/impersonation.ts";
-import { provisionerOf } from "../authorization/provisioning.ts";
+import { provisionerOf } from "../authorization/platform-authorizer.ts";
 import { type Directory, type DirectoryUser, PROVISIONED_BY } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { GrantCheckDeps } from "./grant-check.ts";

@@ -8,7 +8,7 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type Team, teamSchema } from "../../api/team.ts";
-import { provisionerOf } from "../../authorization/provisioning.ts";
+import { provisionerOf } from "../../authorization/platform-authorizer.ts";
 import type { DirectoryUser } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { type CredentialsDeps, credentialsOfOwner, credentialsSubresource } from "../credentials-subresource.ts";

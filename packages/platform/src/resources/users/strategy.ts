@@ -12,7 +12,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { User } from "../../api/user.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
-import { provisionerOf } from "../../authorization/provisioning.ts";
+import { provisionerOf } from "../../authorization/platform-authorizer.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { isReadableName } from "../../directory/readable-name.ts";
 import type { PlatformNames } from "../../platform-names.ts";
