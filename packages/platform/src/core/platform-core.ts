@@ -135,7 +135,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     return { view: cache.view(prefix), prefix };
   };
 
-  const directory = createDirectory({ users: view("users", false), teams: view("teams", false), scheduler, names });
+  const directory = createDirectory({ users: view("users", false), teams: view("teams", false), scheduler });
   const secrets = createAccessKeySecrets({ platformName: names.name, keyRing, random });
   const epochs = createClockEpochs(clock);
   const activityRecords = { view: cache.view(KEY_ACTIVITY), prefix: KEY_ACTIVITY };

@@ -6,27 +6,18 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { PlatformNames } from "../platform-names.ts";
-import {
-  type Directory,
-  type DirectoryIdentity,
-  type DirectoryTeam,
-  type DirectoryUser,
-  PROVISIONED_BY,
-} from "./directory.ts";
+import type { Directory, DirectoryIdentity, DirectoryTeam, DirectoryUser } from "./directory.ts";
 
 export type DirectoryDeps = {
   readonly users: ViewPrefix;
   readonly teams: ViewPrefix;
   readonly scheduler: Scheduler;
-  readonly names: Pick<PlatformNames, "key">;
 };
 
 type Team = DirectoryTeam & { readonly users: readonly string[] };
 
 /** Begins to follow both views at once; a change is in it before the write that made it is answered. */
-export function createDirectory({ users, teams, scheduler, names }: DirectoryDeps): Directory & Disposable {
-  const provisionedBy = names.key(PROVISIONED_BY);
+export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Directory & Disposable {
   const usersByName = new Map<string, DirectoryUser>();
   const teamsByName = new Map<string, Team>();
   const listeners = new ChangeListeners();
@@ -44,7 +35,7 @@ export function createDirectory({ users, teams, scheduler, names }: DirectoryDep
     listeners.call();
   };
   const followers = [
-    follow(users, scheduler, usersByName, (object) => readUser(object, provisionedBy), changed),
+    follow(users, scheduler, usersByName, readUser, changed),
     follow(teams, scheduler, teamsByName, readTeam, changed),
   ];
 
@@ -138,7 +129,7 @@ function follow<T>(
 }
 
 /** Undefined for who has been deleted, even where finalizers still hold the record. */
-function readUser(object: CachedObject, provisionedBy: string): DirectoryUser | undefined {
+function readUser(object: CachedObject): DirectoryUser | undefined {
   const { metadata, ...rest } = object.decode();
   if (isBeingDeleted({ metadata })) return undefined;
   const spec = objectOf(rest["spec"]);
@@ -155,7 +146,6 @@ function readUser(object: CachedObject, provisionedBy: string): DirectoryUser | 
     email: textOf(spec["email"]),
     isBot: spec["kind"] === "Bot",
     locked: spec["disabled"] === true,
-    provisionedBy: metadata.annotations?.[provisionedBy],
   };
 }
 

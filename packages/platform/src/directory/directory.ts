@@ -1,8 +1,5 @@
 // The port for users, teams, and memberships.
 
-/** Suffix of the annotation that says which directory created a user or team. */
-export const PROVISIONED_BY = "provisioned-by";
-
 export type DirectoryUser = {
   readonly name: string;
   readonly uid: string;
@@ -18,8 +15,6 @@ export type DirectoryUser = {
   readonly isBot: boolean;
   /** A locked user's keys are refused until it is unlocked. */
   readonly locked: boolean;
-  /** The directory that created the user over SCIM. */
-  readonly provisionedBy: string | undefined;
 };
 
 /** By whom a user signs in. */

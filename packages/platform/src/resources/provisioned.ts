@@ -11,7 +11,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { mayImpersonate } from "../authorization/impersonation.ts";
 import { provisionerOf } from "../authorization/platform-authorizer.ts";
-import { type Directory, type DirectoryUser, PROVISIONED_BY } from "../directory/directory.ts";
+import type { Directory, DirectoryUser } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { GrantCheckDeps } from "./grant-check.ts";
 
@@ -19,7 +19,7 @@ export type ProvisionedDeps = GrantCheckDeps & { readonly directory: Directory }
 
 type Holder = AccessKeyOwner & { readonly kind: "user" | "team" };
 
-const annotationOf = (names: PlatformNames): string => names.key(PROVISIONED_BY);
+const annotationOf = (names: PlatformNames): string => names.key("provisioned-by");
 
 const refusal = ({ kind, name }: Holder, why: string, { names }: ProvisionedDeps): ApiError =>
   forbiddenRequestError({ group: names.managementGroup, resource: `${kind}s` }, name, why);
@@ -57,19 +57,14 @@ const withAnnotation = <T extends Pick<KubeObject, "metadata">>(
       };
 
 /** Throws ApiError 403 unless the directory of the request created what it changes. */
-export const checkProvisioned = (
+export function checkProvisioned(
   old: Pick<KubeObject, "metadata">,
   holder: Holder,
   context: RequestContext,
   deps: ProvisionedDeps,
-): void => checkRecorded(old.metadata.annotations?.[annotationOf(deps.names)], holder, context, deps);
-
-/** The same for a user that becomes a member of a team, or is none any more. */
-export const checkProvisionedMember = (user: DirectoryUser, context: RequestContext, deps: ProvisionedDeps): void =>
-  checkRecorded(user.provisionedBy, { kind: "user", name: user.name }, context, deps);
-
-function checkRecorded(recorded: string | undefined, holder: Holder, context: RequestContext, deps: ProvisionedDeps) {
+): void {
   const provisioner = provisionerOf(context.credential);
+  const recorded = old.metadata.annotations?.[annotationOf(deps.names)];
   if (provisioner === undefined || recorded === provisioner) return;
   throw refusal(
     holder,

@@ -86,12 +86,13 @@ describe("spec.kubeConfigRef of a Cluster", () => {
     expect((await as("PATCH", "clusters/b", moved, MERGE)).status).toBe(403);
   });
 
-  it("names no Secret of a project, for anyone", async () => {
+  it("names a Secret of a project only if its writer may write that Secret as well", async () => {
     const body = cluster("c", "own", { secretNamespace: "p-shop" });
-    expect((await send("POST", "clusters", body)).status).toBe(422);
-    expect((await as("POST", "clusters", body)).status).toBe(422);
     const byDefault = { ...body, spec: { managementNamespace: "p-shop", kubeConfigRef: { secretName: "own" } } };
-    expect((await send("POST", "clusters", byDefault)).status).toBe(422);
+    expect((await as("POST", "clusters", body)).status).toBe(403);
+    expect((await as("POST", "clusters", byDefault)).status).toBe(403);
+    expect((await as("PATCH", "clusters/b", { spec: { managementNamespace: "p-shop" } }, MERGE)).status).toBe(403);
+    expect((await send("POST", "clusters", byDefault)).status).toBe(201);
   });
 });
 

@@ -90,7 +90,6 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     users: viewOf("users"),
     teams: viewOf("teams"),
     scheduler: time.scheduler,
-    names,
   });
   const secrets = createAccessKeySecrets({
     platformName: names.name,

@@ -81,7 +81,6 @@ export function judgedKeys(world: KeyWorld): JudgedKeys {
     username: "",
     email: "",
     isBot: false,
-    provisionedBy: undefined,
   };
   const found = <T extends object>(one: T | undefined) => (one === undefined ? undefined : { ...unused, ...one });
   const refusalOf = createKeyRefusal({

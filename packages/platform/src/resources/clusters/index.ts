@@ -3,12 +3,7 @@
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import {
-  type FieldError,
-  forbiddenError,
-  invalidError,
-  requiredError,
-} from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
@@ -104,12 +99,11 @@ const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
     await checkSecret(cluster, old, context, deps);
     return cluster;
   },
-  validate: (cluster) => [...validateCluster(cluster), ...validateSecretPlace(cluster, undefined, deps.names)],
+  validate: validateCluster,
   warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
   warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
   validateUpdate: (cluster, old) => [
     ...validateCluster(cluster),
-    ...validateSecretPlace(cluster, old, deps.names),
     ...(isLocalCluster(cluster) === isLocalCluster(old)
       ? []
       : [forbiddenError("spec.local", "cannot be changed: the objects in the cluster would be lost")]),
@@ -129,7 +123,10 @@ function secretOf(cluster: Cluster | undefined): SecretPlace | undefined {
 const isSamePlace = (a: SecretPlace, b: SecretPlace | undefined): boolean =>
   b !== undefined && a.namespace === b.namespace && a.name === b.name && a.entry === b.entry;
 
-/** Throws ApiError 403 for a new reference to a Secret that its writer may not read. */
+/**
+ * Throws ApiError 403 for a new reference to a Secret that its writer may not read. Members of a project write the Secrets of its namespace, and
+ * so would choose where the platform connects to, past the rules for their addresses: only who may write the Secret as well names one there.
+ */
 async function checkSecret(
   cluster: Cluster,
   old: Cluster | undefined,
@@ -138,36 +135,21 @@ async function checkSecret(
 ): Promise<void> {
   const place = secretOf(cluster);
   if (place === undefined || isSamePlace(place, secretOf(old))) return;
-  const { verdict } = await authorizer.authorize({
-    ...{
-      user,
-      credential,
-      verb: "get",
-      apiGroup: "",
-      apiVersion: "v1",
-      resource: "secrets",
-      subresource: "",
-      path: "",
-    },
-    ...{ isResourceRequest: true, namespace: place.namespace, name: place.name },
-  });
-  if (verdict === "allow") return;
-  const why = `spec.kubeConfigRef: you may not get the Secret ${JSON.stringify(`${place.namespace}/${place.name}`)}`;
-  throw forbiddenRequestError({ group: names.managementGroup, resource: "clusters" }, cluster.metadata.name ?? "", why);
-}
-
-/** Members of a project write the Secrets of its namespace: they would choose where the platform connects to, past the rules for their addresses. */
-function validateSecretPlace(cluster: Cluster, old: Cluster | undefined, names: PlatformNames): readonly FieldError[] {
-  const place = secretOf(cluster);
-  if (place === undefined || names.projectOf(place.namespace) === undefined || isSamePlace(place, secretOf(old)))
-    return [];
-  return [
-    invalidError(
-      "spec.kubeConfigRef.secretNamespace",
-      place.namespace,
-      "must not be the namespace of a project, whose members write its Secrets",
-    ),
-  ];
+  const isOfProject = names.projectOf(place.namespace) !== undefined;
+  for (const verb of isOfProject ? ["get", "update"] : ["get"]) {
+    const { verdict } = await authorizer.authorize({
+      ...{ user, credential, verb, apiGroup: "", apiVersion: "v1", resource: "secrets", subresource: "", path: "" },
+      ...{ isResourceRequest: true, namespace: place.namespace, name: place.name },
+    });
+    if (verdict === "allow") continue;
+    const secret = JSON.stringify(`${place.namespace}/${place.name}`);
+    const why = `spec.kubeConfigRef: you may not ${verb} the Secret ${secret}`;
+    throw forbiddenRequestError(
+      { group: names.managementGroup, resource: "clusters" },
+      cluster.metadata.name ?? "",
+      why,
+    );
+  }
 }
 
 const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({

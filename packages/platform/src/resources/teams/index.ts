@@ -18,7 +18,6 @@ import {
   checkAdministratorsStay,
   checkPowerless,
   checkProvisioned,
-  checkProvisionedMember,
   type ProvisionedDeps,
   withProvisioner,
 } from "../provisioned.ts";
@@ -124,20 +123,15 @@ function teamStrategy(deps: ProvisionedDeps): Strategy<Team> {
 
 const holderOf = ({ metadata: { name = "" } }: Team) => ({ kind: "team", name }) as const;
 
-/** A directory changes the teams that it created, and who of its users are their members. Throws ApiError 403. */
+/** A directory changes the teams that it created, and their members. Throws ApiError 403. */
 function checkProvisionedTeam(team: Team, old: Team | undefined, context: RequestContext, deps: ProvisionedDeps): void {
   const holder = holderOf(team);
   if (old === undefined) {
     const group = deps.names.teamGroup(holder.name);
     checkPowerless(holder, { name: group, groups: [group] }, deps);
   } else checkProvisioned(old, holder, context, deps);
-  const [before, after] = [new Set(old?.spec?.users ?? []), new Set(team.spec?.users ?? [])];
-  const removed = new Set([...before].filter((name) => !after.has(name)));
-  for (const name of [...after].filter((each) => !before.has(each)).concat(...removed)) {
-    const user = deps.directory.user(name);
-    // A name without a user has no permissions to give or to take.
-    if (user !== undefined) checkProvisionedMember(user, context, deps);
-  }
+  const after = new Set(team.spec?.users ?? []);
+  const removed = new Set((old?.spec?.users ?? []).filter((name) => !after.has(name)));
   if (removed.size > 0) checkAdministratorsStay(holder, ({ name }) => removed.has(name), deps);
 }
 

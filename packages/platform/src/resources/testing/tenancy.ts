@@ -364,7 +364,6 @@ function createTestDirectory(users: readonly string[], teams: readonly string[])
         username: name,
         email: "",
         isBot: false,
-        provisionedBy: undefined,
         identities: [],
         locked: false,
       },

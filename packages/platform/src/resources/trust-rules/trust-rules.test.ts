@@ -8,8 +8,7 @@ import { validateTrustRule } from "./validation.ts";
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
 const bot = { name: "bot", uid: "u", subject: "bot", groups: [], displayName: "", username: "", email: "" };
 const directory = {
-  user: (name: string) =>
-    name === "bot" ? { ...bot, isBot: true, locked: false, identities: [], provisionedBy: undefined } : undefined,
+  user: (name: string) => (name === "bot" ? { ...bot, isBot: true, locked: false, identities: [] } : undefined),
 };
 
 const issuer = { url: "https://issuer.test" };
