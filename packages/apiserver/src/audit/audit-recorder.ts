@@ -13,6 +13,7 @@ import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { AuditEvent, AuditObjectReference, AuditStage, AuditUser } from "./audit-event.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
+import { withBoundedTexts } from "./bounded-texts.ts";
 import { type BodyRedaction, responseDocument, TRUNCATED_ANNOTATION, withoutManagedFields } from "./recorded-body.ts";
 
 export type AuditRecorder = AuditContext & {
@@ -213,8 +214,10 @@ class RequestRecorder implements AuditRecorder {
       annotations: this.#annotations && { ...this.#annotations },
     };
     // A client puts them anywhere: into names, groups, selectors, and into texts that a refusal repeats.
-    if (WITH_TEXTS.every((member) => redactedTexts(event[member], redact) === event[member])) return event;
-    return { ...redactedTexts(event, redact), auditID: this.auditId };
+    if (WITH_TEXTS.every((member) => redactedTexts(event[member], redact) === event[member]))
+      return withBoundedTexts(event);
+    // Half a credential would no longer be known by its form.
+    return withBoundedTexts({ ...redactedTexts(event, redact), auditID: this.auditId });
   }
 }
 

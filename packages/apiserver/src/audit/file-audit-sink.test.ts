@@ -1,8 +1,9 @@
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
+import { CHAIN_START, createChainReader, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import { createFileAuditSink } from "./file-audit-sink.ts";
 
@@ -59,9 +60,10 @@ it("appends to an existing file, on a new line", async () => {
 
 it("begins a new file before one grows too large, and keeps as many as asked", async () => {
   const chained = { annotations: { [PREVIOUS_LINE_ANNOTATION]: CHAIN_START } };
-  const size = Buffer.byteLength(`${JSON.stringify(event("0", chained))}\n`);
+  const user = { username: "admin" };
+  const size = Buffer.byteLength(`${JSON.stringify(event("0", { ...chained, user }))}\n`);
   const sink = await createFileAuditSink({ path, maxBytes: 2 * size, maxBackups: 2 });
-  for (const id of "123456789") await sink.write(event(id));
+  for (const id of "123456789") await sink.write(event(id, { user }));
   await sink[Symbol.asyncDispose]();
   expect((await readdir(folder)).sort()).toEqual(["audit.log", "audit.log.1", "audit.log.2"]);
   expect(await idsIn(path)).toEqual(["9"]);
@@ -78,4 +80,69 @@ it("writes large integers as they are", async () => {
 
 it("cannot be opened in a missing folder", async () => {
   await expect(createFileAuditSink({ path: join(folder, "none", "audit.log") })).rejects.toThrow("ENOENT");
+});
+
+it("requests without a credential cannot push out records of those with one, and are counted", async () => {
+  const maxBytes = 16 * 1024;
+  const sink = await createFileAuditSink({ path, maxBytes, maxBackups: 1 });
+  const at = (second: number) => ({ stageTimestamp: new Date(second * 1000).toISOString() });
+  await sink.write(event("privileged", { user: { username: "admin" }, ...at(0) }));
+  for (let n = 1; n <= 2_000; n++)
+    await sink.write(event(`anonymous-${n}`, { user: n % 2 === 0 ? {} : { username: "system:anonymous" }, ...at(n) }));
+  await sink.write(event("after", { user: { username: "admin" }, ...at(9_000) }));
+  await sink[Symbol.asyncDispose]();
+  expect(await readdir(folder)).toEqual(["audit.log"]);
+  const text = await readFile(path, "utf8");
+  const events = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const ids = events.map(({ auditID }) => auditID);
+  expect(ids).toContain("privileged");
+  expect(ids).toContain("after");
+  expect(ids).toContain("anonymous-1");
+  const recorded = events.filter(
+    ({ user }) => user.username === undefined || user.username === "system:anonymous",
+  ).length;
+  const omitted = events.reduce(
+    (sum, { annotations }) => sum + Number(annotations["audit-log/omitted-events"] ?? 0),
+    0,
+  );
+  expect(recorded + omitted).toBe(2_000);
+  expect(text.length).toBeLessThan(maxBytes);
+  // The chain is whole.
+  const reader = createChainReader(sha256, CHAIN_START);
+  for (const line of text.trimEnd().split("\n")) reader.read(line);
+  expect(reader.report().faults).toEqual([]);
+});
+
+it("each file has room for requests without a credential, and says how many were left out of the one before", async () => {
+  const sink = await createFileAuditSink({ path, maxBytes: 8 * 1024, maxBackups: 50 });
+  for (let n = 0; n < 400; n++) {
+    await sink.write(event(`anonymous-${n}`, { stageTimestamp: "2026-01-01T00:00:00.000000Z" }));
+    await sink.write(event(`admin-${n}`, { user: { username: "admin" } }));
+  }
+  await sink[Symbol.asyncDispose]();
+  const files = await readdir(folder);
+  const lines = (await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")))).flatMap((text) =>
+    text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  );
+  const of = (start: string) =>
+    lines.filter(
+      ({ auditID, annotations }) => auditID.startsWith(start) && annotations["audit-log/omitted-events"] === undefined,
+    ).length;
+  const omitted = lines.reduce((sum, { annotations }) => sum + Number(annotations["audit-log/omitted-events"] ?? 0), 0);
+  expect([of("admin"), of("anonymous") + omitted]).toEqual([400, 400]);
+  expect(of("anonymous")).toBeGreaterThan(50);
+  expect(omitted).toBeGreaterThan(50);
+});
+
+it("leaves nothing out of a log that is never renamed", async () => {
+  const sink = await createFileAuditSink({ path });
+  for (let n = 0; n < 100; n++) await sink.write(event(`anonymous-${n}`));
+  await sink[Symbol.asyncDispose]();
+  expect(await idsIn(path)).toHaveLength(100);
 });

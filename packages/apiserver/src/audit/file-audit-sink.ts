@@ -7,6 +7,7 @@ import { CHAIN_START, isSealed } from "@postern/apimachinery/audit/audit-chain";
 import { type AuditChain, createAuditChain, hmacWith, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
+import { UnauthenticatedShare } from "./unauthenticated-share.ts";
 
 export type FileAuditSinkOptions = {
   readonly path: string;
@@ -44,11 +45,13 @@ class FileAuditSink implements AuditSink {
   #writing: Promise<void> | undefined;
   #gathering: NodeJS.Timeout | undefined;
   #closed = false;
+  readonly #share: UnauthenticatedShare;
 
   constructor(options: FileAuditSinkOptions, file: OpenFile) {
     this.#options = options;
     this.#file = file;
     this.#chain = createAuditChain(file.head, options.key);
+    this.#share = new UnauthenticatedShare(options.maxBytes ?? Number.POSITIVE_INFINITY);
   }
 
   /** Resolves when the line has been handed to the operating system. */
@@ -86,7 +89,7 @@ class FileAuditSink implements AuditSink {
       const lines = this.#waiting;
       this.#waiting = [];
       try {
-        await this.#append(lines.map(({ event }) => event));
+        await this.#append(this.#share.admit(lines.map(({ event }) => event)));
         for (const { resolve } of lines) resolve?.();
       } catch (error) {
         for (const { reject } of lines) reject(error);
@@ -97,11 +100,16 @@ class FileAuditSink implements AuditSink {
   }
 
   async #append(events: readonly AuditEvent[]): Promise<void> {
+    if (events.length === 0) return;
     if (this.#isTorn) await this.#mend();
-    const { text, head } = this.#chain.linesOf(events);
-    const bytes = Buffer.from(text);
+    let { text, head } = this.#chain.linesOf(events);
     const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
-    if (this.#file.size > 0 && this.#file.size + bytes.length > maxBytes) await this.#rotate();
+    if (this.#file.size > 0 && this.#file.size + Buffer.byteLength(text) > maxBytes) {
+      await this.#rotate();
+      const left = this.#share.beginFile();
+      if (left.length > 0) ({ text, head } = this.#chain.linesOf([...left, ...events]));
+    }
+    const bytes = Buffer.from(text);
     this.#isTorn = true;
     await writeWhole(this.#file.handle, bytes);
     this.#isTorn = false;
@@ -128,7 +136,11 @@ class FileAuditSink implements AuditSink {
     this.#closed = true;
     this.#writeGathered();
     await this.#writing;
-    await this.#file.handle.close();
+    try {
+      await this.#append(this.#share.record());
+    } finally {
+      await this.#file.handle.close();
+    }
   }
 }
 
