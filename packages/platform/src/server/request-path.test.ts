@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 /** As many as there are, so that a new layer is noticed here. ARCHITECTURE.md lists them. */
-const MAX_FILES = 52;
+const MAX_FILES = 54;
 const OURS = /\/packages\/(apimachinery|apiserver|platform|stores)\/src\//;
 /** What asks, rather than answers. */
 const ASKING = /\/(testing\/|server\/request-path\.test)/;
