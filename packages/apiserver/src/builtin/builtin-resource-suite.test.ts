@@ -4,12 +4,14 @@ import { readFileSync } from "node:fs";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { describe, expect, it } from "vitest";
 import { NO_OPINION } from "../authorization/authorizer.ts";
+import { noCustomResourceDefinitions } from "../custom-resources/no-custom-resource-definitions.ts";
 import { describeResource, type ResourceSuiteOptions } from "../registry/testing/resource-suite.ts";
 import { openSuiteSurface } from "../registry/testing/suite-surface.ts";
 import { builtinResources } from "./builtin-resources.ts";
 
 /** Only what they are made of is looked at here: the surface under test makes its own. */
 const definitions = builtinResources({
+  customResourceDefinitions: noCustomResourceDefinitions,
   authorizer: { authorize: () => NO_OPINION },
   ruleResolver: { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }) },
   rbacSource: { rulesOf: () => undefined },

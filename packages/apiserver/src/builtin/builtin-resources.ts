@@ -4,7 +4,6 @@ import type { TokenAuthenticator } from "../authentication/token-authenticator.t
 import type { Authorizer, RuleResolver } from "../authorization/authorizer.ts";
 import type { RbacSource } from "../authorization/rbac/rbac-source.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
-import { customResourceDefinitions as noCustomResourceDefinitions } from "./apiextensions/custom-resource-definitions.ts";
 import { selfSubjectReviews } from "./authentication/self-subject-reviews.ts";
 import type { TokenRequestOptions } from "./authentication/token-requests.ts";
 import { tokenReviews } from "./authentication/token-reviews.ts";
@@ -36,8 +35,7 @@ export type BuiltinDeps = {
   readonly audiences: readonly string[];
   /** Absent: ServiceAccounts get no tokens. */
   readonly serviceAccountTokens?: TokenRequestOptions | undefined;
-  /** CustomResourceDefinitions where they can be created. Default: an empty list. */
-  readonly customResourceDefinitions?: ResourceDefinition | undefined;
+  readonly customResourceDefinitions: ResourceDefinition;
   /** The kinds of a whole cluster. Default: Services alone, as an empty list. */
   readonly clusterKinds?: readonly ResourceDefinition[] | undefined;
 };
@@ -50,7 +48,7 @@ export function builtinResources({
   tokens,
   audiences,
   serviceAccountTokens,
-  customResourceDefinitions = noCustomResourceDefinitions,
+  customResourceDefinitions,
   clusterKinds = [services],
 }: BuiltinDeps): readonly ResourceDefinition[] {
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbacSource });

@@ -1,7 +1,9 @@
 // The fields of CustomResourceDefinitions.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { JSON_SCHEMA_PROPS } from "@postern/apimachinery/schema/json-schema-props";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { webhookClientFields } from "../webhooks/client-config.ts";
 
@@ -93,9 +95,7 @@ const version = s.object({
   deprecationWarning: s.string().describe("deprecationWarning overrides the default warning returned to API clients."),
   schema: s
     .object({
-      openAPIV3Schema: s
-        .anyObject()
-        .describe("openAPIV3Schema is the OpenAPI v3 schema to use for validation and pruning."),
+      openAPIV3Schema: s.field<JsonObject>(JSON_SCHEMA_PROPS),
     })
     .describe(
       "schema describes the schema used for validation, pruning, and defaulting of this version of the custom resource.",

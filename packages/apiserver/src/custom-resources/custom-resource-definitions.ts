@@ -16,6 +16,7 @@ import {
   customResourceDefinitionFields,
   withCondition,
 } from "./custom-resource-definition.ts";
+import { noCustomResourceDefinitions } from "./no-custom-resource-definitions.ts";
 import {
   validateDefinitionUpdate,
   validateNewDefinition,
@@ -60,8 +61,11 @@ const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefi
   },
 });
 
-/** `compiled` is shared with their controller. */
-export const customResourceDefinitions = (compiled: CompiledDefinitions): ResourceDefinition =>
+/** `compiled` is shared with their controller. Without it, none can be created. */
+export const customResourceDefinitions = (compiled: CompiledDefinitions | undefined): ResourceDefinition =>
+  compiled === undefined ? noCustomResourceDefinitions : storedDefinitions(compiled);
+
+const storedDefinitions = (compiled: CompiledDefinitions): ResourceDefinition =>
   defineBuiltin({
     group: APIEXTENSIONS_GROUP,
     version: "v1",

@@ -141,9 +141,7 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
       serviceAccountTokens === undefined ? tokens : unionTokenAuthenticator([serviceAccountTokens.tokens, tokens]),
     audiences: serviceAccountTokens === undefined ? audiences : [...audiences, SERVICE_ACCOUNT_ISSUER],
     serviceAccountTokens,
-    ...(deps.customResources === undefined
-      ? {}
-      : { customResourceDefinitions: customResourceDefinitions(deps.customResources) }),
+    customResourceDefinitions: customResourceDefinitions(deps.customResources),
     ...(deps.cluster === undefined
       ? {}
       : {

@@ -2,7 +2,6 @@
 
 import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import { customResourceDefinitions } from "@postern/apiserver/builtin/apiextensions/custom-resource-definitions";
 import { selfSubjectReviews } from "@postern/apiserver/builtin/authentication/self-subject-reviews";
 import { type TokenReviewDeps, tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
 import { selfSubjectRulesReviews } from "@postern/apiserver/builtin/authorization/self-subject-rules-reviews";
@@ -21,6 +20,7 @@ import { clusterRoleBindings, roleBindings } from "@postern/apiserver/builtin/rb
 import { clusterRoles, roles } from "@postern/apiserver/builtin/rbac/roles";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
+import { noCustomResourceDefinitions } from "@postern/apiserver/custom-resources/no-custom-resource-definitions";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
@@ -169,8 +169,8 @@ function definitionsOfOthers(
   { customResources }: PlatformResourceDeps,
   own: readonly ResourceDefinition[],
 ): ResourceDefinition {
-  if (customResources === undefined) return customResourceDefinitions;
-  const groups = new Set([...own.map(({ group }) => group), customResourceDefinitions.group]);
+  if (customResources === undefined) return noCustomResourceDefinitions;
+  const groups = new Set([...own.map(({ group }) => group), noCustomResourceDefinitions.group]);
   return managementDefinitions(customResources.compiled, groups, customResources.count);
 }
 

@@ -15,6 +15,7 @@ import { createRbacAuthorizer } from "../../authorization/rbac/rbac-authorizer.t
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
 import { createResourceKeys } from "../../cache/resource-view.ts";
 import { type ControllerPort, controlledResources } from "../../controllers/controller-port.ts";
+import { noCustomResourceDefinitions } from "../../custom-resources/no-custom-resource-definitions.ts";
 import { admissionChain } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { createResourceRegistry, type InstalledResource } from "../../registry/resource-registry.ts";
@@ -110,7 +111,14 @@ export async function createTestCluster(): Promise<TestCluster> {
   });
   const tokens = createTokenFileAuthenticator("alice-token,alice,alice-uid,devs");
   const audiences = ["https://kubernetes.default.svc"];
-  for (const definition of builtinResources({ authorizer, ruleResolver, rbacSource: source, tokens, audiences })) {
+  for (const definition of builtinResources({
+    authorizer,
+    ruleResolver,
+    rbacSource: source,
+    tokens,
+    audiences,
+    customResourceDefinitions: noCustomResourceDefinitions,
+  })) {
     registry.install(definition);
   }
   registry.install(widgets);

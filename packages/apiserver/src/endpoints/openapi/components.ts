@@ -7,7 +7,7 @@ import type { OpenApiOptions } from "@postern/apimachinery/schema/openapi-v3";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { definitionName, META_PREFIX } from "./openapi-names.ts";
-import { SHARED_COMPONENTS, sharedKinds } from "./shared-schemas.ts";
+import { PUBLISHED_FORMS, SHARED_COMPONENTS, sharedKinds } from "./shared-schemas.ts";
 
 export type Component = {
   readonly name: string;
@@ -68,7 +68,10 @@ export const writeComponent = (
   names: SchemaNames,
   write: SchemaWriter,
 ): JsonObject => ({
-  ...write(schema, { components: names, ...(kinds === undefined ? {} : { groupVersionKinds: kinds }) }),
+  ...write(PUBLISHED_FORMS.get(schema) ?? schema, {
+    components: names,
+    ...(kinds === undefined ? {} : { groupVersionKinds: kinds }),
+  }),
   ...(selectableFields === undefined
     ? {}
     : { "x-kubernetes-selectable-fields": selectableFields.map((fieldPath) => ({ fieldPath })) }),

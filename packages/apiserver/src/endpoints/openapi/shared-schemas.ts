@@ -3,6 +3,11 @@
 
 import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { s } from "@postern/apimachinery/schema/builder";
+import {
+  JSON_SCHEMA_PROPS,
+  JSON_SCHEMA_PROPS_NAME,
+  PUBLISHED_JSON_SCHEMA_PROPS,
+} from "@postern/apimachinery/schema/json-schema-props";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { listMetaSchema, META_COMPONENTS } from "@postern/apimachinery/schema/object-meta-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
@@ -153,6 +158,12 @@ export const SHARED_COMPONENTS: ReadonlyMap<StructuralSchema, string> = new Map(
   [scaleSchema, definitionName(SCALE_KIND)],
   [scaleSpecSchema, definitionName({ ...SCALE_KIND, kind: "ScaleSpec" })],
   [scaleStatusSchema, definitionName({ ...SCALE_KIND, kind: "ScaleStatus" })],
+  [JSON_SCHEMA_PROPS, JSON_SCHEMA_PROPS_NAME],
+]);
+
+/** Schemas that are published in another form than the one that objects are checked against. */
+export const PUBLISHED_FORMS: ReadonlyMap<StructuralSchema, StructuralSchema> = new Map([
+  [JSON_SCHEMA_PROPS, PUBLISHED_JSON_SCHEMA_PROPS],
 ]);
 
 /** The kinds of shared schemas; options and events belong to every served version. */

@@ -48,12 +48,13 @@ export const firstOf = (values: Iterable<JsonValue>): JsonValue | undefined => {
   return undefined;
 };
 
-/** Why a path exceeds the limits. Undefined if it does not. */
+/** Why a path of a definition exceeds the limits, or has all descendants in a filter. Undefined if it does not. */
 export function jsonPathLimitFault(path: string): string | undefined {
   if (path.length > MAX_JSON_PATH_LENGTH) return `must have at most ${MAX_JSON_PATH_LENGTH} characters`;
-  const count = { steps: 0 };
+  const count = { steps: 0, hasDescendants: false };
   compile(path, count);
-  return count.steps > MAX_JSON_PATH_STEPS ? `must have at most ${MAX_JSON_PATH_STEPS} steps` : undefined;
+  if (count.steps > MAX_JSON_PATH_STEPS) return `must have at most ${MAX_JSON_PATH_STEPS} steps`;
+  return count.hasDescendants ? 'must not contain ".."' : undefined;
 }
 
 /**
@@ -62,11 +63,11 @@ export function jsonPathLimitFault(path: string): string | undefined {
  * Undefined when the path is none of these, or exceeds the limits.
  */
 export function compileJsonPath(path: string): JsonPath | undefined {
-  return path.length > MAX_JSON_PATH_LENGTH ? undefined : compile(path, { steps: 0 });
+  return path.length > MAX_JSON_PATH_LENGTH ? undefined : compile(path, { steps: 0, hasDescendants: false });
 }
 
 /** Steps so far, also of the paths around this one. */
-type StepCount = { steps: number };
+type StepCount = { steps: number; hasDescendants: boolean };
 
 function compile(path: string, count: StepCount): JsonPath | undefined {
   const text = path.trim().replace(/^\{(.*)\}$/s, "$1");
@@ -85,7 +86,10 @@ function compile(path: string, count: StepCount): JsonPath | undefined {
 const FIELD = /^\.?((?:\\.|[^\s.[\]\\*'"(){}])+)/;
 
 function takeStep(text: string, count: StepCount): { readonly step: Step; readonly length: number } | undefined {
-  if (text.startsWith("..")) return { step: descendants, length: text[2] === "[" ? 2 : 1 };
+  if (text.startsWith("..")) {
+    count.hasDescendants = true;
+    return { step: descendants, length: text[2] === "[" ? 2 : 1 };
+  }
   if (text.startsWith(".*")) return { step: children, length: 2 };
   if (text === ".") return { step: (values) => values, length: 1 };
   if (text.startsWith("[")) {

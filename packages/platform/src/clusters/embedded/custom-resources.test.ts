@@ -404,3 +404,25 @@ describe("a CustomResourceDefinition in an embedded cluster", () => {
     expect((await host.request("two", { url: WIDGETS })).status).toBe(200);
   });
 });
+
+describe("OpenAPI of CustomResourceDefinitions", () => {
+  const NAME = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+
+  it("has the fields of definitions, and of schemas in themselves", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const { body } = await host.request("one", { url: "/openapi/v3/apis/apiextensions.k8s.io/v1" });
+    const { schemas } = body.components;
+    const { spec, status } = schemas["io.k8s.api.apiextensions.v1.CustomResourceDefinition"].properties;
+    expect(Object.keys(status.properties)).toEqual(["conditions", "acceptedNames", "storedVersions"]);
+    const version = spec.properties.versions.items.properties;
+    expect(version.schema.properties.openAPIV3Schema.allOf).toEqual([{ $ref: `#/components/schemas/${NAME}` }]);
+    const { properties } = schemas[NAME];
+    expect(properties.not.allOf).toEqual([{ $ref: `#/components/schemas/${NAME}` }]);
+    expect(properties.properties.additionalProperties.allOf).toEqual([{ $ref: `#/components/schemas/${NAME}` }]);
+    expect(Object.keys(properties)).toHaveLength(44);
+    expect(properties["x-kubernetes-validations"].items.properties).toHaveProperty("optionalOldSelf");
+    const v2 = (await host.request("one", { url: "/openapi/v2", headers: { accept: "application/json" } })).body;
+    expect(v2.definitions[NAME].properties.not.$ref).toBe(`#/definitions/${NAME}`);
+  });
+});
