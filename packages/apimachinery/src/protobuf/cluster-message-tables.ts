@@ -1,9 +1,9 @@
 // The protobuf messages of the kinds of a whole cluster: `number:name:type`, field by field. A name that is empty stands for members of the
 // message itself; `?` is a pointer in Go, whose emptiness counts; `{}` is a map, by texts.
-// Source: k8s.io/api/{core,apps,batch,networking,policy,scheduling,storage,node,discovery,autoscaling,coordination,admissionregistration}/*/generated.proto,
+// Source: k8s.io/api/{core,apps,batch,networking,policy,scheduling,storage,node,discovery,autoscaling,coordination}/*/generated.proto,
 // k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/generated.proto
 
-import { DEFINITION_MESSAGES } from "./definition-message-tables.ts";
+import { EXTENSION_MESSAGES } from "./extension-message-tables.ts";
 
 /** By the name of the message. */
 export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
@@ -376,34 +376,5 @@ export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
   LeaseSpec:
     "1:holderIdentity:s? 2:leaseDurationSeconds:i? 3:acquireTime:microtime 4:renewTime:microtime 5:leaseTransitions:i? 6:strategy:s? 7:preferredHolder:s?",
   Lease: "1:metadata:meta 2:spec:LeaseSpec",
-  ParamKind: "1:apiVersion:s 2:kind:s",
-  Rule: "1:apiGroups:[]s 2:apiVersions:[]s 3:resources:[]s 4:scope:s?",
-  RuleWithOperations: "1:operations:[]s 2::Rule",
-  NamedRuleWithOperations: "1:resourceNames:[]s 2::RuleWithOperations",
-  MatchResources:
-    "1:namespaceSelector:selector 2:objectSelector:selector 3:resourceRules:[]NamedRuleWithOperations 4:excludeResourceRules:[]NamedRuleWithOperations 7:matchPolicy:s?",
-  Validation: "1:expression:s 2:message:s 3:reason:s 4:messageExpression:s",
-  AuditAnnotation: "1:key:s 2:valueExpression:s",
-  MatchCondition: "1:name:s 2:expression:s",
-  Variable: "1:name:s 2:expression:s",
-  ValidatingAdmissionPolicySpec:
-    "1:paramKind:ParamKind 2:matchConstraints:MatchResources 3:validations:[]Validation 4:failurePolicy:s? 5:auditAnnotations:[]AuditAnnotation 6:matchConditions:[]MatchCondition 7:variables:[]Variable",
-  ExpressionWarning: "2:fieldRef:s 3:warning:s",
-  TypeChecking: "1:expressionWarnings:[]ExpressionWarning",
-  ValidatingAdmissionPolicyStatus: "1:observedGeneration:i 2:typeChecking:TypeChecking 3:conditions:[]condition",
-  ValidatingAdmissionPolicy:
-    "1:metadata:meta 2:spec:ValidatingAdmissionPolicySpec 3:status:ValidatingAdmissionPolicyStatus",
-  ParamRef: "1:name:s 2:namespace:s 3:selector:selector 4:parameterNotFoundAction:s?",
-  ValidatingAdmissionPolicyBindingSpec:
-    "1:policyName:s 2:paramRef:ParamRef 3:matchResources:MatchResources 4:validationActions:[]s",
-  ValidatingAdmissionPolicyBinding: "1:metadata:meta 2:spec:ValidatingAdmissionPolicyBindingSpec",
-  ServiceReference: "1:namespace:s 2:name:s 3:path:s? 4:port:i?",
-  WebhookClientConfig: "1:service:ServiceReference 2:caBundle:bytes 3:url:s?",
-  ValidatingWebhook:
-    "1:name:s 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:selector 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s 9:matchPolicy:s? 10:objectSelector:selector 11:matchConditions:[]MatchCondition",
-  ValidatingWebhookConfiguration: "1:metadata:meta 2:webhooks:[]ValidatingWebhook",
-  MutatingWebhook:
-    "1:name:s 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:selector 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s 9:matchPolicy:s? 10:reinvocationPolicy:s? 11:objectSelector:selector 12:matchConditions:[]MatchCondition",
-  MutatingWebhookConfiguration: "1:metadata:meta 2:webhooks:[]MutatingWebhook",
-  ...DEFINITION_MESSAGES,
+  ...EXTENSION_MESSAGES,
 };

@@ -1,8 +1,37 @@
-// The protobuf messages of CustomResourceDefinitions, in the form of `cluster-message-tables.ts`.
-// Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/generated.proto
+// The protobuf messages of policies, webhooks and CustomResourceDefinitions, in the form of `cluster-message-tables.ts`.
+// Source: k8s.io/api/admissionregistration/v1/generated.proto, k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/generated.proto
 
 /** By the name of the message. */
-export const DEFINITION_MESSAGES: { readonly [message: string]: string } = {
+export const EXTENSION_MESSAGES: { readonly [message: string]: string } = {
+  ParamKind: "1:apiVersion:s 2:kind:s",
+  Rule: "1:apiGroups:[]s 2:apiVersions:[]s 3:resources:[]s 4:scope:s?",
+  RuleWithOperations: "1:operations:[]s 2::Rule",
+  NamedRuleWithOperations: "1:resourceNames:[]s 2::RuleWithOperations",
+  MatchResources:
+    "1:namespaceSelector:selector 2:objectSelector:selector 3:resourceRules:[]NamedRuleWithOperations 4:excludeResourceRules:[]NamedRuleWithOperations 7:matchPolicy:s?",
+  Validation: "1:expression:s 2:message:s 3:reason:s 4:messageExpression:s",
+  AuditAnnotation: "1:key:s 2:valueExpression:s",
+  MatchCondition: "1:name:s 2:expression:s",
+  Variable: "1:name:s 2:expression:s",
+  ValidatingAdmissionPolicySpec:
+    "1:paramKind:ParamKind 2:matchConstraints:MatchResources 3:validations:[]Validation 4:failurePolicy:s? 5:auditAnnotations:[]AuditAnnotation 6:matchConditions:[]MatchCondition 7:variables:[]Variable",
+  ExpressionWarning: "2:fieldRef:s 3:warning:s",
+  TypeChecking: "1:expressionWarnings:[]ExpressionWarning",
+  ValidatingAdmissionPolicyStatus: "1:observedGeneration:i 2:typeChecking:TypeChecking 3:conditions:[]condition",
+  ValidatingAdmissionPolicy:
+    "1:metadata:meta 2:spec:ValidatingAdmissionPolicySpec 3:status:ValidatingAdmissionPolicyStatus",
+  ParamRef: "1:name:s 2:namespace:s 3:selector:selector 4:parameterNotFoundAction:s?",
+  ValidatingAdmissionPolicyBindingSpec:
+    "1:policyName:s 2:paramRef:ParamRef 3:matchResources:MatchResources 4:validationActions:[]s",
+  ValidatingAdmissionPolicyBinding: "1:metadata:meta 2:spec:ValidatingAdmissionPolicyBindingSpec",
+  ServiceReference: "1:namespace:s 2:name:s 3:path:s? 4:port:i?",
+  WebhookClientConfig: "1:service:ServiceReference 2:caBundle:bytes 3:url:s?",
+  ValidatingWebhook:
+    "1:name:s 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:selector 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s 9:matchPolicy:s? 10:objectSelector:selector 11:matchConditions:[]MatchCondition",
+  ValidatingWebhookConfiguration: "1:metadata:meta 2:webhooks:[]ValidatingWebhook",
+  MutatingWebhook:
+    "1:name:s 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:selector 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s 9:matchPolicy:s? 10:reinvocationPolicy:s? 11:objectSelector:selector 12:matchConditions:[]MatchCondition",
+  MutatingWebhookConfiguration: "1:metadata:meta 2:webhooks:[]MutatingWebhook",
   WebhookConversion: "2:clientConfig:WebhookClientConfig 3:conversionReviewVersions:[]s",
   CustomResourceConversion: "1:strategy:s 2:webhook:WebhookConversion",
   CustomResourceColumnDefinition: "1:name:s 2:type:s 3:format:s 4:description:s 5:priority:i 6:jsonPath:s",
