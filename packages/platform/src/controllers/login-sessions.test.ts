@@ -7,7 +7,8 @@ import { NO_GRANTS } from "../access-keys/key-grant.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
 import { createKeyMint, type KeyMint } from "../resources/mint-keys.ts";
 import { createMintLogin } from "../sign-in/login-keys.ts";
-import { type ProviderAnswer, ProviderError, ProviderRefusal } from "../sign-in/provider-client.ts";
+import type { ProviderAnswer } from "../sign-in/provider-client.ts";
+import { ProviderError, ProviderRefusal } from "../sign-in/provider-faults.ts";
 import { type IdentityProviderState, readProvider } from "../sign-in/provider-state.ts";
 import { createLoginSessions } from "./login-sessions.ts";
 

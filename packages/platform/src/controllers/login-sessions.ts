@@ -18,7 +18,8 @@ import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
 import { identityFields } from "../sign-in/login-keys.ts";
 import { mapClaims, SignInRefusal } from "../sign-in/map-claims.ts";
-import { type ProviderClient, ProviderError, ProviderRefusal } from "../sign-in/provider-client.ts";
+import type { ProviderClient } from "../sign-in/provider-client.ts";
+import { ProviderError, ProviderRefusal } from "../sign-in/provider-faults.ts";
 import { type IdentityProviderState, PROVIDER_PREFIX } from "../sign-in/provider-state.ts";
 import type { SignInUsers } from "../sign-in/sign-in-users.ts";
 

@@ -49,6 +49,41 @@ const exchange = (token: string, more: { readonly [name: string]: string } = {})
     headers: { "content-type": "application/x-www-form-urlencoded" },
   });
 
+describe("a token", () => {
+  it.each<[string, object, (token: string) => string, boolean]>([
+    ["with a final newline", {}, (token) => `${token}\n`, true],
+    ["with a line end of Windows", {}, (token) => `${token}\r\n`, true],
+    ["with blanks around it", {}, (token) => ` ${token}\t`, true],
+    ["with a newline inside", {}, (token) => token.replace(".", ".\n"), false],
+    ["of the type application/jwt", { typ: "application/jwt" }, (token) => token, true],
+    ["of the type Application/JWT", { typ: "Application/JWT" }, (token) => token, true],
+    ["of the type at+jwt", { typ: "at+jwt" }, (token) => token, false],
+    ["of the type application/at+jwt", { typ: "application/at+jwt" }, (token) => token, false],
+    ["of the type application/application/jwt", { typ: "application/application/jwt" }, (token) => token, false],
+  ])("%s is the same to the tester and to the exchange", async (_, header, written, isGood) => {
+    const { metadata } = await platform.create("clustertrustrules", trusting());
+    const token = written(await issuer.sign(githubClaims(), { header }));
+    const { status } = await exchange(token, { audience: metadata.name });
+    const tested = await platform.send({ path: `clustertrustrules/${metadata.name}/test`, body: { spec: { token } } });
+    expect([status === 200, tested.body.status.accepted]).toEqual([isGood, isGood]);
+  });
+
+  it.each([
+    ["/groups/0", true],
+    ["/groups/1", false],
+    ["/groups/2", false],
+    ["/groups/00", false],
+    ["/groups/-", false],
+    ["/groups/length", false],
+    ["/groups/-1", false],
+    ["/nested/0/name", true],
+  ])("is held against the claim %s", async (claim, isGood) => {
+    const { metadata } = await platform.create("clustertrustrules", trusting({ claims: [{ claim, values: ["a"] }] }));
+    const token = await issuer.sign({ ...githubClaims(), groups: ["a", "b"], nested: [{ name: "a" }] });
+    expect((await exchange(token, { audience: metadata.name })).status === 200).toBe(isGood);
+  });
+});
+
 describe("POST /oauth/token", () => {
   it("gives a key for a token that a rule takes, with the scope and the life of the rule", async () => {
     const rule = await platform.create("clustertrustrules", trusting({ ttl: 600 }));

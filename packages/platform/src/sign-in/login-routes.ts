@@ -6,7 +6,7 @@ import { auditIssued, auditProvider, auditRefusal, auditUser, auditWarning } fro
 import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
-import { ProviderClockError, ProviderError, ProviderRefusal, saidByProvider } from "./provider-client.ts";
+import { ProviderClockError, ProviderError, ProviderRefusal, saidByProvider } from "./provider-faults.ts";
 import { askedByForm, failurePage, isSameText } from "./route-support.ts";
 import { endEarlier, sessionOf } from "./session.ts";
 import {

@@ -1,17 +1,13 @@
 // The OpenID Connect client: authorization requests, code exchange, and refresh.
 // Source: OpenID Connect Core 1.0, RFC 6749, RFC 7636 (PKCE), RFC 9207 (iss), RFC 9700 (best current practice)
 
-import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   type ClientAuth,
-  ClientError,
   ClientSecretBasic,
   ClientSecretPost,
   Configuration,
@@ -25,15 +21,22 @@ import {
   refreshTokenGrant,
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
-  WWWAuthenticateChallengeError,
 } from "openid-client";
 import type { AccessKeySpec } from "../api/owned-access-key.ts";
-import { withoutInvisible } from "../directory/readable-name.ts";
-import { faultOf as upstreamFaultOf } from "../proxy/upstream-failure.ts";
 import { discoveryUrlOf, httpsUrl } from "../trust/fetch-key-set.ts";
-import { FetchError, type IssuerKeys } from "../trust/issuer-keys.ts";
-import { candidateKeys, decodeToken, isSignedBy, TokenError, timeError } from "../trust/signed-token.ts";
-import { GROUPS_CLAIM, SignInRefusal } from "./map-claims.ts";
+import type { IssuerKeys } from "../trust/issuer-keys.ts";
+import { candidateKeys, decodeToken, isSignedBy, timeError } from "../trust/signed-token.ts";
+import { withDistributedClaims } from "./distributed-claims.ts";
+import { SignInRefusal } from "./map-claims.ts";
+import {
+  answeredBy,
+  ClientRefusedError,
+  faultFrom,
+  ProviderClockError,
+  ProviderError,
+  ProviderRefusal,
+  said,
+} from "./provider-faults.ts";
 import type { ProviderFetch } from "./provider-fetch.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 
@@ -56,26 +59,6 @@ export type ProviderAnswer = {
   /** The client and the request that the refresh token was issued for; undefined without one, and after a refresh. */
   readonly issuedTo?: TokenClient | undefined;
 };
-
-/** The provider refused the code or the refresh token. */
-export class ProviderRefusal extends Error {
-  override readonly name = "ProviderRefusal";
-}
-
-/** The provider is unreachable, or its response is invalid. */
-export class ProviderError extends Error {
-  override readonly name: string = "ProviderError";
-}
-
-/** The provider says that this server is not the client that it pretends to be: an administrator must correct the client. */
-export class ClientRefusedError extends ProviderError {
-  override readonly name = "ClientRefusedError";
-}
-
-/** The ID token is not valid at this time: an administrator must set the clocks, and retrying does not help. */
-export class ProviderClockError extends ProviderError {
-  override readonly name = "ProviderClockError";
-}
 
 export type ProviderClient = {
   /** The URL to redirect the browser to. Rejects with ProviderError. */
@@ -340,141 +323,4 @@ function secretOf(
   if (secret === undefined || secret === "")
     throw new ProviderError(`the Secret ${secretNamespace}/${secretName} has no ${key}`);
   return secret;
-}
-
-const MAX_SAID = 200;
-
-/** A text of the provider, for people: without what is invisible, and without secrets that it repeats. */
-function said(text: string, secrets: readonly string[] = []): string {
-  const known = secrets.filter((secret) => secret !== "");
-  const plain = known.reduce((left, secret) => left.replaceAll(secret, "[redacted]"), text);
-  const visible = withoutInvisible(redactCredentials(plain)).replaceAll(/\p{Cc}+/gu, " ");
-  return visible.length > MAX_SAID ? `${visible.slice(0, MAX_SAID)}...` : visible;
-}
-
-/** `error` and `error_description` of a response (RFC 6749 sections 4.1.2.1 and 5.2). */
-export const saidByProvider = (
-  code: string,
-  description: string | undefined,
-  secrets: readonly string[] = [],
-): string => said(description === undefined || description === "" ? code : `${code} (${description})`, secrets);
-
-const answeredBy = ({ error, error_description: description }: ResponseBodyError, secrets: readonly string[]): string =>
-  saidByProvider(error, description, secrets);
-
-const CLIENT_FAULTS: readonly string[] = ["invalid_client", "unauthorized_client"];
-
-/** Messages of libraries may quote secrets, so users get our own. */
-function faultFrom(error: unknown, otherwise: string, secrets: readonly string[]): ProviderError {
-  if (error instanceof ProviderError) return error;
-  if (error instanceof ClientError && error.code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED")
-    return new ProviderClockError("the ID token is not valid at this time", { cause: error });
-  if (error instanceof ResponseBodyError) {
-    const message = `it answers ${answeredBy(error, secrets)}`;
-    return CLIENT_FAULTS.includes(error.error)
-      ? new ClientRefusedError(message, { cause: error })
-      : new ProviderError(message, { cause: error });
-  }
-  if (error instanceof WWWAuthenticateChallengeError) {
-    const [challenge] = error.cause;
-    const { error: code, error_description: description } = challenge?.parameters ?? {};
-    const message = `it answers ${code === undefined ? `with code ${error.status}` : saidByProvider(code, description, secrets)}`;
-    // Clients authenticate with Basic, users' access tokens are Bearer.
-    const isOfClient = challenge?.scheme === "basic" || CLIENT_FAULTS.includes(code ?? "");
-    return isOfClient
-      ? new ClientRefusedError(message, { cause: error })
-      : new ProviderError(message, { cause: error });
-  }
-  return new ProviderError(causeIn(error) ?? otherwise, { cause: error });
-}
-
-const MAX_CAUSES = 5;
-
-/** What this server says itself, below what the library makes of it. */
-function causeIn(error: unknown): string | undefined {
-  let current = error;
-  for (let depth = 0; depth < MAX_CAUSES && current instanceof Error; depth++) {
-    if (isApiError(current)) return `it cannot be reached: ${upstreamFaultOf(current).message}`;
-    if (current instanceof FetchError || current instanceof TokenError) return current.message;
-    const found = issuerFaultIn(current);
-    if (found !== undefined) return found;
-    current = current.cause;
-  }
-  return undefined;
-}
-
-/** The library says in `cause` which claim of the ID token it did not expect. */
-function issuerFaultIn({ cause }: Error): string | undefined {
-  const { claim, claims, expected } = isJsonObject(cause as never) ? (cause as JsonObject) : {};
-  if (typeof claim !== "string" || !isJsonObject(claims)) return undefined;
-  const found = claims[claim];
-  if (claim !== "iss" || typeof found !== "string")
-    return `the claim ${said(claim)} of the ID token is not the expected one`;
-  return `the ID token is from the issuer ${said(found)}${typeof expected === "string" ? `, not ${expected}` : ""}`;
-}
-
-// Distributed claims: claims that the provider names and does not send, such as those of users in many groups (Entra ID: overage).
-// Source: OpenID Connect Core 1.0, section 5.6.2; learn.microsoft.com/entra/identity-platform/access-token-claims-reference
-
-type DistributedClaimsDeps = {
-  readonly provider: IdentityProviderState;
-  readonly accessToken: string;
-  readonly userInfoUrl: string | undefined;
-  readonly fetch: ReturnType<ProviderFetch>;
-  readonly verified: (token: string) => Promise<JsonObject>;
-};
-
-/** With the claim of the groups, if it can be fetched. If not, `missingGroups` finds that it is missing. */
-async function withDistributedClaims(claims: JsonObject, deps: DistributedClaimsDeps): Promise<JsonObject> {
-  const { _claim_names: names, _claim_sources: sources, ...others } = claims;
-  const name = deps.provider.spec.claimMappings.groups === undefined ? "" : GROUPS_CLAIM;
-  const source = isJsonObject(names) && isJsonObject(sources) ? sources[String(names[name] ?? "")] : undefined;
-  if (claims[name] !== undefined || !isJsonObject(source)) return claims;
-  try {
-    const value = await fetchClaim(name, source, deps);
-    return value === undefined ? claims : { ...others, [name]: value };
-  } catch {
-    // The user and the administrator are told that groups are missing.
-    return claims;
-  }
-}
-
-async function fetchClaim(
-  name: string,
-  source: JsonObject,
-  deps: DistributedClaimsDeps,
-): Promise<JsonValue | undefined> {
-  const { JWT: token, endpoint, access_token: own } = source;
-  // An aggregated claim, section 5.6.2.1.
-  if (typeof token === "string") return (await deps.verified(token))[name];
-  if (typeof endpoint !== "string") return undefined;
-  const url = httpsUrl(currentAddress(endpoint), "the endpoint of a claim");
-  const trusted = [deps.provider.source.issuer, deps.userInfoUrl ?? deps.provider.source.issuer];
-  const isOwn = trusted.some((each) => new URL(each).origin === url.origin);
-  const bearer = typeof own === "string" ? own : isOwn ? deps.accessToken : undefined;
-  const isGraph = url.pathname.endsWith("/getMemberObjects");
-  const response = await deps.fetch(url.href, {
-    method: isGraph ? "POST" : "GET",
-    headers: {
-      accept: isGraph ? "application/json" : "application/jwt, application/json",
-      ...(isGraph ? { "content-type": "application/json" } : {}),
-      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
-    },
-    body: isGraph ? JSON.stringify({ securityEnabledOnly: false }) : undefined,
-    redirect: "manual",
-  });
-  if (response.status !== 200) return undefined;
-  const text = await response.text();
-  const isToken = (response.headers.get("content-type") ?? "").startsWith("application/jwt");
-  const answer = isToken ? await deps.verified(text.trim()) : parseJson(text, { maxDepth: 10 });
-  return isJsonObject(answer) ? (answer[name] ?? answer["value"]) : undefined;
-}
-
-const OLD_GRAPH = "graph.windows.net";
-
-/** Entra ID still names its retired API. */
-function currentAddress(endpoint: string): string {
-  if (!URL.canParse(endpoint) || new URL(endpoint).hostname !== OLD_GRAPH) return endpoint;
-  const [, , ...path] = new URL(endpoint).pathname.split("/");
-  return `https://graph.microsoft.com/v1.0/${path.join("/")}`;
 }
