@@ -26,13 +26,30 @@ const NO_CHILDREN: ReadonlyMap<PathElement, FieldSet> = new Map();
 
 export const EMPTY_FIELD_SET: FieldSet = { members: NO_MEMBERS, children: NO_CHILDREN };
 
-/** A set under construction: not shared until it is complete. */
+/**
+ * A set under construction: not shared until it is complete. Most nodes are list items without children, or have no members: neither
+ * collection is made before it is needed.
+ */
 export type FieldSetDraft = {
-  readonly members: Set<PathElement>;
-  readonly children: Map<PathElement, FieldSetDraft>;
+  members: ReadonlySet<PathElement>;
+  children: ReadonlyMap<PathElement, FieldSetDraft>;
 };
 
-export const draftFieldSet = (): FieldSetDraft => ({ members: new Set(), children: new Map() });
+const NO_DRAFTS: ReadonlyMap<PathElement, FieldSetDraft> = new Map();
+
+export const draftFieldSet = (): FieldSetDraft => ({ members: NO_MEMBERS, children: NO_DRAFTS });
+
+function addMember(draft: FieldSetDraft, element: PathElement): void {
+  if (draft.members === NO_MEMBERS) draft.members = new Set<PathElement>();
+  // Made above, for this draft alone.
+  (draft.members as Set<PathElement>).add(element);
+}
+
+function addChild(draft: FieldSetDraft, element: PathElement, child: FieldSetDraft): void {
+  if (draft.children === NO_DRAFTS) draft.children = new Map<PathElement, FieldSetDraft>();
+  // Made above, for this draft alone.
+  (draft.children as Map<PathElement, FieldSetDraft>).set(element, child);
+}
 
 /** Adds the field at `path`, not its parents. The empty path is nobody's and is left out. */
 export function insertPath(draft: FieldSetDraft, path: FieldPath): void {
@@ -43,12 +60,12 @@ export function insertPath(draft: FieldSetDraft, path: FieldPath): void {
     let child = node.children.get(element);
     if (child === undefined) {
       child = draftFieldSet();
-      node.children.set(element, child);
+      addChild(node, element, child);
     }
     node = child;
   }
   const leaf = path[last];
-  if (leaf !== undefined) node.members.add(leaf);
+  if (leaf !== undefined) addMember(node, leaf);
 }
 
 export function fieldSetOf(...paths: readonly FieldPath[]): FieldSet {
@@ -232,12 +249,12 @@ function readNode(fields: JsonValue, depth: number): { readonly set: FieldSetDra
     if (element === undefined) continue;
     const below = fields[name] ?? null;
     if (isLeaf(below)) {
-      set.members.add(element);
+      addMember(set, element);
       continue;
     }
     const child = readNode(below, depth + 1);
-    if (child.isMember) set.members.add(element);
-    if (!isEmptyFieldSet(child.set)) set.children.set(element, child.set);
+    if (child.isMember) addMember(set, element);
+    if (!isEmptyFieldSet(child.set)) addChild(set, element, child.set);
   }
   return { set, isMember: isMember || isEmptyFieldSet(set) };
 }

@@ -24,6 +24,10 @@ export const listItemElement = (list: ListSchema, item: JsonValue): ListItemElem
 function keyedElement(list: ListSchema, item: JsonValue): ListItemElement {
   if (item === null) return { fault: "associative list with keys may not have a null element" };
   if (!isJsonObject(item)) return { fault: "associative list with keys may not have non-map elements" };
+  const [only = ""] = list.keys;
+  const text = list.keys.length === 1 ? keyValue(list, item, only) : undefined;
+  // Most lists have one key, which is a text: long ones are gone through often.
+  if (typeof text === "string") return { element: `k:{${JSON.stringify(only)}:${JSON.stringify(text)}}` };
   const keys: [string, JsonValue][] = [];
   for (const name of list.keys) {
     const value = keyValue(list, item, name);
