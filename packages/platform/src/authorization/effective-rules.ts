@@ -37,7 +37,7 @@ export function createEffectiveRules(deps: DecisionDeps): RuleResolver {
       const error = evaluationError === undefined ? {} : { evaluationError };
       if (key?.restrictions === undefined) return { ...resolveRules(rules), incomplete: rest.incomplete, ...error };
       const context = { names: deps.names, user, owner: key.owner };
-      const narrowed = restrictionRules(key.restrictions, namespace, context).reduce(intersectRules, rules);
+      const narrowed = intersectAll(rules, restrictionRules(key.restrictions, namespace, context));
       return { ...resolveRules(narrowed), incomplete: true, ...error };
     },
   };
@@ -55,15 +55,44 @@ export function narrowRulesBehind(
     const restrictions = standing.key?.restrictions;
     if (restrictions === undefined || restrictions.ruleSets.length === 0) return resolved;
     const lists = restrictionRulesBehind(restrictions, target, namespace, names);
-    return { ...resolved, ...resolveRules(lists.reduce(intersectRules, policyRulesOf(resolved))), incomplete: true };
+    return { ...resolved, ...resolveRules(intersectAll(policyRulesOf(resolved), lists)), incomplete: true };
   };
 }
 
 // What two sets of rules both open, as rules again.
 
-export function intersectRules(left: readonly PolicyRule[], right: readonly PolicyRule[]): readonly PolicyRule[] {
-  return left.flatMap((one) => right.flatMap((other) => [...commonResources(one, other), ...commonPaths(one, other)]));
+/** Comparisons of values for one answer. Of rules beyond, nothing is told: a key may have as many rules as its owner. */
+export const MAX_VALUE_COMPARISONS = 1_000_000;
+
+/** What all lists open. */
+function intersectAll(rules: readonly PolicyRule[], lists: readonly (readonly PolicyRule[])[]): readonly PolicyRule[] {
+  const budget = { left: MAX_VALUE_COMPARISONS };
+  return lists.reduce((all, list) => intersectRules(all, list, budget), rules);
 }
+
+export function intersectRules(
+  left: readonly PolicyRule[],
+  right: readonly PolicyRule[],
+  budget: { left: number } = { left: MAX_VALUE_COMPARISONS },
+): readonly PolicyRule[] {
+  const both: PolicyRule[] = [];
+  for (const one of left) {
+    for (const other of right) {
+      budget.left -= comparisonsOf(one, other);
+      if (budget.left < 0) return both;
+      both.push(...commonResources(one, other), ...commonPaths(one, other));
+    }
+  }
+  return both;
+}
+
+const comparisonsOf = (left: PolicyRule, right: PolicyRule): number =>
+  1 +
+  left.verbs.length * right.verbs.length +
+  left.apiGroups.length * right.apiGroups.length +
+  left.resources.length * right.resources.length +
+  left.resourceNames.length * right.resourceNames.length +
+  left.nonResourceURLs.length * right.nonResourceURLs.length;
 
 function commonResources(left: PolicyRule, right: PolicyRule): readonly PolicyRule[] {
   const verbs = common(left.verbs, right.verbs);

@@ -1,6 +1,6 @@
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { expect, test } from "vitest";
-import { intersectRules } from "./effective-rules.ts";
+import { intersectRules, MAX_VALUE_COMPARISONS } from "./effective-rules.ts";
 
 const onResources = (verbs: string, apiGroups: string, resources: string, names = ""): PolicyRule => ({
   verbs: words(verbs),
@@ -81,3 +81,22 @@ test("each rule meets each", () => {
   expect(intersectRules([get, list], [list, get, onPaths("get", "/x")])).toEqual([get, list]);
   expect(intersectRules([], [get])).toEqual([]);
 });
+
+test.each<[what: string, rule: (name: string) => PolicyRule]>([
+  ["names", (name) => onResources("get", "g", "pods", name)],
+  ["verbs", (name) => onResources(name, "g", "pods")],
+  ["resources", (name) => onResources("get", "g", name)],
+  ["paths", (name) => onPaths("get", `/${name}`)],
+  ["equal rules", () => onResources("get", "g", "pods")],
+])(
+  "rules of both sides that differ by %s are compared up to a limit, and those beyond it are not told of",
+  (_what, rule) => {
+    const list = (count: number) => Array.from({ length: count }, (_, at) => rule(`n${at}`));
+    const budget = { left: MAX_VALUE_COMPARISONS };
+    const told = intersectRules(list(5_000), list(5_000), budget);
+    expect(budget.left).toBeLessThan(0);
+    expect(budget.left).toBeGreaterThan(-100);
+    expect(told.length).toBeGreaterThan(0);
+    expect(told.length).toBeLessThan(MAX_VALUE_COMPARISONS);
+  },
+);

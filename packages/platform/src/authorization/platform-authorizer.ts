@@ -195,6 +195,8 @@ export function keyStanding({ credential }: Subject, keys: DecisionDeps["keys"])
 
 /** The cache is cleared at this size: common decisions are back within a few requests. */
 const CAPACITY = 50_000;
+/** Characters of the requests that are remembered: clients choose them. */
+const MAX_CHARACTERS = 16_000_000;
 
 /** What has been decided about one identity with one key. */
 type Known = { readonly key: AccessKeyState | undefined; readonly decisions: Map<string, PlatformDecision> };
@@ -202,6 +204,7 @@ type Known = { readonly key: AccessKeyState | undefined; readonly decisions: Map
 export class DecisionMemo {
   #version: number | undefined;
   #size = 0;
+  #characters = 0;
   readonly #byIdentity = new Map<string, Known>();
   /** Authenticators that keep what they know of a user spare us writing it out again. */
   #byUser = new WeakMap<UserInfo, Known>();
@@ -214,10 +217,11 @@ export class DecisionMemo {
     request: PlatformRequest,
     decide: () => PlatformDecision,
   ): PlatformDecision {
-    if (version !== this.#version || this.#size >= CAPACITY) {
+    if (version !== this.#version || this.#size >= CAPACITY || this.#characters >= MAX_CHARACTERS) {
       this.#byIdentity.clear();
       this.#byUser = new WeakMap();
       this.#size = 0;
+      this.#characters = 0;
       this.#version = version;
     }
     const { decisions } = this.#of(user, key);
@@ -227,6 +231,7 @@ export class DecisionMemo {
     const decision = decide();
     decisions.set(shape, decision);
     this.#size += 1;
+    this.#characters += shape.length;
     return decision;
   }
 
