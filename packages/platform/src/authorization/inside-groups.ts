@@ -4,7 +4,7 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PlatformNames } from "../platform-names.ts";
 import { insideRoleOf, PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
-import { isListed, isOwner } from "./caller.ts";
+import { isOwner } from "./caller.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import { projectRolesOf } from "./owner-permissions.ts";
 import type { ProjectMembershipIndex } from "./project-memberships.ts";
@@ -93,9 +93,7 @@ export function insideClusterRoles(
   const roles = projectRolesOf(user, projects.get(project), names);
   const isAdmin = user.groups.includes(names.adminsGroup) || roles.includes(names.role(PROJECT_ADMIN));
   if (isAdmin || isOwner(user, instance.owner, names)) return ["cluster-admin"];
-  const extra = instance.extraAccessRules
-    .filter((rule) => rule.clusterRole !== "" && isListed(user, rule, names))
-    .map((rule) => insideRoleOf(rule.clusterRole, names));
+  const extra = instance.extraAccessRules.of(user, names).map((rule) => insideRoleOf(rule.clusterRole, names));
   const all = new Set([...projectRolesInside(roles, names), ...extra]);
   return all.has("cluster-admin") ? ["cluster-admin"] : [...all];
 }

@@ -9,6 +9,7 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-vie
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, PeopleList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
+import { PeopleIndex } from "./people-index.ts";
 import { memberOf, readOwner, textOf, textsOf } from "./project-memberships.ts";
 
 /** One of `spec.access[]`. */
@@ -26,16 +27,25 @@ export type InstancePermissions = {
   readonly extraAccessRules: readonly ExtraAccessRule[];
 };
 
+/** Permissions whose entries are found by user and team. */
+export type IndexedPermissions = {
+  readonly owner: Owner;
+  readonly access: PeopleIndex<InstanceAccess>;
+  /** The entries of `access` that allow to use the instance. */
+  readonly uses: PeopleIndex<InstanceAccess>;
+  readonly extraAccessRules: PeopleIndex<ExtraAccessRule>;
+};
+
 /** The version increases when access to an instance changes, and not with every write. */
 export type InstancePermissionIndex = PolicyVersion & {
-  get(resource: InstanceResource, namespace: string, name: string): InstancePermissions | undefined;
+  get(resource: InstanceResource, namespace: string, name: string): IndexedPermissions | undefined;
   /** Read from the object itself, which may be older or newer than the result of `get`. */
-  of(object: CachedObject): InstancePermissions;
+  of(object: CachedObject): IndexedPermissions;
   /** The instances of a namespace, unordered. */
   entries(
     resource: InstanceResource,
     namespace: string,
-  ): Iterable<readonly [name: string, permissions: InstancePermissions]>;
+  ): Iterable<readonly [name: string, permissions: IndexedPermissions]>;
 };
 
 /** The parts of an instance's spec that give access to it. */
@@ -65,9 +75,29 @@ const readPeople = (entry: JsonValue): PeopleList => ({
   teams: textsOf(entry, "teams"),
 });
 
-type PermissionsByName = Map<string, InstancePermissions>;
+const NOBODY: PeopleList = { users: [], teams: [] };
 
-const NONE: readonly (readonly [string, InstancePermissions])[] = [];
+export function indexPermissions({ owner, access, extraAccessRules }: InstancePermissions): IndexedPermissions {
+  return {
+    owner,
+    access: new PeopleIndex(access, (entry) => entry),
+    uses: new PeopleIndex(access.filter(mayUse), (entry) => entry),
+    // A rule without a role gives none.
+    extraAccessRules: new PeopleIndex(extraAccessRules, (rule) => (rule.clusterRole === "" ? NOBODY : rule)),
+  };
+}
+
+const mayUse = ({ verbs }: InstanceAccess): boolean => verbs.includes("use") || verbs.includes("*");
+
+type PermissionsByName = Map<string, IndexedPermissions>;
+
+const NONE: readonly (readonly [string, IndexedPermissions])[] = [];
+
+const listedIn = ({ owner, access, extraAccessRules }: IndexedPermissions): InstancePermissions => ({
+  owner,
+  access: access.entries,
+  extraAccessRules: extraAccessRules.entries,
+});
 
 /** Follows the instances from their current state on, until disposed. The cache must be ready. */
 export function createInstancePermissionIndex(
@@ -79,7 +109,7 @@ export function createInstancePermissionIndex(
     spaceinstances: new Map<string, PermissionsByName>(),
   };
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
-  const byObject = new WeakMap<CachedObject, InstancePermissions>();
+  const byObject = new WeakMap<CachedObject, IndexedPermissions>();
   const policyVersion = new PolicyVersionSource();
 
   const follow = (resource: InstanceResource): Disposable => {
@@ -87,10 +117,10 @@ export function createInstancePermissionIndex(
     const put = (object: CachedObject): void => {
       const instance = object.decode();
       const { namespace = "", name = "" } = instance.metadata;
-      const byName = byNamespace.get(namespace) ?? new Map<string, InstancePermissions>();
+      const byName = byNamespace.get(namespace) ?? new Map<string, IndexedPermissions>();
       const read = readInstancePermissions(instance);
       const known = byName.get(name);
-      const permissions = known !== undefined && equalJson(known, read) ? known : read;
+      const permissions = known !== undefined && equalJson(listedIn(known), read) ? known : indexPermissions(read);
       byObject.set(object, permissions);
       if (permissions === known) return;
       byNamespace.set(namespace, byName.set(name, permissions));
@@ -117,7 +147,7 @@ export function createInstancePermissionIndex(
   return Object.assign(policyVersion, {
     get: (resource: InstanceResource, namespace: string, name: string) =>
       byResource[resource].get(namespace)?.get(name),
-    of: (object: CachedObject) => byObject.get(object) ?? readInstancePermissions(object.decode()),
+    of: (object: CachedObject) => byObject.get(object) ?? indexPermissions(readInstancePermissions(object.decode())),
     entries: (resource: InstanceResource, namespace: string) => byResource[resource].get(namespace)?.entries() ?? NONE,
     [Symbol.dispose]() {
       for (const handle of followed) handle[Symbol.dispose]();

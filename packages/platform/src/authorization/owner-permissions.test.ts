@@ -1,8 +1,10 @@
 // Owners may access what they own, and nothing else: each request with the permission that allows it.
 
+import { RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
 import { describe, expect, it, test } from "vitest";
 import { clusterRoleRules, ownerPermission, projectOfRequest, projectRolesOf } from "./owner-permissions.ts";
 import type { TargetedRequest } from "./platform-request.ts";
+import { indexMembership } from "./project-memberships.ts";
 import {
   inner,
   instanceWith,
@@ -153,7 +155,8 @@ describe("members of a project", () => {
   };
 
   it("have the role that the project gives them, the owner first that of an administrator", () => {
-    const rolesOf = (name: string, ...teams: string[]) => projectRolesOf(userInfo(name, ...teams), project, names);
+    const rolesOf = (name: string, ...teams: string[]) =>
+      projectRolesOf(userInfo(name, ...teams), indexMembership(project), names);
     expect(rolesOf("olga")).toEqual(["postern:project-admin"]);
     expect(rolesOf("x", "leads", "devs")).toEqual(["postern:project-admin", "postern:project-viewer"]);
     expect(rolesOf("paul", "devs")).toEqual(["postern:project-user", "postern:project-viewer"]);
@@ -162,8 +165,8 @@ describe("members of a project", () => {
   });
 
   it("are none where the member is of an unknown kind", () => {
-    expect(projectRolesOf(userInfo("x", "ops"), project, names)).toEqual([]);
-    expect(projectRolesOf(userInfo("ops"), project, names)).toEqual([]);
+    expect(projectRolesOf(userInfo("x", "ops"), indexMembership(project), names)).toEqual([]);
+    expect(projectRolesOf(userInfo("ops"), indexMembership(project), names)).toEqual([]);
   });
 
   it("are none where there is no project", () => {
@@ -183,7 +186,7 @@ describe("members of a project", () => {
     const rule = { verbs: ["get"], apiGroups: [GROUP], resources: ["*"], resourceNames: [], nonResourceURLs: [] };
     const rulesOf: Parameters<typeof clusterRoleRules>[1]["rulesOf"] = ({ apiGroup, kind, name }, namespace) =>
       `${apiGroup}/${kind}/${name} in '${namespace}'` === "rbac.authorization.k8s.io/ClusterRole/viewer in ''"
-        ? [rule]
+        ? new RuleIndex([rule])
         : undefined;
     expect(clusterRoleRules("viewer", { rulesOf })).toEqual([rule]);
     expect(clusterRoleRules("missing", { rulesOf })).toEqual([]);

@@ -1,21 +1,17 @@
 // What the owner of a credential may do beyond roles and bindings: with itself, in its projects, and with its instances.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { type PolicyRule, ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { type PolicyRule, RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import type { RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
 import type { PlatformNames } from "../platform-names.ts";
 import { asksAboutOthers } from "./always-allowed.ts";
 import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
-import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
+import { isInTeam, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
-import type {
-  ExtraAccessRule,
-  InstanceAccess,
-  InstancePermissionIndex,
-  InstancePermissions,
-} from "./instance-permissions.ts";
+import type { IndexedPermissions, InstanceAccess, InstancePermissionIndex } from "./instance-permissions.ts";
 import type { TargetedRequest } from "./platform-request.ts";
-import type { ProjectMember, ProjectMembership, ProjectMembershipIndex } from "./project-memberships.ts";
+import type { IndexedMembership, ProjectMembershipIndex } from "./project-memberships.ts";
 
 export type PermissionCode =
   | "own-user"
@@ -88,12 +84,11 @@ export function projectPermission(
   user: UserInfo,
   request: TargetedRequest,
   project: string,
-  fact: ProjectMembership | undefined,
+  fact: IndexedMembership | undefined,
   { names, roles }: Pick<OwnerPermissionDeps, "names" | "roles">,
 ): Permission | undefined {
   for (const role of projectRolesOf(user, fact, names)) {
-    const rules = clusterRoleRules(role, roles);
-    if (rules.some((rule) => ruleAllows(rule, request))) {
+    if (clusterRole(role, roles)?.allows(request) === true) {
       return { code: "project-member", reason: `has ClusterRole ${role} in project ${project}` };
     }
   }
@@ -103,29 +98,25 @@ export function projectPermission(
 /** The ClusterRoles of a caller in a project, the owner's first. */
 export function projectRolesOf(
   user: UserInfo,
-  fact: ProjectMembership | undefined,
+  fact: IndexedMembership | undefined,
   names: PlatformNames,
 ): readonly string[] {
   if (fact === undefined) return [];
-  const roles = fact.members
-    .filter((member) => isMember(user, member, names))
-    .map(({ clusterRole }) => projectRoleOf(clusterRole, names));
-  return isOwner(user, fact.owner, names) ? [names.role(PROJECT_ADMIN), ...roles] : roles;
+  const roles = fact.members.of(user, names).map(({ clusterRole }) => projectRoleOf(clusterRole, names));
+  return [...new Set(isOwner(user, fact.owner, names) ? [names.role(PROJECT_ADMIN), ...roles] : roles)];
 }
 
-function isMember(user: UserInfo, { kind, name }: ProjectMember, names: PlatformNames): boolean {
-  if (kind === "User") return isUser(user, name, names);
-  return kind === "Team" && isInTeam(user, name, names);
-}
+export const clusterRole = (name: string, roles: Pick<RbacSource, "rulesOf">): RuleIndex | undefined =>
+  roles.rulesOf({ apiGroup: RBAC_GROUP, kind: "ClusterRole", name }, "");
 
 export const clusterRoleRules = (name: string, roles: Pick<RbacSource, "rulesOf">): readonly PolicyRule[] =>
-  roles.rulesOf({ apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name }, "") ?? [];
+  clusterRole(name, roles)?.rules ?? [];
 
 /** Permissions of the owner of an instance, and of users in its access list. `request` is about that instance. */
 export function instancePermission(
   user: UserInfo,
   request: TargetedRequest,
-  fact: InstancePermissions | undefined,
+  fact: IndexedPermissions | undefined,
   names: PlatformNames,
 ): Permission | undefined {
   if (fact === undefined) return undefined;
@@ -133,16 +124,17 @@ export function instancePermission(
   if (isOwner(user, fact.owner, names) && opensToOwner(request)) {
     return { code: "instance-owner", reason: `owns ${namespace}/${name}` };
   }
-  const at = fact.access.findIndex((access) => accessOpens(access, request) && isListed(user, access, names));
-  if (at >= 0) return { code: "instance-access", reason: `is in spec.access[${at}] of ${namespace}/${name}` };
+  const { access, extraAccessRules } = fact;
+  for (const at of access.placesOf(user, names)) {
+    const entry = access.entries[at];
+    if (entry === undefined || !accessOpens(entry, request)) continue;
+    return { code: "instance-access", reason: `is in spec.access[${at}] of ${namespace}/${name}` };
+  }
   if (!opensToGuest(request)) return undefined;
-  const rule = fact.extraAccessRules.findIndex((extra) => givesRole(user, extra, names));
-  if (rule < 0) return undefined;
+  const [rule] = extraAccessRules.placesOf(user, names);
+  if (rule === undefined) return undefined;
   return { code: "instance-access", reason: `is in spec.extraAccessRules[${rule}] of ${namespace}/${name}` };
 }
-
-const givesRole = (user: UserInfo, rule: ExtraAccessRule, names: PlatformNames): boolean =>
-  rule.clusterRole !== "" && isListed(user, rule, names);
 
 export const GUEST_VERBS: readonly string[] = ["get", "list", "watch", "use"];
 
@@ -180,15 +172,12 @@ export function isGuestOf(
 ): boolean {
   for (const resource of ["virtualclusterinstances", "spaceinstances"] as const) {
     for (const [, fact] of instances.entries(resource, names.projectNamespace(project))) {
-      if (isOwner(user, fact.owner, names) || fact.extraAccessRules.some((rule) => givesRole(user, rule, names)))
-        return true;
-      if (fact.access.some((access) => mayUse(access) && isListed(user, access, names))) return true;
+      if (isOwner(user, fact.owner, names)) return true;
+      if (fact.extraAccessRules.lists(user, names) || fact.uses.lists(user, names)) return true;
     }
   }
   return false;
 }
-
-const mayUse = ({ verbs }: InstanceAccess): boolean => verbs.includes("use") || verbs.includes("*");
 
 /** What the platform has done is read by others, and written by none of them. */
 const STATUS_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);

@@ -2,9 +2,9 @@
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { isListed, isOwner } from "./caller.ts";
+import { isOwner } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
-import type { InstancePermissions } from "./instance-permissions.ts";
+import type { IndexedPermissions } from "./instance-permissions.ts";
 import {
   clusterRoleRules,
   GUEST_PARTS,
@@ -63,7 +63,7 @@ function instanceRules(
   user: UserInfo,
   resource: InstanceResource,
   name: string,
-  { owner, access, extraAccessRules }: InstancePermissions,
+  { owner, access, extraAccessRules }: IndexedPermissions,
   { names }: RulesSources,
 ): readonly PolicyRule[] {
   const withSubresources = (list: readonly string[]) => list.map((subresource) => `${resource}/${subresource}`);
@@ -73,18 +73,16 @@ function instanceRules(
         managed(names.managementGroup, ["*"], withSubresources(OWNER_SUBRESOURCES), name),
       ]
     : [];
-  const granted = access
-    .filter((entry) => isListed(user, entry, names))
-    .flatMap(({ verbs, subresources }) => {
-      const onMain = verbs.includes("*") ? OWNER_VERBS : verbs.filter((verb) => OWNER_VERBS.includes(verb));
-      const named = subresources.filter((subresource) => subresource !== "status");
-      const below = withSubresources(subresources.includes("*") ? OWNER_SUBRESOURCES : named);
-      return [
-        ...(onMain.length === 0 ? [] : [managed(names.managementGroup, onMain, [resource], name)]),
-        ...(below.length === 0 || verbs.length === 0 ? [] : [managed(names.managementGroup, verbs, below, name)]),
-      ];
-    });
-  const hasRole = extraAccessRules.some((rule) => rule.clusterRole !== "" && isListed(user, rule, names));
+  const granted = access.of(user, names).flatMap(({ verbs, subresources }) => {
+    const onMain = verbs.includes("*") ? OWNER_VERBS : verbs.filter((verb) => OWNER_VERBS.includes(verb));
+    const named = subresources.filter((subresource) => subresource !== "status");
+    const below = withSubresources(subresources.includes("*") ? OWNER_SUBRESOURCES : named);
+    return [
+      ...(onMain.length === 0 ? [] : [managed(names.managementGroup, onMain, [resource], name)]),
+      ...(below.length === 0 || verbs.length === 0 ? [] : [managed(names.managementGroup, verbs, below, name)]),
+    ];
+  });
+  const hasRole = extraAccessRules.lists(user, names);
   const asGuest = hasRole
     ? [
         managed(names.managementGroup, GUEST_VERBS, [resource], name),

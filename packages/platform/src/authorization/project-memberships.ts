@@ -9,6 +9,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
+import { PeopleIndex } from "./people-index.ts";
 
 export type ProjectMember = {
   /** `User` or `Team`; other kinds are ignored. */
@@ -20,18 +21,21 @@ export type ProjectMember = {
 
 export type ProjectMembership = { readonly owner: Owner; readonly members: readonly ProjectMember[] };
 
+/** A membership whose members are found by user and team. */
+export type IndexedMembership = { readonly owner: Owner; readonly members: PeopleIndex<ProjectMember> };
+
 /** The old and the new members of a project, as far as known. */
-export type ProjectChange = { readonly project: string; readonly memberships: readonly ProjectMembership[] };
+export type ProjectChange = { readonly project: string; readonly memberships: readonly IndexedMembership[] };
 
 /** The version increases when the owner or members of any project change. */
 export type ProjectMembershipIndex = PolicyVersion & {
   /** The changes since a version; undefined if they are no longer known. */
   changesSince(version: number): readonly ProjectChange[] | undefined;
-  get(project: string): ProjectMembership | undefined;
+  get(project: string): IndexedMembership | undefined;
   /** Read from the object itself, which may be older or newer than the result of `get`. */
-  of(object: CachedObject): ProjectMembership;
+  of(object: CachedObject): IndexedMembership;
   /** All projects, unordered. */
-  entries(): Iterable<readonly [project: string, membership: ProjectMembership]>;
+  entries(): Iterable<readonly [project: string, membership: IndexedMembership]>;
 };
 
 /** The parts of a project's spec that give access to it: `owner {user, team}` and `members[] {kind, name, clusterRole}`. */
@@ -46,14 +50,22 @@ const readMember = (value: JsonValue): ProjectMember => ({
   clusterRole: textOf(value, "clusterRole"),
 });
 
+export const indexMembership = ({ owner, members }: ProjectMembership): IndexedMembership => ({
+  owner,
+  members: new PeopleIndex(members, ({ kind, name }) => ({
+    users: kind === "User" ? [name] : [],
+    teams: kind === "Team" ? [name] : [],
+  })),
+});
+
 /** Follows the projects from their current state on, until disposed. The cache must be ready. */
 export function createProjectMembershipIndex(
   projects: ViewPrefix,
   scheduler: Scheduler,
 ): ProjectMembershipIndex & Disposable {
-  const memberships = new Map<string, ProjectMembership>();
+  const memberships = new Map<string, IndexedMembership>();
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
-  const byObject = new WeakMap<CachedObject, ProjectMembership>();
+  const byObject = new WeakMap<CachedObject, IndexedMembership>();
   const policyVersion = new PolicyVersionSource();
   const log = new ChangeLog<ProjectChange>();
   /** Without `made`, any project may have changed. */
@@ -68,7 +80,8 @@ export function createProjectMembershipIndex(
     const { name = "" } = project.metadata;
     const read = readProjectMembership(project);
     const known = memberships.get(name);
-    const membership = known !== undefined && equalJson(known, read) ? known : read;
+    const isKnown = known !== undefined && equalJson({ owner: known.owner, members: known.members.entries }, read);
+    const membership = isKnown ? known : indexMembership(read);
     byObject.set(object, membership);
     if (membership === known) return;
     memberships.set(name, membership);
@@ -92,7 +105,7 @@ export function createProjectMembershipIndex(
   return Object.assign(policyVersion, {
     changesSince: (since: number) => log.since(since),
     get: (project: string) => memberships.get(project),
-    of: (object: CachedObject) => byObject.get(object) ?? readProjectMembership(object.decode()),
+    of: (object: CachedObject) => byObject.get(object) ?? indexMembership(readProjectMembership(object.decode())),
     entries: () => memberships.entries(),
     [Symbol.dispose]: () => followed[Symbol.dispose](),
   });

@@ -5,15 +5,15 @@ import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { combinedPolicyVersion, type PolicyVersion } from "@postern/apiserver/authorization/policy-version";
-import { type PolicyRule, ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-source";
+import type { OpenNames, RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
 import {
-  clusterRoleRules,
+  clusterRole,
   guestPermission,
   identityPermission,
   instancePermission,
@@ -87,10 +87,11 @@ export function createVisibility(deps: DecisionDeps): Visibility {
       if (sawAll && seesAll()) return false;
       return changes === undefined || changes.some((change) => concerns(change, user));
     };
-    const concerns = ({ users, groups, clusterRole }: RbacChange, { name, groups: own }: UserInfo): boolean =>
-      users.has(name) ||
-      own.some((group) => groups.has(group)) ||
-      (clusterRole !== undefined && isMemberAs(clusterRole));
+    const concerns = (change: RbacChange, { name, groups }: UserInfo): boolean => {
+      if (!("role" in change)) return change.users.has(name) || groups.some((group) => change.groups.has(group));
+      const { role } = change;
+      return rbac.isBoundTo(role, user) || (role.kind === "ClusterRole" && isMemberAs(role.name));
+    };
     const isMemberAs = (clusterRole: string): boolean => {
       for (const [, fact] of projects.entries()) {
         if (projectRolesOf(user, fact, names).includes(clusterRole)) return true;
@@ -194,7 +195,7 @@ function placeOf(key: string, namespaced: boolean): { readonly namespace: string
 
 // The names of a filtered kind that roles and memberships allow a user to see, computed once per namespace.
 
-type AllowedNames = { readonly all: boolean; readonly some: ReadonlySet<string> };
+type AllowedNames = OpenNames;
 
 /** In a namespace; "" for the whole cluster. */
 type FindAllowedNames = (user: UserInfo, resource: FilteredResource, namespace: string) => AllowedNames;
@@ -208,12 +209,11 @@ function createAllowedNames({
 }: Pick<DecisionDeps, "names" | "rbac" | "projects">): FindAllowedNames {
   const roles = createRbacAuthorizer({ source: rbac });
   return (user, resource, namespace) => {
-    const rules = policyRulesOf(roles.rulesFor(user, namespace));
     // There is no project without a name.
     const memberRoles = projectRolesOf(user, projects.get(names.projectOf(namespace) ?? ""), names);
-    const memberRules = memberRoles.flatMap((role) => clusterRoleRules(role, rbac));
+    const ofMember = memberRoles.flatMap((role) => clusterRole(role, rbac) ?? []);
     const request = getRequest(names.managementGroup, resource, namespace, "");
-    return namesAllowedBy([...rules, ...memberRules], request);
+    return namesAllowedBy(new Set([...roles.rolesOf(user, namespace), ...ofMember]), request);
   };
 }
 
@@ -241,11 +241,15 @@ class AllowedNamesByNamespace {
   }
 }
 
-/** The names that rules allow for a request without a name. */
-function namesAllowedBy(rules: readonly PolicyRule[], request: TargetedRequest): AllowedNames {
-  const opened = rules.filter((rule) => ruleAllows({ ...rule, resourceNames: [] }, request));
-  if (opened.some(({ resourceNames }) => resourceNames.length === 0)) return ALL_NAMES;
-  return { all: false, some: new Set(opened.flatMap(({ resourceNames }) => resourceNames)) };
+/** The names that roles allow for a request without a name. */
+function namesAllowedBy(roles: Iterable<RuleIndex>, request: TargetedRequest): AllowedNames {
+  const some = new Set<string>();
+  for (const role of roles) {
+    const opened = role.namesFor(request);
+    if (opened.all) return ALL_NAMES;
+    for (const name of opened.some) some.add(name);
+  }
+  return { all: false, some };
 }
 
 const sameNames = (left: AllowedNames, right: AllowedNames): boolean =>

@@ -9,7 +9,11 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { InstanceResource } from "../authorization/filtered-resources.ts";
 import type { InsideIdentity, InstancePlace, insideIdentity } from "../authorization/inside-groups.ts";
-import { type InstanceAccess, readInstancePermissions } from "../authorization/instance-permissions.ts";
+import {
+  type ExtraAccessRule,
+  type InstanceAccess,
+  readInstancePermissions,
+} from "../authorization/instance-permissions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { keyOfRequest } from "./owned-access-keys/lineage.ts";
 
@@ -48,7 +52,15 @@ export async function checkInstanceGrants(
   const { names, authorizer } = deps;
   const { namespace = "", name = "" } = instance.metadata;
   const { user, credential } = context;
+  const decided = new Map<string, boolean>();
+  /** Each is decided once, however many entries ask it. */
   const isAllowed = async (verb: string, subresource: string): Promise<boolean> => {
+    const shape = `${verb}/${subresource}`;
+    const allowed = decided.get(shape) ?? (await decide(verb, subresource));
+    decided.set(shape, allowed);
+    return allowed;
+  };
+  const decide = async (verb: string, subresource: string): Promise<boolean> => {
     const target = {
       apiGroup: names.managementGroup,
       apiVersion: "v1",
@@ -69,36 +81,39 @@ export async function checkInstanceGrants(
       throw refuse(`${what} grants ${JSON.stringify(right)}, which you do not have`);
     }
   };
+  const everything = [...MAIN_VERBS.map((verb) => [verb, ""] as const), ...SUBRESOURCES[resource]];
   /** Who has all that an owner has could become the owner. */
-  const holds = async (pairs: readonly (readonly [verb: string, subresource: string])[]): Promise<boolean> => {
-    for (const [verb, subresource] of pairs) if (!(await isAllowed(verb, subresource))) return false;
+  const holds = once(async (): Promise<boolean> => {
+    for (const [verb, subresource] of everything) if (!(await isAllowed(verb, subresource))) return false;
     return true;
-  };
-  const hasInside = (clusterRole: string): boolean => {
+  });
+  const groupsInside = once((): ReadonlySet<string> => {
     const project = names.projectOf(namespace) ?? "";
     const place = resource === "spaceinstances" ? { project, space: name } : { project, virtualCluster: name };
-    const { groups } = deps.insideIdentity(user, place);
-    return ["cluster-admin", clusterRole].some((role) => groups.includes(names.insideRoleGroup(role)));
-  };
+    return new Set(deps.insideIdentity(user, place).groups);
+  });
+  const hasInside = (clusterRole: string): boolean =>
+    ["cluster-admin", clusterRole].some((role) => groupsInside().has(names.insideRoleGroup(role)));
+  // Rules open parts of what is inside, which a role there would not keep to.
+  const opensInside = once(async () => (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", "")));
   const refuse = (why: string) => forbiddenRequestError({ group: names.managementGroup, resource }, name, why);
 
   const given = readInstancePermissions(instance);
   const before = old === undefined ? undefined : readInstancePermissions(old);
-  const everything = [...MAIN_VERBS.map((verb) => [verb, ""] as const), ...SUBRESOURCES[resource]];
   if (before !== undefined && !equalJson({ ...given.owner }, { ...before.owner }))
     await mustHold("spec.owner", everything);
+  const hadAccess = new Set(before?.access.map(accessText));
   for (const [at, access] of given.access.entries()) {
-    if (before?.access.some((had) => equalAccess(had, access)) === true) continue;
+    await context.pause();
+    if (hadAccess.has(accessText(access))) continue;
     await mustHold(`spec.access[${at}]`, pairsOf(access, resource));
   }
-  for (const [at, { clusterRole, users, teams }] of given.extraAccessRules.entries()) {
-    const isOld = before?.extraAccessRules.some(
-      (had) => had.clusterRole === clusterRole && samePeople(had, { users, teams }),
-    );
-    if (isOld === true) continue;
-    // Rules open parts of what is inside, which a role there would not keep to.
-    const opensInside = (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", ""));
-    if (!opensInside || !((await holds(everything)) || hasInside(clusterRole))) {
+  const hadRules = new Set(before?.extraAccessRules.map(extraText));
+  for (const [at, extra] of given.extraAccessRules.entries()) {
+    await context.pause();
+    if (hadRules.has(extraText(extra))) continue;
+    const { clusterRole } = extra;
+    if (!(await opensInside()) || !((await holds()) || hasInside(clusterRole))) {
       throw refuse(
         `spec.extraAccessRules[${at}] grants ClusterRole ${JSON.stringify(clusterRole)}, which you do not have in the virtual cluster`,
       );
@@ -106,8 +121,7 @@ export async function checkInstanceGrants(
   }
   const applied = appliedBy(instance);
   if (applied === undefined || equalJson(applied, appliedBy(old) ?? null)) return;
-  const opensInside = (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", ""));
-  if (!opensInside || !((await holds(everything)) || hasInside("cluster-admin"))) {
+  if (!(await opensInside()) || !((await holds()) || hasInside("cluster-admin"))) {
     throw refuse(`spec.${applied.by} is applied with all permissions in the virtual cluster, which you do not have`);
   }
 }
@@ -126,13 +140,19 @@ function appliedBy(instance: KubeObject | undefined): { readonly by: string; rea
   return { by: "templateRef", what: [templateRef ?? null, parameters ?? ""] };
 }
 
-type People = { readonly users: readonly string[]; readonly teams: readonly string[] };
+const once = <T>(make: () => T): (() => T) => {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+};
 
-const samePeople = (a: People, b: People): boolean =>
-  equalJson([[...a.users], [...a.teams]], [[...b.users], [...b.teams]]);
+const accessText = ({ users, teams, verbs, subresources }: InstanceAccess): string =>
+  JSON.stringify([users, teams, verbs, subresources]);
 
-const equalAccess = (a: InstanceAccess, b: InstanceAccess): boolean =>
-  samePeople(a, b) && equalJson([[...a.verbs], [...a.subresources]], [[...b.verbs], [...b.subresources]]);
+const extraText = ({ users, teams, clusterRole }: ExtraAccessRule): string =>
+  JSON.stringify([users, teams, clusterRole]);
 
 /** A star means everything, and a name means itself. */
 function pairsOf(

@@ -1,13 +1,15 @@
 // Keeps the RBAC index equal to the roles and bindings in the watch cache.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { UserInfo } from "../../authentication/user-info.ts";
 import { followView, type ViewPrefix } from "../../cache/follow-view.ts";
 import type { Scheduler } from "../../runtime/clock.ts";
 import { ChangeLog } from "../change-log.ts";
 import { PolicyVersionSource } from "../policy-version.ts";
 import { type PolicyRule, readPolicyRules } from "./policy-rule.ts";
-import type { Grant, RbacChange, RbacSource } from "./rbac-source.ts";
+import type { BoundRole, Grant, RbacChange, RbacSource } from "./rbac-source.ts";
 import { principalOf, type RbacBinding, type RoleRef, readBinding } from "./role-binding.ts";
+import { RuleIndex } from "./rule-index.ts";
 
 export type RbacViews = {
   readonly roles: ViewPrefix;
@@ -70,18 +72,19 @@ function followObjects(view: ViewPrefix, scheduler: Scheduler, sink: ObjectSink)
   });
 }
 
-// Roles and bindings in memory, bindings indexed by subject: a decision costs the bindings of one user, not all there are.
+// Roles and bindings in memory, indexed by subject and role: a decision costs the distinct roles of one user, however many bindings give them.
 
-type GrantsByName = Map<string, Grant[]>;
+type GrantsByName = Map<string, GrantsByRole>;
 type NamespaceGrants = { readonly users: GrantsByName; readonly groups: GrantsByName };
 
 const NONE: readonly Grant[] = [];
-const NO_BINDINGS: ReadonlyMap<string, RbacBinding> = new Map();
+/** Names of subjects that are remembered of changes, for one binding may have very many. */
+const MAX_CHANGED_NAMES = 20_000;
 
 export class RbacIndex extends PolicyVersionSource implements RbacSource {
-  readonly #log = new ChangeLog<RbacChange>();
+  readonly #log = new ChangeLog<RbacChange>(MAX_CHANGED_NAMES);
   /** By namespace and name; cluster roles and cluster bindings under "". */
-  readonly #roles = new Map<string, Map<string, readonly PolicyRule[]>>();
+  readonly #roles = new Map<string, Map<string, RuleIndex>>();
   readonly #bindings = new Map<string, Map<string, RbacBinding>>();
   readonly #grants = new Map<string, NamespaceGrants>();
 
@@ -90,7 +93,7 @@ export class RbacIndex extends PolicyVersionSource implements RbacSource {
   }
 
   setRole(namespace: string, name: string, rules: readonly PolicyRule[]): void {
-    entryOf(this.#roles, namespace, () => new Map()).set(name, rules);
+    entryOf(this.#roles, namespace, () => new Map()).set(name, new RuleIndex(rules));
     this.#roleChanged(namespace, name);
   }
 
@@ -103,14 +106,14 @@ export class RbacIndex extends PolicyVersionSource implements RbacSource {
     const before = this.#bindings.get(namespace)?.get(name);
     this.#ungrant(before);
     entryOf(this.#bindings, namespace, () => new Map()).set(name, binding);
-    const { users, groups } = entryOf(this.#grants, namespace, () => ({ users: new Map(), groups: new Map() }));
+    const grants = entryOf(this.#grants, namespace, () => ({ users: new Map(), groups: new Map() }));
     for (const subject of binding.subjects) {
       const principal = principalOf(subject, namespace);
       if (principal === undefined) continue;
-      const byName = principal.type === "user" ? users : groups;
-      entryOf(byName, principal.name, () => []).push({ binding, subject });
+      const byName = principal.type === "user" ? grants.users : grants.groups;
+      entryOf(byName, principal.name, () => new GrantsByRole()).add({ binding, subject });
     }
-    this.#change(peopleOf(before === undefined ? [binding] : [before, binding]));
+    this.#bindingsChanged(before === undefined ? [binding] : [before, binding]);
   }
 
   removeBinding(namespace: string, name: string): void {
@@ -118,7 +121,7 @@ export class RbacIndex extends PolicyVersionSource implements RbacSource {
     this.#ungrant(before);
     if (before === undefined) return;
     removeNested(this.#bindings, namespace, name);
-    this.#change(peopleOf([before]));
+    this.#bindingsChanged([before]);
   }
 
   /** Forgets the roles of every namespace, or of the cluster alone. */
@@ -126,7 +129,7 @@ export class RbacIndex extends PolicyVersionSource implements RbacSource {
     for (const namespace of [...this.#roles.keys()]) {
       if ((namespace === "") === (scope === "cluster")) this.#roles.delete(namespace);
     }
-    this.#change();
+    this.changed((version) => this.#log.forget(version));
   }
 
   clearBindings(scope: "cluster" | "namespaces"): void {
@@ -135,65 +138,98 @@ export class RbacIndex extends PolicyVersionSource implements RbacSource {
       this.#bindings.delete(namespace);
       this.#grants.delete(namespace);
     }
-    this.#change();
+    this.changed((version) => this.#log.forget(version));
   }
 
   grantsToUser(namespace: string, name: string): readonly Grant[] {
-    return this.#grants.get(namespace)?.users.get(name) ?? NONE;
+    return this.#grants.get(namespace)?.users.get(name)?.list ?? NONE;
   }
 
   grantsToGroup(namespace: string, group: string): readonly Grant[] {
-    return this.#grants.get(namespace)?.groups.get(group) ?? NONE;
+    return this.#grants.get(namespace)?.groups.get(group)?.list ?? NONE;
   }
 
-  rulesOf({ kind, name }: RoleRef, namespace: string): readonly PolicyRule[] | undefined {
+  isBoundTo(role: BoundRole, { name, groups }: Pick<UserInfo, "name" | "groups">): boolean {
+    const key = roleKey(role);
+    // A ClusterRole is bound anywhere, a Role in its own namespace.
+    const inPlace = this.#grants.get(role.namespace);
+    const places = role.kind === "ClusterRole" ? this.#grants.values() : inPlace === undefined ? [] : [inPlace];
+    for (const place of places) {
+      if (place.users.get(name)?.has(key) === true) return true;
+      if (groups.some((group) => place.groups.get(group)?.has(key) === true)) return true;
+    }
+    return false;
+  }
+
+  rulesOf({ kind, name }: RoleRef, namespace: string): RuleIndex | undefined {
     if (kind === "ClusterRole") return this.#roles.get("")?.get(name);
     // A ClusterRoleBinding has no namespace in which a Role could be found.
     if (kind === "Role" && namespace !== "") return this.#roles.get(namespace)?.get(name);
     return undefined;
   }
 
-  /** All users, unless the change says which ones it affects. */
-  #change(change?: RbacChange): void {
-    this.changed((version) => {
-      if (change === undefined) this.#log.forget(version);
-      else this.#log.add(version, change);
-    });
+  #bindingsChanged(bindings: readonly RbacBinding[]): void {
+    const change = peopleOf(bindings);
+    this.changed((version) => this.#log.add(version, change, change.users.size + change.groups.size));
   }
 
-  /** Affects the subjects of bindings to the role. */
+  /** Whom it affects is asked later, by the bindings there are then: each change of a binding in between is a change of its own. */
   #roleChanged(namespace: string, name: string): void {
-    const kind = namespace === "" ? "ClusterRole" : "Role";
-    // A ClusterRole is bound anywhere, a Role in its own namespace.
-    const places = namespace === "" ? this.#bindings.values() : [this.#bindings.get(namespace) ?? NO_BINDINGS];
-    const bindings: RbacBinding[] = [];
-    for (const place of places) {
-      for (const binding of place.values()) {
-        if (binding.roleRef.kind === kind && binding.roleRef.name === name) bindings.push(binding);
-      }
-    }
-    this.#change({ ...peopleOf(bindings), ...(namespace === "" ? { clusterRole: name } : {}) });
+    const role = { kind: namespace === "" ? "ClusterRole" : "Role", name, namespace };
+    this.changed((version) => this.#log.add(version, { role }));
   }
 
   #ungrant(binding: RbacBinding | undefined): void {
     if (binding === undefined) return;
     const grants = this.#grants.get(binding.namespace);
     if (grants === undefined) return;
-    // Looks up a role only once, even if it is referred to a thousand times.
-    const seen = { user: new Set<string>(), group: new Set<string>() };
     for (const subject of binding.subjects) {
       const principal = principalOf(subject, binding.namespace);
-      if (principal === undefined || seen[principal.type].has(principal.name)) continue;
-      seen[principal.type].add(principal.name);
+      if (principal === undefined) continue;
       const byName = principal.type === "user" ? grants.users : grants.groups;
-      const left = (byName.get(principal.name) ?? NONE).filter((grant) => grant.binding !== binding);
-      if (left.length === 0) byName.delete(principal.name);
-      else byName.set(principal.name, left);
+      if (byName.get(principal.name)?.remove(binding) === "empty") byName.delete(principal.name);
     }
   }
 }
 
-function peopleOf(bindings: readonly RbacBinding[]): RbacChange {
+const roleKey = ({ kind, name }: Pick<RoleRef, "kind" | "name">): string => `${kind}/${name}`;
+
+/** The grants to one user or group in one namespace. */
+class GrantsByRole {
+  readonly #byRole = new Map<string, Map<RbacBinding, Grant>>();
+  /** The first grant of each role, put together again after changes. */
+  #list: readonly Grant[] | undefined;
+
+  get list(): readonly Grant[] {
+    this.#list ??= [...this.#byRole.values()].flatMap((grants) => {
+      for (const grant of grants.values()) return [grant];
+      return [];
+    });
+    return this.#list;
+  }
+
+  has(role: string): boolean {
+    return this.#byRole.has(role);
+  }
+
+  add(grant: Grant): void {
+    const { binding } = grant;
+    const grants = entryOf(this.#byRole, roleKey(binding.roleRef), () => new Map<RbacBinding, Grant>());
+    if (grants.has(binding)) return;
+    grants.set(binding, grant);
+    if (grants.size === 1) this.#list = undefined;
+  }
+
+  remove(binding: RbacBinding): "empty" | "left" {
+    const key = roleKey(binding.roleRef);
+    const grants = this.#byRole.get(key);
+    if (grants?.delete(binding) === true) this.#list = undefined;
+    if (grants?.size === 0) this.#byRole.delete(key);
+    return this.#byRole.size === 0 ? "empty" : "left";
+  }
+}
+
+function peopleOf(bindings: readonly RbacBinding[]) {
   const [users, groups] = [new Set<string>(), new Set<string>()];
   for (const { subjects, namespace } of bindings) {
     for (const subject of subjects) {

@@ -3,25 +3,26 @@
 
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import { type PolicyRule, pathMatches } from "./policy-rule.ts";
+import type { PolicyRule } from "./policy-rule.ts";
+import { PathPatterns } from "./rule-index.ts";
 
 /** The smallest pieces of `wanted` that no single rule of `held` covers; empty when all is covered. */
 export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
   runSteps(uncoveredRulesInSteps(held, wanted));
 
-/** Each rule may be compared with every other, and tenants write both. */
+/** Tenants write both sides, so that each rule is compared only with those that name what is rarest in it. */
 export function* uncoveredRulesInSteps(
   held: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
+  holders: HeldRules = new HeldRules(),
 ): Steps<readonly PolicyRule[]> {
-  const holders: ReturnType<typeof createHolder>[] = [];
   for (const rule of held) {
-    holders.push(createHolder(rule));
+    holders.add(rule);
     yield;
   }
   const open: PolicyRule[] = [];
   for (const rule of wanted) {
-    if (!holders.some((covers) => covers(rule))) open.push(rule);
+    if (!holders.cover(rule)) open.push(rule);
     yield;
   }
   // A rule of four lists is as many pieces as their lengths give multiplied: what is not covered as a whole and has too many of them is
@@ -30,7 +31,7 @@ export function* uncoveredRulesInSteps(
   const uncovered: PolicyRule[] = [];
   for (const rule of open) {
     for (const piece of breakDown(rule)) {
-      if (!holders.some((covers) => covers(piece))) uncovered.push(piece);
+      if (!holders.cover(piece)) uncovered.push(piece);
       yield;
     }
   }
@@ -72,31 +73,117 @@ export function breakDown(rule: PolicyRule): readonly PolicyRule[] {
   return [...ofResources, ...ofPaths];
 }
 
-/** Index to decide whether a rule is covered; created once, since lists may be long. */
-function createHolder(held: PolicyRule): (rule: PolicyRule) => boolean {
-  const [verbs, groups, resources, names] = [held.verbs, held.apiGroups, held.resources, held.resourceNames].map(
-    (list) => new Set(list),
-  );
-  const hasAll = (set: ReadonlySet<string> | undefined, wanted: readonly string[]): boolean =>
-    set?.has("*") === true || wanted.every((value) => set?.has(value) === true);
-  const coversResource = (resource: string): boolean => {
-    if (resources?.has("*") === true || resources?.has(resource) === true) return true;
-    const slash = resource.indexOf("/");
-    return slash >= 0 && resources?.has(`*${resource.slice(slash)}`) === true;
-  };
-  return (rule) =>
-    hasAll(verbs, rule.verbs) &&
-    hasAll(groups, rule.apiGroups) &&
-    rule.resources.every(coversResource) &&
-    (held.resourceNames.length === 0 ||
-      (rule.resourceNames.length > 0 && rule.resourceNames.every((name) => names?.has(name) === true))) &&
-    rule.nonResourceURLs.every((url) => held.nonResourceURLs.some((heldUrl) => pathMatches(heldUrl, url)));
+/** So many comparisons of one rule with another are made for one check; beyond, rules count as not covered. */
+export const MAX_COMPARISONS = 500_000;
+
+const NO_HOLDERS: readonly Holder[] = [];
+
+/** The rules that somebody holds, indexed by each value that they name. */
+export class HeldRules {
+  /** Comparisons of one rule with another so far. */
+  comparisons = 0;
+  readonly #verbs = new Map<string, Holder[]>();
+  readonly #apiGroups = new Map<string, Holder[]>();
+  readonly #resources = new Map<string, Holder[]>();
+  readonly #names = new Map<string, Holder[]>();
+  readonly #unnamed: Holder[] = [];
+  readonly #all: Holder[] = [];
+
+  add(rule: PolicyRule): void {
+    const holder = new Holder(rule);
+    this.#all.push(holder);
+    note(this.#verbs, holder.verbs, holder);
+    note(this.#apiGroups, holder.apiGroups, holder);
+    note(this.#resources, holder.resources, holder);
+    if (holder.names.size === 0) this.#unnamed.push(holder);
+    note(this.#names, holder.names, holder);
+  }
+
+  /** Whether a single rule covers all of the wanted one. */
+  cover(wanted: PolicyRule): boolean {
+    for (const list of this.#candidates(wanted)) {
+      for (const holder of list) {
+        this.comparisons++;
+        if (this.comparisons > MAX_COMPARISONS) return false;
+        if (holder.covers(wanted)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** The shortest lists in which every rule is that could cover the wanted one. */
+  #candidates({ verbs, apiGroups, resources, resourceNames }: PolicyRule): readonly (readonly Holder[])[] {
+    let shortest: readonly (readonly Holder[])[] = [this.#all];
+    let length = this.#all.length;
+    const consider = (lists: readonly (readonly Holder[])[]): void => {
+      const sum = lists.reduce((total, list) => total + list.length, 0);
+      if (sum < length) [shortest, length] = [lists, sum];
+    };
+    const ofAll = (index: ReadonlyMap<string, Holder[]>) => index.get("*") ?? NO_HOLDERS;
+    const of = (index: ReadonlyMap<string, Holder[]>, value: string) =>
+      value === "*" ? NO_HOLDERS : (index.get(value) ?? NO_HOLDERS);
+    for (const verb of verbs) consider([ofAll(this.#verbs), of(this.#verbs, verb)]);
+    for (const group of apiGroups) consider([ofAll(this.#apiGroups), of(this.#apiGroups, group)]);
+    for (const resource of resources) {
+      const slash = resource.indexOf("/");
+      const pattern = `*${resource.slice(slash)}`;
+      const ofPattern = slash < 0 || pattern === resource ? NO_HOLDERS : of(this.#resources, pattern);
+      consider([ofAll(this.#resources), of(this.#resources, resource), ofPattern]);
+    }
+    // A star is a name like any other.
+    for (const name of resourceNames) consider([this.#unnamed, this.#names.get(name) ?? NO_HOLDERS]);
+    return shortest;
+  }
 }
+
+function note(index: Map<string, Holder[]>, values: Iterable<string>, holder: Holder): void {
+  for (const value of values) {
+    const known = index.get(value);
+    if (known === undefined) index.set(value, [holder]);
+    else known.push(holder);
+  }
+}
+
+class Holder {
+  readonly verbs: ReadonlySet<string>;
+  readonly apiGroups: ReadonlySet<string>;
+  readonly resources: ReadonlySet<string>;
+  readonly names: ReadonlySet<string>;
+  readonly #paths: PathPatterns;
+
+  constructor({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) {
+    this.verbs = new Set(verbs);
+    this.apiGroups = new Set(apiGroups);
+    this.resources = new Set(resources);
+    this.names = new Set(resourceNames);
+    this.#paths = new PathPatterns(nonResourceURLs);
+  }
+
+  covers(wanted: PolicyRule): boolean {
+    return (
+      hasAll(this.verbs, wanted.verbs) &&
+      hasAll(this.apiGroups, wanted.apiGroups) &&
+      wanted.resources.every((resource) => this.#coversResource(resource)) &&
+      (this.names.size === 0 ||
+        (wanted.resourceNames.length > 0 && wanted.resourceNames.every((name) => this.names.has(name)))) &&
+      wanted.nonResourceURLs.every((url) => this.#paths.match(url))
+    );
+  }
+
+  #coversResource(resource: string): boolean {
+    if (this.resources.has("*") || this.resources.has(resource)) return true;
+    const slash = resource.indexOf("/");
+    return slash >= 0 && this.resources.has(`*${resource.slice(slash)}`);
+  }
+}
+
+const hasAll = (set: ReadonlySet<string>, wanted: readonly string[]): boolean =>
+  set.has("*") || wanted.every((value) => set.has(value));
 
 /** Rules about the same single resource (and name, if one) as one rule with all their verbs; the others as they are. */
 export function compactRules(rules: readonly PolicyRule[]): readonly PolicyRule[] {
   const compacted: PolicyRule[] = [];
-  const simple = new Map<string, PolicyRule>();
+  const simple = new Map<string, { readonly rule: PolicyRule; readonly verbs: string[] }>();
   for (const rule of rules) {
     if (!isSimple(rule)) {
       compacted.push(rule);
@@ -104,9 +191,11 @@ export function compactRules(rules: readonly PolicyRule[]): readonly PolicyRule[
     }
     const key = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames]);
     const known = simple.get(key);
-    simple.set(key, known === undefined ? rule : { ...known, verbs: [...known.verbs, ...rule.verbs] });
+    // Made anew for each verb, long lists would cost their square.
+    if (known === undefined) simple.set(key, { rule, verbs: [...rule.verbs] });
+    else for (const verb of rule.verbs) known.verbs.push(verb);
   }
-  return [...compacted, ...simple.values()];
+  return [...compacted, ...[...simple.values()].map(({ rule, verbs }) => ({ ...rule, verbs }))];
 }
 
 const isSimple = (rule: PolicyRule): boolean =>

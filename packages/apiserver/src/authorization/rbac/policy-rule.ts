@@ -50,7 +50,7 @@ export const readPolicyRules = (value: JsonValue | undefined): readonly PolicyRu
 // Source: k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go, k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go
 
 /** The parts of a request that a rule looks at. */
-type RuleAttributes = Pick<
+export type RuleAttributes = Pick<
   AuthorizationAttributes,
   "verb" | "isResourceRequest" | "apiGroup" | "resource" | "subresource" | "name" | "path"
 >;

@@ -10,15 +10,18 @@ import {
   type ResolvedRules,
 } from "../authorizer.ts";
 import type { PolicyVersion } from "../policy-version.ts";
-import { combinedResource, type PolicyRule, RBAC_GROUP, ruleAllows } from "./policy-rule.ts";
+import { combinedResource, type PolicyRule, RBAC_GROUP } from "./policy-rule.ts";
 import type { Grant, RbacSource } from "./rbac-source.ts";
 import { describeBinding, type RoleRef } from "./role-binding.ts";
+import type { RuleIndex } from "./rule-index.ts";
 
 /** Decisions are synchronous: the source is in memory. */
 export type RbacAuthorizer = {
   readonly policyVersion: PolicyVersion;
   authorize(attributes: AuthorizationAttributes): AuthorizationDecision;
   rulesFor(user: UserInfo, namespace: string): ResolvedRules;
+  /** The roles of a user in a namespace, each once. */
+  rolesOf(user: UserInfo, namespace: string): readonly RuleIndex[];
 };
 
 export function createRbacAuthorizer({ source }: { readonly source: RbacSource }): RbacAuthorizer {
@@ -31,7 +34,7 @@ export function createRbacAuthorizer({ source }: { readonly source: RbacSource }
       visitGrants(source, attributes.user, attributes.namespace, (grant) => {
         const rules = source.rulesOf(grant.binding.roleRef, grant.binding.namespace);
         if (rules === undefined) missing.push(grant.binding.roleRef);
-        else if (rules.some((rule) => ruleAllows(rule, attributes, combined))) allowedBy = grant;
+        else if (rules.allows(attributes, combined)) allowedBy = grant;
         return allowedBy === undefined;
       });
       if (allowedBy !== undefined) {
@@ -41,8 +44,18 @@ export function createRbacAuthorizer({ source }: { readonly source: RbacSource }
       return missing.length === 0 ? NO_OPINION : { verdict: "no-opinion", reason: `RBAC: ${describeMissing(missing)}` };
     },
 
+    rolesOf(user, namespace) {
+      const found = new Set<RuleIndex>();
+      visitGrants(source, user, namespace, ({ binding }) => {
+        const rules = source.rulesOf(binding.roleRef, binding.namespace);
+        if (rules !== undefined) found.add(rules);
+        return true;
+      });
+      return [...found];
+    },
+
     rulesFor(user, namespace) {
-      const found = new Set<readonly PolicyRule[]>();
+      const found = new Set<RuleIndex>();
       const missing: RoleRef[] = [];
       visitGrants(source, user, namespace, (grant) => {
         const rules = source.rulesOf(grant.binding.roleRef, grant.binding.namespace);
@@ -51,7 +64,7 @@ export function createRbacAuthorizer({ source }: { readonly source: RbacSource }
         return true;
       });
       return {
-        ...resolveRules([...found].flat()),
+        ...resolveRules([...found].flatMap(({ rules }) => rules)),
         incomplete: missing.length > 0,
         ...(missing.length === 0 ? {} : { evaluationError: describeMissing(missing) }),
       };
@@ -59,7 +72,7 @@ export function createRbacAuthorizer({ source }: { readonly source: RbacSource }
   };
 }
 
-/** Every grant that concerns the user: cluster-wide ones first, then those of the namespace. Stops when `visit` says false. */
+/** One grant for every role that concerns the user: cluster-wide ones first, then those of the namespace. Stops when `visit` says false. */
 function visitGrants(source: RbacSource, user: UserInfo, namespace: string, visit: (grant: Grant) => boolean): void {
   if (!visitNamespace(source, user, "", visit) || namespace === "") return;
   visitNamespace(source, user, namespace, visit);

@@ -231,6 +231,7 @@ describe("createRbacAuthorizer", () => {
       version: source.version,
       onChange: source.onChange.bind(source),
       changesSince: source.changesSince.bind(source),
+      isBoundTo: source.isBoundTo.bind(source),
       rulesOf: source.rulesOf.bind(source),
       grantsToGroup: source.grantsToGroup.bind(source),
       grantsToUser: (namespace: string, name: string) => {

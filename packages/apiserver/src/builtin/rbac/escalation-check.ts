@@ -70,7 +70,7 @@ export const createEscalationCheck = (deps: EscalationCheckDeps): EscalationChec
     const role = roleRef.kind === "Role" ? "roles" : "clusterroles";
     const target = { apiGroup: roleRef.apiGroup, resource: role, namespace, name: roleRef.name };
     const mayBind = await isAllowed(deps, context, "bind", target);
-    const rules = deps.source.rulesOf(roleRef, namespace);
+    const rules = deps.source.rulesOf(roleRef, namespace)?.rules;
     if (rules === undefined && !mayBind) {
       throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
     }

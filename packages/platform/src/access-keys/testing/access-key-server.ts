@@ -250,6 +250,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       onChange: () => ({ [Symbol.dispose]() {} }),
       grantsToUser: () => [],
       grantsToGroup: () => [],
+      isBoundTo: () => false,
       rulesOf: () => undefined,
     },
     ruleResolver: { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }) },

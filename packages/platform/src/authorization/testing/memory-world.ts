@@ -17,6 +17,7 @@ import type { InstanceResource } from "../filtered-resources.ts";
 import {
   type InstancePermissionIndex,
   type InstancePermissions,
+  indexPermissions,
   readInstancePermissions,
 } from "../instance-permissions.ts";
 import type { DecisionDeps, Subject } from "../platform-authorizer.ts";
@@ -28,6 +29,7 @@ import type {
   VirtualClusterRequest,
 } from "../platform-request.ts";
 import {
+  indexMembership,
   type ProjectChange,
   type ProjectMembership,
   type ProjectMembershipIndex,
@@ -97,8 +99,10 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
   const rbac = new RbacIndex();
   for (const { name, rules } of clusterRoles) rbac.setRole("", name, rules);
   for (const binding of bindings) rbac.setBinding(binding);
-  const projectsByName = new Map(projects.map((project) => [project.name, project]));
-  const instancesByKey = new Map(instances.map((instance) => [instanceKey(instance), instance]));
+  const projectsByName = new Map(projects.map((project) => [project.name, indexMembership(project)]));
+  const instancesByKey = new Map(
+    instances.map((instance) => [instanceKey(instance), { ...instance, index: indexPermissions(instance) }]),
+  );
   const keys = new Map<string, AccessKeyState>();
   let refusal: string | undefined;
   let version = 1;
@@ -115,7 +119,7 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
     onChange: (listener) => listeners.add(listener),
     changesSince: (since) => log.since(since),
     get: (name) => projectsByName.get(name),
-    of: (object) => readProjectMembership(object.decode()),
+    of: (object) => indexMembership(readProjectMembership(object.decode())),
     entries: () => projectsByName.entries(),
   };
   const instancePermissions: InstancePermissionIndex = {
@@ -123,12 +127,12 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
       return version;
     },
     onChange: (listener) => listeners.add(listener),
-    get: (resource, namespace, name) => instancesByKey.get(instanceKey({ resource, namespace, name })),
-    of: (object) => readInstancePermissions(object.decode()),
+    get: (resource, namespace, name) => instancesByKey.get(instanceKey({ resource, namespace, name }))?.index,
+    of: (object) => indexPermissions(readInstancePermissions(object.decode())),
     entries: (resource, namespace) =>
       [...instancesByKey.values()]
         .filter((instance) => instance.resource === resource && instance.namespace === namespace)
-        .map((instance) => [instance.name, instance] as const),
+        .map((instance) => [instance.name, instance.index] as const),
   };
   return {
     names,
@@ -146,15 +150,16 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
       },
       setProject(project) {
         const known = projectsByName.get(project.name);
-        projectsByName.set(project.name, project);
+        const made = indexMembership(project);
+        projectsByName.set(project.name, made);
         log.add(version + 1, {
           project: project.name,
-          memberships: known === undefined ? [project] : [known, project],
+          memberships: known === undefined ? [made] : [known, made],
         });
         change();
       },
       setInstance(instance) {
-        instancesByKey.set(instanceKey(instance), instance);
+        instancesByKey.set(instanceKey(instance), { ...instance, index: indexPermissions(instance) });
         change();
       },
     },

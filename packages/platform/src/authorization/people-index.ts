@@ -1,0 +1,73 @@
+// Entries of an object that list users and teams, indexed by them once for each version of the object.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { PlatformNames } from "../platform-names.ts";
+import type { PeopleList } from "./caller.ts";
+
+type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;
+
+const NO_PLACES: readonly number[] = [];
+
+/** A decision costs the groups of the caller and the entries that list it, however many people these list. */
+export class PeopleIndex<Entry> {
+  readonly entries: readonly Entry[];
+  /** Counts names that were looked up, for tests. */
+  lookups = 0;
+  readonly #users = new Map<string, number[]>();
+  readonly #teams = new Map<string, number[]>();
+
+  constructor(entries: readonly Entry[], peopleOf: (entry: Entry) => PeopleList) {
+    this.entries = entries;
+    for (const [at, entry] of entries.entries()) {
+      const { users, teams } = peopleOf(entry);
+      for (const name of users) addPlace(this.#users, name, at);
+      for (const name of teams) addPlace(this.#teams, name, at);
+    }
+  }
+
+  /** Whether any entry lists the caller. */
+  lists(user: UserInfo, names: GroupNames): boolean {
+    for (const places of this.#placesOf(user, names)) if (places.length > 0) return true;
+    return false;
+  }
+
+  /** The positions of the entries that list the caller, in order. A single star means every user, or every team. */
+  placesOf(user: UserInfo, names: GroupNames): readonly number[] {
+    const found = [...this.#placesOf(user, names)].filter((places) => places.length > 0);
+    if (found.length <= 1) return found[0] ?? NO_PLACES;
+    return [...new Set(found.flat())].sort((one, other) => one - other);
+  }
+
+  /** The entries that list the caller, in order. */
+  of(user: UserInfo, names: GroupNames): readonly Entry[] {
+    return this.placesOf(user, names).flatMap((at) => this.entries.slice(at, at + 1));
+  }
+
+  *#placesOf({ groups }: UserInfo, names: GroupNames): Generator<readonly number[]> {
+    if (this.entries.length === 0) return;
+    yield* this.#placesIn(this.#users, groups, names.userGroup(""));
+    yield* this.#placesIn(this.#teams, groups, names.teamGroup(""));
+  }
+
+  *#placesIn(places: ReadonlyMap<string, number[]>, groups: readonly string[], prefix: string) {
+    if (places.size === 0) return;
+    let isAnybody = false;
+    for (const group of groups) {
+      if (group.length === prefix.length || !group.startsWith(prefix)) continue;
+      isAnybody = true;
+      const name = group.slice(prefix.length);
+      // Means everybody, and names nobody.
+      if (name === "*") continue;
+      this.lookups++;
+      yield places.get(name) ?? NO_PLACES;
+    }
+    if (isAnybody) yield places.get("*") ?? NO_PLACES;
+  }
+}
+
+function addPlace(places: Map<string, number[]>, name: string, at: number): void {
+  if (name === "") return;
+  const known = places.get(name);
+  if (known === undefined) places.set(name, [at]);
+  else if (known.at(-1) !== at) known.push(at);
+}
