@@ -132,6 +132,11 @@ describe("groups as Entra ID writes them", () => {
     expect((await scim("GET", `Users/${user}`)).body.groups).toMatchObject([{ value: body.id }]);
     expect((await platform.send({ path: `users/${user}` })).body.status.teams).toEqual([body.id]);
     expect((await patch(path, { op: "Replace", path: "displayName", value: "Engineering" })).status).toBe(204);
+    const typed = (type: string) => ({ op: "remove", path: `members[value eq "${user}" and type eq "${type}"]` });
+    // Every operation sees the types, not only the first.
+    await patch(path, typed("Group"), typed("Group"), typed("User"));
+    expect((await scim("GET", path)).body.members).toEqual([]);
+    await patch(path, { op: "Add", path: "members", value: [{ value: user }] });
     await patch(path, { op: "Remove", path: "members", value: [{ $ref: null, value: user }] });
     expect((await scim("GET", path)).body).toMatchObject({ displayName: "Engineering", members: [] });
     expect((await scim("DELETE", path)).status).toBe(204);

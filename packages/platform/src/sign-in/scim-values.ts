@@ -45,7 +45,8 @@ const member: Read = (value, path) => {
   if (typeof user !== "string" || user === "") throw fault(`${path}.value`, "the id of a user");
   if (type !== undefined && type !== null && (typeof type !== "string" || type.toLowerCase() !== "user"))
     throw fault(`${path}.type`, "User: groups in groups are not supported");
-  return { value: user };
+  // Paths may select members by their type.
+  return { value: user, type: "User" };
 };
 
 const SHARED: Attributes = { externalId: text, displayName: text };
