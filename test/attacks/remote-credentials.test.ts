@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { chosenKubernetesReleases, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
-import { kubectlWith, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { kubectlWith, postern, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { clusterPath, INSTANCES, KEYS, keepKubeconfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
 
 const REMOTE = clusterPath("remote");
@@ -182,5 +182,69 @@ describe("class 7 behind the proxy, in a cluster that others run (security book 
     const made = await send(key, SECRETS, plain);
     expect(made.status, made.text).toBe(201);
     expect(made.body.data).toEqual({ a: "Yg==" });
+  });
+});
+
+describe("certificates of a cluster that verifies them itself", () => {
+  const remote = `${INSTANCES}/remote`;
+  const SAYS = /valid until \S+Z in the cluster itself/;
+  const issue = async (key: string): Promise<void> => {
+    const body = { spec: { clientCert: true, certificateTTL: 3600, server: "https://far.example.com" } };
+    const answer = await near.http(`${remote}/kubeconfig`, { key, body });
+    expect([answer.status, answer.text]).toEqual([201, expect.stringContaining("client-certificate-data")]);
+  };
+  const listed = async (path: string): Promise<readonly any[]> =>
+    (await near.send(`${path}/credentials`)).status.credentials.filter(({ kind }: any) => kind === "Certificate");
+  const certificateOf = async (parent: string): Promise<any> =>
+    (await listed(remote)).find(({ parents }: any) => parents.includes(parent.split("_")[1]));
+  const cli = (...args: readonly string[]) =>
+    postern("credentials", ...args, "--kubeconfig", near.process.adminKubeconfig);
+
+  it("cannot be revoked, and are listed as valid in the cluster", async () => {
+    const key = await keyWith({ ttl: 7200 });
+    await issue(key);
+    const certificate = await certificateOf(key);
+    expect(certificate).toMatchObject({ kind: "Certificate", enforcedBy: "Cluster" });
+    const answer = await near.http(`${remote}/credentials`, {
+      key: near.key,
+      body: { spec: { revoke: [certificate.id] } },
+    });
+    expect([answer.status, answer.body.message]).toEqual([422, expect.stringMatching(SAYS)]);
+    const failed = await cli("revoke", certificate.id);
+    expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(SAYS) });
+    expect((await cli("list")).stdout).toMatch(/serial:\S+ .*Z, in the cluster itself/);
+    expect(await certificateOf(key)).toEqual(certificate);
+    // A key beside it is not revoked either.
+    const both = [key.split("_")[1], certificate.id];
+    const refused = await near.http(`${remote}/credentials`, { key: near.key, body: { spec: { revoke: both } } });
+    expect(refused.status).toBe(422);
+    expect((await near.http(KEYS, { key })).status).toBe(200);
+  });
+
+  it.each(["disabled", "deleted"])("stay listed when their key is %s", async (how) => {
+    const key = await keyWith({ ttl: 7200 });
+    await issue(key);
+    const { id } = await certificateOf(key);
+    const name = `k${count}`;
+    if (how === "disabled") await near.send(`${KEYS}/${name}`, { spec: { disabled: true } }, "PATCH");
+    else await near.send(`${KEYS}/${name}`, undefined, "DELETE");
+    expect((await near.http(KEYS, { key })).status).toBe(401);
+    for (const path of [remote, "/kubernetes/management/apis/management.postern/v1/users/admin"])
+      expect((await listed(path)).find((each) => each.id === id)).toMatchObject({ enforcedBy: "Cluster" });
+  });
+
+  it("make the command fail that revokes the key they were created with", async () => {
+    const key = await keyWith({ ttl: 7200 });
+    await issue(key);
+    const id = key.split("_")[1] ?? "";
+    const failed = await cli("revoke", id);
+    expect(failed).toMatchObject({
+      code: 1,
+      stdout: `credential ${id} revoked\n`,
+      stderr: expect.stringMatching(SAYS),
+    });
+    expect((await near.http(KEYS, { key })).status).toBe(401);
+    const [certificate] = await listed(`${KEYS}/k${count}`);
+    expect(certificate).toMatchObject({ enforcedBy: "Cluster" });
   });
 });

@@ -88,7 +88,7 @@ const titleOf = ({ kind, name, subject, id }: Credential): string =>
   kind === "AccessKey" && name !== undefined ? name : t("credential.certificate", { subject: subject ?? id });
 
 /** Whether something that was created with the credential stays valid in a cluster. */
-export function hasClusterCertificates(asked: Credential | undefined, credentials: readonly Credential[]): boolean {
+function hasClusterCertificates(asked: Credential | undefined, credentials: readonly Credential[]): boolean {
   if (asked === undefined) return false;
   const [root] = treeOf([{ ...asked, parents: [] }, ...credentials.filter(({ id }) => id !== asked.id)]);
   const isOrHas = ({ credential, below }: Node): boolean => credential.enforcedBy === "Cluster" || below.some(isOrHas);
