@@ -1,8 +1,10 @@
 // Loaded into a server that is attacked (`node --import`): how long the longest turn of its event loop took, in processor time of its thread and
 // in units of what parsing the largest body takes in the same process, so that a slow or busy machine decides nothing. SIGUSR2 begins; the next
-// one writes `{"longestMs": …, "unitMs": …}` to the file that TURN_WATCH_FILE names, and so on.
+// one writes `{"longestMs": …, "unitMs": …, "retainedBytes": …}` to the file that TURN_WATCH_FILE names, and so on.
 
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { isMainThread } from "node:worker_threads";
 
 /** Members of an object that are as many as a body may have. */
@@ -23,6 +25,14 @@ function unit() {
     return (user + system) / 1_000;
   });
   return times.sort((a, b) => a - b)[4];
+}
+
+/** What is left in memory after everything else was collected. */
+function retainedBytes() {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }
 
 let isOn = false;
@@ -49,7 +59,7 @@ function toggle() {
     at = { wall: performance.now(), used: used() };
     setImmediate(turn);
   }
-  const text = JSON.stringify(isOn ? { isOn } : { isOn, longestMs, unitMs: unit() });
+  const text = JSON.stringify(isOn ? { isOn } : { isOn, longestMs, unitMs: unit(), retainedBytes: retainedBytes() });
   writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);
 }

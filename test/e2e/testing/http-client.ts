@@ -19,7 +19,7 @@ export type HttpRequest = {
   readonly key?: string | undefined;
   /** An object is sent as JSON, a text as it is. */
   readonly body?: object | string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
 };
 
 export type HttpClient = (path: string, options?: HttpRequest) => Promise<Answer>;

@@ -1,0 +1,199 @@
+// Products of inputs, each within its limit: everything that a tenant can store in numbers meets everything that can be sent at a size. Where both
+// sides double, work may double: work that grows as their product stops everybody long before either limit is reached. The kernel counts the work
+// of the thread that serves everybody, and turn-watch.mjs its longest turn, so that a busy machine decides nothing. By day a sample drawn with
+// TEST_SEED; EVERY_CASE=1 runs the whole matrix.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { everyCase } from "../../tools/test-cost/by-night.ts";
+import { API } from "./testing/attacked-server.ts";
+import { startTenants, type Tenants } from "./testing/denial/tenants.ts";
+import { costOf } from "./testing/processor-time.ts";
+import { SENT_THINGS, type SentThing } from "./testing/products/sent-things.ts";
+import { STORED_THINGS, type StoredThing } from "./testing/products/stored-things.ts";
+
+const WATCH = new URL("./testing/turn-watch.mjs", import.meta.url).href;
+/** As in longest-turn.test.ts. */
+const MOST_UNITS = 5;
+/** Less work than this is lost in the noise of a server: no product of limits is that small. Milliseconds. */
+const FLOOR_MS = 60;
+/** Where both sides double, a sum grows by two and a product by four. */
+const PRODUCT = 3;
+const TRIES = 3;
+/** Bytes that answers may leave behind, in caches with a limit of their own. */
+const MOST_RETAINED = 32 << 20;
+const AT_ONCE = 20;
+/** How many kinds of stored objects a day looks at. */
+const BY_DAY = 2;
+/** By night there are so many times as many, of so many times the size. */
+const SCALE = everyCase ? Number(process.env["PRODUCT_SCALE"] ?? 3) : 1;
+
+const seed = Number(process.env["TEST_SEED"] ?? 1);
+const random = randomNumbers(seed);
+const drawn = drawnFrom(STORED_THINGS, BY_DAY);
+const stored = everyCase ? STORED_THINGS : STORED_THINGS.filter((thing) => drawn.has(thing));
+
+/** Without drawing one twice. */
+function drawnFrom<Thing>(things: readonly Thing[], count: number): ReadonlySet<Thing> {
+  const left = [...things];
+  return new Set(Array.from({ length: count }, () => left.splice(random(left.length), 1)).flat());
+}
+
+type Measured = { readonly ms: number; readonly bytes: number; readonly status: number };
+type Turns = { readonly longestMs: number; readonly unitMs: number; readonly retainedBytes: number };
+
+describe(`what tenants store times what is sent (seed ${seed})`, () => {
+  let tenants: Tenants;
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let file: string;
+  let bystander: string;
+  let clusters = 0;
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    file = join(directory.path, "turns.json");
+    tenants = await startTenants({ objects: 0, env: { NODE_OPTIONS: `--import=${WATCH}`, TURN_WATCH_FILE: file } });
+    bystander = await tenants.newKey("bystander", { user: "good" });
+  });
+  afterAll(async () => {
+    await tenants?.[Symbol.asyncDispose]();
+    await directory?.[Symbol.asyncDispose]();
+  });
+
+  /** The path of an embedded cluster with nothing in it but what every cluster has. */
+  async function newCluster(): Promise<string> {
+    const name = `product-${clusters++}`;
+    const path = `${API}/namespaces/p-tenant/virtualclusterinstances`;
+    const made = await tenants.send(path, {
+      key: tenants.admin,
+      body: { metadata: { name }, spec: { owner: { user: "attacker" } } },
+    });
+    expect(made.status, made.text).toBe(201);
+    await vi.waitFor(async () => {
+      const { body } = await tenants.send(`${path}/${name}`, { key: tenants.admin });
+      expect(body?.status?.phase).toBe("Ready");
+    });
+    return `/kubernetes/project/tenant/virtualcluster/${name}`;
+  }
+
+  async function removeCluster(path: string): Promise<void> {
+    const name = path.split("/").at(-1);
+    await tenants.send(`${API}/namespaces/p-tenant/virtualclusterinstances/${name}`, {
+      key: tenants.admin,
+      method: "DELETE",
+    });
+  }
+
+  /** As many as the server takes: a limit that refuses the rest has done its work. */
+  async function fill(thing: StoredThing, cluster: string, times: number): Promise<number> {
+    const [count, size] = [thing.base.count * times * SCALE, thing.base.size * times * SCALE];
+    let isFull = false;
+    const store = async (path: string, body: object): Promise<boolean> => {
+      const whole = path.startsWith("/") ? path : `${cluster}/${path}`;
+      for (;;) {
+        const { status, text } = await tenants.send(whole, { key: tenants.target.key, body });
+        if (status === 429) continue;
+        if (status === 201 || status === 409) return true;
+        expect([403, 413, 422, 507], `${whole}: ${status} ${text.slice(0, 300)}`).toContain(status);
+        return false;
+      }
+    };
+    if (thing.before !== undefined) {
+      expect(await thing.before(store, size), "whether the server took what the objects need").toBe(true);
+      // A definition is served soon after it was created.
+      const served = thing.path.startsWith("/") ? thing.path : `${cluster}/${thing.path}`;
+      await vi.waitFor(async () => expect((await tenants.send(served, { key: tenants.target.key })).status).toBe(200));
+    }
+    let next = 0;
+    let made = 0;
+    const worker = async (): Promise<void> => {
+      for (let index = next++; index < count && !isFull; index = next++) {
+        if (await store(thing.path, thing.object(index, size))) made++;
+        else isFull = true;
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    return made;
+  }
+
+  async function send({ path, request, by, base }: SentThing, cluster: string, times: number): Promise<Measured> {
+    const target = path(base * times);
+    const whole = target.startsWith("/") ? target : `${cluster}/${target}`;
+    const key = by === "tenant" ? tenants.target.key : bystander;
+    const tries: Measured[] = [];
+    for (let each = 0; each < TRIES; each++) {
+      const { ms, value } = await costOf(tenants.process.pid ?? 0, () =>
+        tenants.send(whole, { key, ...request?.(base * times) }),
+      );
+      // The server refuses more often while it is busy with what was stored.
+      if (value.status === 429) each--;
+      else tries.push({ ms, bytes: value.text.length, status: value.status });
+    }
+    return tries.reduce((least, each) => (each.ms < least.ms ? each : least));
+  }
+
+  async function toggle(isOn: boolean): Promise<Turns> {
+    await writeFile(file, "{}");
+    process.kill(tenants.process.pid ?? 0, "SIGUSR2");
+    return await vi.waitFor(
+      async () => {
+        const found = JSON.parse(await readFile(file, "utf8"));
+        if (found.isOn !== isOn) throw new Error("the server has not seen the signal");
+        return found;
+      },
+      { interval: 5 },
+    );
+  }
+
+  /** Least turns of tries, since a collection of garbage may fall into any of them. */
+  async function longestTurn(thing: SentThing, cluster: string): Promise<number> {
+    const tries: number[] = [];
+    while (tries.length < TRIES && Math.min(...tries) > MOST_UNITS) {
+      await toggle(true);
+      await send(thing, cluster, 2);
+      const { longestMs, unitMs } = await toggle(false);
+      tries.push(longestMs / unitMs);
+    }
+    return Math.min(...tries);
+  }
+
+  test.each(stored.map((thing) => [thing.name, thing] as const))(
+    "%s",
+    async (_, thing) => {
+      const [one, two] = [await newCluster(), await newCluster()];
+      const small = await fill(thing, one, 1);
+      expect(small, "objects that the server took").toBeGreaterThan(0);
+      const before = new Map<string, Measured>();
+      for (const sent of SENT_THINGS) before.set(sent.name, await send(sent, one, 1));
+      await fill(thing, two, 2);
+      await toggle(true);
+      const { retainedBytes: retainedBefore } = await toggle(false);
+      const faults: string[] = [];
+      for (const sent of SENT_THINGS) {
+        const first = before.get(sent.name);
+        if (first === undefined) throw new Error(sent.name);
+        const second = await send(sent, two, 2);
+        const isServed = second.status < 500 || second.status === 507;
+        if (!isServed) faults.push(`${sent.name}: answers ${second.status}`);
+        const growth = second.ms / first.ms;
+        // An answer of four times the size may take four times the work, in short turns.
+        const allowed = PRODUCT * Math.max(1, second.bytes / Math.max(first.bytes, 1) / 2);
+        if (second.ms > FLOOR_MS && growth > allowed)
+          faults.push(`${sent.name}: ${first.ms.toFixed(0)} ms, both sides doubled: ${second.ms.toFixed(0)} ms`);
+        const units = await longestTurn(sent, two);
+        if (units > MOST_UNITS) faults.push(`${sent.name}: a turn of ${units.toFixed(1)} units`);
+      }
+      await toggle(true);
+      const { retainedBytes } = await toggle(false);
+      if (retainedBytes - retainedBefore > MOST_RETAINED)
+        faults.push(`the answers left ${Math.round((retainedBytes - retainedBefore) / 1024)} KiB behind`);
+      await removeCluster(one);
+      await removeCluster(two);
+      expect(faults).toEqual([]);
+    },
+    600_000,
+  );
+});

@@ -1,0 +1,133 @@
+// Everything that a tenant or a bystander can send at a size, and that may meet what is stored (see products.test.ts).
+
+import type { HttpRequest } from "../../../e2e/testing/http-client.ts";
+import { ITEMS, SUBJECT } from "./stored-things.ts";
+
+export type SentThing = {
+  readonly name: string;
+  /** `bystander`: somebody without a part in the project. */
+  readonly by: "tenant" | "bystander";
+  /** Doubled, together with what is stored. */
+  readonly base: number;
+  /** A path that begins with a slash is one of the management API. */
+  readonly path: (size: number) => string;
+  readonly request?: (size: number) => HttpRequest;
+};
+
+const DEFAULT = "api/v1/namespaces/default";
+const TABLE = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+const members = (count: number, value: unknown): object =>
+  Object.fromEntries(range(count).map((index) => [`k${index}`, value]));
+const asSomebody = (groups: number): NonNullable<HttpRequest["headers"]> => ({
+  "impersonate-user": SUBJECT,
+  "impersonate-group": range(groups).map((index) => `g${index}`),
+});
+
+export const SENT_THINGS: readonly SentThing[] = [
+  {
+    name: "a GET by a user with groups",
+    by: "tenant",
+    base: 20,
+    path: () => `${DEFAULT}/configmaps/kube-root-ca.crt`,
+    request: (size) => ({ headers: asSomebody(size) }),
+  },
+  {
+    name: "a list with a selector",
+    by: "tenant",
+    base: 20,
+    path: (size) =>
+      `${DEFAULT}/configmaps?labelSelector=${range(size)
+        .map((index) => `k${index}!=x`)
+        .join(",")}`,
+  },
+  {
+    name: "a Table of ConfigMaps",
+    by: "tenant",
+    base: 1,
+    path: () => `${DEFAULT}/configmaps`,
+    request: () => ({ headers: TABLE }),
+  },
+  {
+    name: "a Table of custom resources",
+    by: "tenant",
+    base: 1,
+    path: () => ITEMS,
+    request: () => ({ headers: TABLE }),
+  },
+  {
+    name: "a create with labels",
+    by: "tenant",
+    base: 50,
+    path: () => `${DEFAULT}/configmaps?dryRun=All`,
+    request: (size) => ({ body: { metadata: { name: "new", labels: members(size, "v") } } }),
+  },
+  {
+    name: "an apply of keys",
+    by: "tenant",
+    base: 200,
+    path: () => `${DEFAULT}/configmaps/applied?dryRun=All&fieldManager=a&force=true`,
+    request: (size) => ({
+      method: "PATCH",
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "applied" }, data: members(size, "v") },
+    }),
+  },
+  {
+    name: "a Pod with containers",
+    by: "tenant",
+    base: 10,
+    path: () => `${DEFAULT}/pods?dryRun=All`,
+    request: (size) => ({
+      body: {
+        metadata: { name: "new" },
+        spec: { containers: range(size).map((index) => ({ name: `c${index}`, image: "example.com/image" })) },
+      },
+    }),
+  },
+  {
+    name: "a review of rules",
+    by: "tenant",
+    base: 20,
+    path: () => "apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+    request: (size) => ({ headers: asSomebody(size), body: { spec: { namespace: "default" } } }),
+  },
+  {
+    name: "a Role of someone with few rights",
+    by: "tenant",
+    base: 50,
+    path: () => "apis/rbac.authorization.k8s.io/v1/namespaces/default/roles?dryRun=All",
+    request: (size) => ({
+      headers: asSomebody(1),
+      body: {
+        metadata: { name: "new" },
+        rules: range(size).map((index) => ({ verbs: ["get"], apiGroups: ["a.example"], resources: [`r${index}`] })),
+      },
+    }),
+  },
+  {
+    name: "OpenAPI v2 in protobuf",
+    by: "tenant",
+    base: 1,
+    path: () => "openapi/v2",
+    request: () => ({ headers: { accept: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf" } }),
+  },
+  { name: "the index of OpenAPI v3", by: "tenant", base: 1, path: () => "openapi/v3" },
+  {
+    name: "discovery",
+    by: "tenant",
+    base: 1,
+    path: () => "apis",
+    request: () => ({
+      headers: { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" },
+    }),
+  },
+  { name: "projects", by: "bystander", base: 1, path: () => "/apis/management.postern/v1/projects" },
+  { name: "keys", by: "tenant", base: 1, path: () => "/apis/management.postern/v1/ownedaccesskeys" },
+  {
+    name: "a Secret of the project",
+    by: "tenant",
+    base: 1,
+    path: () => "/api/v1/namespaces/p-tenant/secrets/absent",
+  },
+];

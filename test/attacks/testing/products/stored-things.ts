@@ -1,0 +1,265 @@
+// Everything that a tenant can store in numbers: so many objects, each of so large a size. Other requests meet them (see products.test.ts).
+
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+
+/** Creates one object as the tenant; false where a limit of the server refuses it. */
+export type Store = (path: string, body: object) => Promise<boolean>;
+
+export type StoredThing = {
+  readonly name: string;
+  /** Where the objects are: in the tenant's embedded cluster, or in its project of the management API. */
+  readonly place: "cluster" | "project";
+  /** Both are doubled. */
+  readonly base: { readonly count: number; readonly size: number };
+  /** What has to be there once. */
+  readonly before?: (store: Store, size: number) => Promise<boolean>;
+  readonly path: string;
+  object(index: number, size: number): object;
+};
+
+/** The user whose requests the roles and bindings are about. */
+export const SUBJECT = "somebody";
+const RBAC = "apis/rbac.authorization.k8s.io/v1";
+const RBAC_GROUP = "rbac.authorization.k8s.io";
+const ADMISSION = "apis/admissionregistration.k8s.io/v1";
+const DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFAULT = "api/v1/namespaces/default";
+export const ITEMS = "apis/products.example/v1/columnars";
+
+const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+const members = (count: number, value: unknown): object =>
+  Object.fromEntries(range(count).map((index) => [`k${index}`, value]));
+const rules = (count: number, group: string): readonly object[] =>
+  range(count).map((index) => ({ verbs: ["get"], apiGroups: [`${group}.example`], resources: [`r${index}`] }));
+const roleRef = (kind: string, name: string): object => ({ kind, name, apiGroup: RBAC_GROUP });
+const subject = { kind: "User", name: SUBJECT, apiGroup: RBAC_GROUP };
+const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+const elsewhere = [
+  { apiGroups: ["elsewhere.example"], apiVersions: ["v1"], operations: ["*"], resources: ["nothings"] },
+];
+
+export const STORED_THINGS: readonly StoredThing[] = [
+  {
+    name: "definitions with versions",
+    place: "cluster",
+    base: { count: 20, size: 5 },
+    path: DEFINITIONS,
+    object: (index, size) => ({
+      ...definitionManifest({ group: `g${index}.example`, kind: `Kind${index}`, plural: `kind${index}s` }),
+      spec: {
+        group: `g${index}.example`,
+        names: { kind: `Kind${index}`, plural: `kind${index}s` },
+        scope: "Namespaced",
+        versions: range(size).map((version) => ({
+          name: `v${version + 1}`,
+          served: true,
+          storage: version === 0,
+          schema: { openAPIV3Schema: { type: "object", properties: members(10, { type: "string" }) } },
+        })),
+      },
+    }),
+  },
+  {
+    name: "items with columns",
+    place: "cluster",
+    base: { count: 500, size: 10 },
+    before: async (store, size) => {
+      const version = {
+        ...definitionVersion("v1", { type: "object", properties: { spec: open } }),
+        additionalPrinterColumns: range(size).map((index) => ({
+          name: `c${index}`,
+          type: "string",
+          jsonPath: `.spec.a[?(@.x=="${index}")].b`,
+        })),
+      };
+      return await store(
+        DEFINITIONS,
+        definitionManifest({ group: "products.example", kind: "Columnar", plural: "columnars" }, version),
+      );
+    },
+    path: ITEMS,
+    object: (index) => ({
+      apiVersion: "products.example/v1",
+      kind: "Columnar",
+      metadata: { name: `i${index}` },
+      spec: { a: range(5).map((number) => ({ x: String(number), b: { c: number } })) },
+    }),
+  },
+  {
+    name: "RoleBindings to a Role with rules",
+    place: "cluster",
+    base: { count: 200, size: 200 },
+    before: (store, size) =>
+      store(`${RBAC}/namespaces/default/roles`, { metadata: { name: "wide" }, rules: rules(size, "a") }),
+    path: `${RBAC}/namespaces/default/rolebindings`,
+    object: (index) => ({ metadata: { name: `b${index}` }, roleRef: roleRef("Role", "wide"), subjects: [subject] }),
+  },
+  {
+    name: "RoleBindings with subjects",
+    place: "cluster",
+    base: { count: 100, size: 100 },
+    before: (store) =>
+      store(`${RBAC}/namespaces/default/roles`, { metadata: { name: "narrow" }, rules: rules(1, "a") }),
+    path: `${RBAC}/namespaces/default/rolebindings`,
+    object: (index, size) => ({
+      metadata: { name: `b${index}` },
+      roleRef: roleRef("Role", "narrow"),
+      subjects: range(size).map((number) => ({ kind: "Group", name: `g${number}`, apiGroup: RBAC_GROUP })),
+    }),
+  },
+  {
+    name: "aggregated ClusterRoles with rules",
+    place: "cluster",
+    base: { count: 20, size: 100 },
+    before: (store) =>
+      store(`${RBAC}/clusterroles`, {
+        metadata: { name: "sum" },
+        aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: "yes" } }] },
+        rules: [],
+      }),
+    path: `${RBAC}/clusterroles`,
+    object: (index, size) => ({
+      metadata: { name: `p${index}`, labels: { part: "yes" } },
+      rules: rules(size, `g${index}`),
+    }),
+  },
+  {
+    name: "webhooks in configurations",
+    place: "cluster",
+    base: { count: 20, size: 20 },
+    path: `${ADMISSION}/validatingwebhookconfigurations`,
+    object: (index, size) => ({
+      metadata: { name: `w${index}` },
+      webhooks: range(size).map((number) => ({
+        name: `w${number}.products.example`,
+        clientConfig: { url: "https://127.0.0.1:1/" },
+        rules: elsewhere,
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
+        failurePolicy: "Ignore",
+        timeoutSeconds: 1,
+      })),
+    }),
+  },
+  {
+    name: "policies with expressions",
+    place: "cluster",
+    base: { count: 20, size: 10 },
+    path: `${ADMISSION}/validatingadmissionpolicies`,
+    object: (index, size) => ({
+      metadata: { name: `v${index}` },
+      spec: {
+        failurePolicy: "Ignore",
+        matchConstraints: { resourceRules: elsewhere },
+        validations: range(size).map((number) => ({ expression: `object.metadata.name != 'n${number}'` })),
+      },
+    }),
+  },
+  {
+    name: "objects with labels",
+    place: "cluster",
+    base: { count: 400, size: 40 },
+    path: `${DEFAULT}/configmaps`,
+    object: (index, size) => ({ metadata: { name: `l${index}`, labels: members(size, `v${index}`) } }),
+  },
+  {
+    name: "objects with owners",
+    place: "cluster",
+    base: { count: 100, size: 40 },
+    path: `${DEFAULT}/configmaps`,
+    object: (index, size) => ({
+      metadata: {
+        name: `o${index}`,
+        ownerReferences: range(size).map((number) => ({
+          apiVersion: "v1",
+          kind: "Namespace",
+          name: `owner-${number}`,
+          uid: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
+        })),
+        // Kept while the measurement runs, although its owners are not there.
+        finalizers: ["products.example/kept"],
+      },
+    }),
+  },
+  {
+    name: "quotas with resources",
+    place: "cluster",
+    base: { count: 20, size: 20 },
+    path: `${DEFAULT}/resourcequotas`,
+    object: (index, size) => ({
+      metadata: { name: `q${index}` },
+      spec: {
+        hard: Object.fromEntries(range(size).map((number) => [`count/things${number}.products.example`, "1000"])),
+      },
+    }),
+  },
+  {
+    name: "limit ranges with limits",
+    place: "cluster",
+    base: { count: 20, size: 10 },
+    path: `${DEFAULT}/limitranges`,
+    object: (index, size) => ({
+      metadata: { name: `r${index}` },
+      spec: {
+        limits: [
+          { type: "Container", max: Object.fromEntries(range(size).map((number) => [`example.com/r${number}`, "9"])) },
+        ],
+      },
+    }),
+  },
+  {
+    name: "Services with ports",
+    place: "cluster",
+    base: { count: 100, size: 20 },
+    path: `${DEFAULT}/services`,
+    object: (index, size) => ({
+      metadata: { name: `s${index}` },
+      spec: { ports: range(size).map((number) => ({ name: `p${number}`, port: number + 1 })) },
+    }),
+  },
+  {
+    name: "keys with rules",
+    place: "project",
+    base: { count: 20, size: 50 },
+    path: "/apis/management.postern/v1/ownedaccesskeys",
+    object: (index, size) => ({
+      metadata: { name: `product-${size}-${index}` },
+      spec: {
+        type: "User",
+        scope: {},
+        rules: range(size).map((number) => ({ verbs: ["get"], resources: [{ group: "", resources: [`r${number}`] }] })),
+      },
+    }),
+  },
+  {
+    name: "instances with access",
+    place: "project",
+    base: { count: 4, size: 2_000 },
+    path: "/apis/management.postern/v1/namespaces/p-tenant/virtualclusterinstances",
+    object: (index, size) => ({
+      metadata: { name: `with-access-${size}-${index}` },
+      spec: { access: [{ verbs: ["get"], users: range(size).map((number) => `user-${number}`) }] },
+    }),
+  },
+  {
+    name: "RoleBindings of a project to a Role with rules",
+    place: "project",
+    base: { count: 100, size: 200 },
+    before: (store, size) =>
+      store(`/${RBAC}/namespaces/p-tenant/roles`, {
+        metadata: { name: `wide-${size}` },
+        rules: range(size).map((index) => ({
+          verbs: ["get"],
+          apiGroups: [""],
+          resources: ["secrets"],
+          resourceNames: [`n${index}`],
+        })),
+      }),
+    path: `/${RBAC}/namespaces/p-tenant/rolebindings`,
+    object: (index, size) => ({
+      metadata: { name: `b${size}-${index}` },
+      roleRef: roleRef("Role", `wide-${size}`),
+      subjects: [{ kind: "Group", name: "system:authenticated", apiGroup: RBAC_GROUP }],
+    }),
+  },
+];
