@@ -1,0 +1,132 @@
+// An hour of one hostile administrator of a project beside a bystander: everything a tenant can store in numbers, everything it can send at a size,
+// and a Table or OpenAPI document of it all, in an order drawn with --seed. Meanwhile the bystander reads, signs in, revokes keys and writes.
+// Exits with 1 if 1 of 100 reads waits longer than 100 ms, a revocation longer than a second, the server ends, or it outgrows --mebibytes.
+// Usage: npx tsx --conditions=@postern/source benchmarks/hostile-administrator.ts [--minutes 60] [--mebibytes 1024] [--seed 1]
+
+import { parseArgs } from "node:util";
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import { API, residentMiB } from "../test/attacks/testing/attacked-server.ts";
+import { experience, percentile } from "../test/attacks/testing/denial/bystander.ts";
+import { startTenants } from "../test/attacks/testing/denial/tenants.ts";
+import { SENT_THINGS } from "../test/attacks/testing/products/sent-things.ts";
+import { STORED_THINGS } from "../test/attacks/testing/products/stored-things.ts";
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "60" },
+    mebibytes: { type: "string", default: "1024" },
+    seed: { type: "string", default: "1" },
+  },
+});
+const endsAt = performance.now() + Number(values.minutes) * 60_000;
+const limit = Number(values.mebibytes);
+const random = randomNumbers(Number(values.seed));
+/** Milliseconds. */
+const GOAL = { readP99: 100, revocation: 1_000 } as const;
+const AT_ONCE = 20;
+/** Times the base of what is stored or sent. */
+const MOST_TIMES = 16;
+const REQUESTS_A_ROUND = 200;
+
+await using tenants = await startTenants({ objects: 0, flags: ["--memory-limit-mib", String(limit)] });
+const { send, target } = tenants;
+const bystander = await tenants.newKey("bystander", { user: "good" });
+const statuses = new Map<number, number>();
+let isOver = false;
+let clusters = 0;
+
+/** Refusals are what the limits are for; an error of the connection means that the server is gone. */
+async function attack(path: string, key: string, request: object = {}): Promise<number> {
+  const { status } = await send(path, { key, ...request });
+  statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  return status;
+}
+
+/** As the tenant: an owner of a project may create as many as its quota allows. Undefined: refused. */
+async function newCluster(): Promise<string | undefined> {
+  const name = `hostile-${clusters++}`;
+  const path = `${API}/namespaces/p-tenant/virtualclusterinstances`;
+  const status = await attack(path, target.key, {
+    body: { metadata: { name }, spec: { owner: { user: "attacker" } } },
+  });
+  return status === 201 ? `/kubernetes/project/tenant/virtualcluster/${name}` : undefined;
+}
+
+async function round(): Promise<void> {
+  const cluster = (await newCluster()) ?? target.cluster;
+  const thing = STORED_THINGS[random(STORED_THINGS.length)];
+  const times = 1 + random(MOST_TIMES);
+  if (thing === undefined) return;
+  const store = async (path: string, body: object): Promise<boolean> =>
+    (await attack(path.startsWith("/") ? path : `${cluster}/${path}`, target.key, { body })) < 300;
+  await thing.before?.(store, thing.base.size * times);
+  let next = 0;
+  const fill = async (): Promise<void> => {
+    for (let index = next++; index < thing.base.count * times && !isOver; index = next++)
+      await store(thing.path, thing.object(index, thing.base.size * times));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, fill));
+  let sent = 0;
+  const ask = async (): Promise<void> => {
+    while (sent++ < REQUESTS_A_ROUND && !isOver) {
+      const each = SENT_THINGS[random(SENT_THINGS.length)];
+      if (each === undefined) continue;
+      const size = each.base * (1 + random(MOST_TIMES));
+      const path = each.path(size);
+      const whole = path.startsWith("/") ? path : `${cluster}/${path}`;
+      await attack(whole, each.by === "tenant" ? target.key : bystander, each.request?.(size));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, ask));
+}
+
+async function hostility(): Promise<void> {
+  while (performance.now() < endsAt) await round();
+  isOver = true;
+}
+
+let mostResident = 0;
+const sampling = setInterval(() => {
+  void residentMiB(tenants).then((now) => {
+    mostResident = Math.max(mostResident, now);
+  });
+}, 500);
+const attacking = hostility();
+const { reads, revocations, logins, writes, acceptedAfterwards } = await experience(tenants, attacking);
+clearInterval(sampling);
+await attacking;
+
+const at = (times: readonly number[], part: number): number => Math.round(percentile(times, part));
+const failures = [reads, logins, revocations, writes].map((each) => each.failures);
+console.log(
+  JSON.stringify({
+    seed: values.seed,
+    minutes: values.minutes,
+    reads: {
+      count: reads.times.length,
+      p50: at(reads.times, 0.5),
+      p99: at(reads.times, 0.99),
+      longest: at(reads.times, 1),
+    },
+    revocations: {
+      count: revocations.times.length,
+      p99: at(revocations.times, 0.99),
+      longest: at(revocations.times, 1),
+    },
+    newConnections: { p99: at(logins.times, 0.99) },
+    administratorsWrites: { p99: at(writes.times, 0.99), longest: at(writes.times, 1) },
+    failures,
+    acceptedAfterwards,
+    mostResidentMiB: mostResident,
+    clusters,
+    answers: Object.fromEntries([...statuses].sort(([a], [b]) => a - b)),
+  }),
+);
+const isMet =
+  at(reads.times, 0.99) <= GOAL.readP99 &&
+  at(revocations.times, 1) <= GOAL.revocation &&
+  failures.every((each) => Object.keys(each).length === 0) &&
+  acceptedAfterwards === 0 &&
+  mostResident <= limit;
+console.log(isMet ? "every goal is met" : "a goal is missed");
+process.exitCode = isMet ? 0 : 1;
