@@ -1,4 +1,4 @@
-// `npm test`: all tests, and then, by themselves, the few files that failed while they shared the machine with others. Files that drive third-party
+// `npm test`: all tests that the machine has the programs for (with CI=true a missing program is a failure), and then, by themselves, the few files that failed while they shared the machine with others. Files that drive third-party
 // programs are retried once; attacks, crashes, conformance and units are not, because there even a single failure is an error (ADR 105).
 
 import { spawnSync } from "node:child_process";
@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { nodeBinary } from "./release/node-binary.ts";
 import { type FailedFile, filesToRetry } from "./test-cost/failed-files.ts";
+import { describeMissing, preparePrograms } from "./test-programs/prepare-programs.ts";
 
 /** Tests take a quarter less of the processor there than on Node 20. The commands and servers that they start stay on this Node (ADR 118). */
 function nodeOfTests(): string {
@@ -35,9 +36,20 @@ function readFailedFiles(file: string): readonly FailedFile[] | undefined {
   }
 }
 
+const missing = preparePrograms();
+const report = (): void => {
+  if (missing.length > 0) console.log(`\n${missing.map(describeMissing).join("\n")}`);
+};
+if (missing.length > 0 && process.env["CI"] !== undefined) {
+  report();
+  process.exit(1);
+}
+const leftOut = [...new Set(missing.flatMap(({ files }) => files))].map((file) => `--exclude=${file}`);
+// That project starts etcd before its tests.
+if (missing.some(({ program }) => program.name === "etcd")) leftOut.push("--project=!system on etcd");
 const folder = await mkdtemp(join(tmpdir(), "postern-tests-"));
 const first = join(folder, "first.json");
-let status = vitest(["--project=!long*", ...process.argv.slice(2)], first);
+let status = vitest(["--project=!long*", ...leftOut, ...process.argv.slice(2)], first);
 const retried = status === 0 ? undefined : filesToRetry(readFailedFiles(first));
 if (retried !== undefined) {
   const names = retried.map(
@@ -50,4 +62,5 @@ if (retried !== undefined) {
   console.log(status === 0 ? `UNSTABLE, passed alone:\n${names.join("")}` : "failed alone as well");
 }
 await rm(folder, { recursive: true, force: true });
+report();
 process.exitCode = status;
