@@ -1,6 +1,6 @@
 // A store that refuses writes for which a budget has no room. Deletions, and updates that make objects smaller, always pass (ADR 155).
 
-import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { viewPrefixOf } from "@postern/apiserver/cache/resource-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
@@ -52,6 +52,8 @@ export type BudgetedStorageDeps = {
   readonly pending: PendingWrites;
   /** The budgets for an object, as it is or as it is about to be stored. */
   readonly budgetsOf: (object: CachedObject) => readonly Budget[];
+  /** The most bytes that one object may have. Absent: as many as the store takes. */
+  readonly maxBytesOf?: (key: string) => number;
   /** Before that; undefined if it can be said at once. */
   readonly whenCounted?: (key: string) => Promise<void> | undefined;
 };
@@ -64,6 +66,17 @@ const DELETION = Buffer.from('"deletionTimestamp":');
 
 export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
   const { storage, cache, pending, budgetsOf, whenCounted = () => undefined } = deps;
+  const { maxBytesOf = () => Number.POSITIVE_INFINITY } = deps;
+
+  /** An object that is larger already, such as one of an earlier release, may stay so. */
+  function checkSize(key: string, bytes: number, before: number): void {
+    const limit = maxBytesOf(key);
+    if (bytes <= limit || bytes <= before) return;
+    throw requestEntityTooLargeError(
+      `the object is too large: it has ${bytes} bytes, and the limit of its kind is ${limit}`,
+    );
+  }
+
   /** A write counts until memory shows it, so that concurrent writes do not all take the last place. */
   async function within(
     budgets: readonly Budget[],
@@ -102,6 +115,7 @@ export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
     async create(key, value, content) {
       const counted = whenCounted(key);
       if (counted !== undefined) await counted;
+      checkSize(key, value.length, 0);
       const budgets = budgetsOf(asStored(key, value));
       const growth = { objects: 1, bytes: value.length, isUpdate: false };
       return await within(budgets, key, growth, () => storage.create(key, value, content));
@@ -111,6 +125,7 @@ export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
       if (counted !== undefined) await counted;
       const stored = storedAt(key);
       const bytes = value.length - (stored?.storedBytes ?? 0);
+      checkSize(key, value.length, stored?.storedBytes ?? 0);
       const budgets = budgetsOf(asStored(key, value));
       const write = () => storage.update(key, value, expected);
       if (stored !== undefined && isMoved(budgets, budgetsOf(stored))) {

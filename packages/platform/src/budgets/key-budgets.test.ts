@@ -72,6 +72,32 @@ it("counts the bytes of an owner's keys, whatever writes them", async () => {
   expect(server.keys.usageOf({ kind: "user", name: "jane" }).objects).toBe(1);
 });
 
+it("limits the size of one key, in whichever fields it is", async () => {
+  server = await createAccessKeyServer();
+  await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
+  const values = Array.from({ length: 500 }, (_, index) => `${index}`.padEnd(600, "x"));
+  const resources = [{ group: "", resources: ["pods"], resourceNames: values }];
+  const large = [
+    { description: text(255_000), displayName: text(10_000) },
+    { rules: [{ verbs: values, resources: [{ group: "", resources: ["pods"] }] }] },
+    { rules: [{ verbs: ["get"], resources }] },
+    { rules: [{ verbs: ["get"], nonResourceURLs: values.map((value) => `/${value}`) }] },
+    { scope: { virtualClusters: values.map((name) => ({ project: name, virtualCluster: name })) } },
+    { scope: { projects: values.map((project) => ({ project })) } },
+    { scope: { roles: values.map((role) => ({ role: "vcluster", projects: [role] })) } },
+    { groups: values },
+  ];
+  const statuses = [];
+  for (const [at, spec] of large.entries()) statuses.push((await create(`k${at}`, { user: "jane", ...spec })).status);
+  for (const status of statuses) expect([413, 422]).toContain(status);
+  expect(statuses.filter((status) => status === 413).length).toBeGreaterThan(3);
+  const refused = await create("k", { user: "jane", scope: { projects: values.map((project) => ({ project })) } });
+  expect(refused.body.message).toMatch(/too large: it has \d+ bytes, and the limit of its kind is 262144/);
+  await create("small", { user: "jane" });
+  const annotations = { metadata: { annotations: { a: text(261_900) } } };
+  expect((await send("PATCH", "ownedaccesskeys/small", annotations, "application/merge-patch+json")).status).toBe(413);
+});
+
 it("lets no more pass of those that come at the same moment", async () => {
   server = await createAccessKeyServer({ ownerBytes: 20_000 });
   await send("POST", "users", { metadata: { name: "jane" }, spec: {} });

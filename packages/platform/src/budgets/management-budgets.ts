@@ -46,6 +46,11 @@ export type ManagementBudgetsDeps = {
 };
 
 const readOwner = createMemberReader({ spec: { user: true, team: true, subject: true } });
+/** Every user may create access keys, and reads what they open at each request: 1,000 rules fit. */
+export const MAX_KEY_BYTES = 256 << 10;
+/** That of etcd's requests, so that every store takes the same objects. */
+export const MAX_OBJECT_BYTES = 1536 << 10;
+
 const NONE: readonly Budget[] = [];
 
 export function createManagementBudgets(deps: ManagementBudgetsDeps): ManagementBudgets {
@@ -128,6 +133,7 @@ export function createManagementBudgets(deps: ManagementBudgetsDeps): Management
       cache,
       pending,
       budgetsOf,
+      maxBytesOf: (key) => (key.startsWith(accessKeysPrefix) ? MAX_KEY_BYTES : MAX_OBJECT_BYTES),
       whenCounted: (key) => (keys.isRead || !key.startsWith(accessKeysPrefix) ? undefined : keys.whenRead()),
     }),
     ofProject: (name) => ({ used: usedByProject(name), limit: limitOfProject(name) }),

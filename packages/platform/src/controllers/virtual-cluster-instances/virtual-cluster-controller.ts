@@ -129,7 +129,8 @@ const objectsCondition = ({ fault }: AppliedObjects) =>
     : { type: OBJECTS_APPLIED, holds: false, reason: "NotApplied", message: fault };
 
 /** A backend that says no; anything else is a fault, and the work is tried again. */
-const isRefusal = (error: unknown): error is ApiError => isApiError(error, "ServiceUnavailable");
+const isRefusal = (error: unknown): error is ApiError =>
+  isApiError(error, "ServiceUnavailable") || isApiError(error, "InsufficientStorage");
 
 // The status of a virtual cluster instance, from how its backend is.
 

@@ -129,7 +129,7 @@ it("allows a change of an object whose unchanged text has become a key", async (
 });
 
 it("answers a large text without looking up all of it", async () => {
-  const words = Array.from({ length: 60_000 }, (_, at) => `word-that-could-be-a-key-of-someone-${at}`).join(" ");
+  const words = Array.from({ length: 5_500 }, (_, at) => `word-that-could-be-a-key-of-someone-${at}`).join(" ");
   const { status } = await send(
     "PATCH",
     "ownedaccesskeys/k",
