@@ -110,3 +110,16 @@ it("counts frequent repetitions in one Event, and reports other things as usual"
   await expect.poll(() => cluster.names("events").some((name) => name.startsWith(`k${told - 1}.`))).toBe(true);
   expect(cluster.port.errors).toEqual([]);
 });
+
+it("keeps the newest Events of each namespace, in a bounded number", async () => {
+  const record = recorder({ maxInNamespace: 5 });
+  record(about({ namespace: "other", name: "elsewhere" }));
+  for (let index = 0; index < 20; index++) {
+    record(about({ name: `n${index}`, kind: `Kind${index}` }));
+    const isThere = () => cluster.names("events").some((name) => name.startsWith(`n${index}.`));
+    await expect.poll(() => [isThere(), cluster.port.errors], { timeout: 5_000 }).toEqual([true, []]);
+  }
+  expect(cluster.names("events").length).toBeLessThanOrEqual(7);
+  expect(cluster.names("events").some((name) => name.startsWith("elsewhere."))).toBe(true);
+  expect(cluster.port.errors).toEqual([]);
+});

@@ -6,7 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { randomSuffix } from "@postern/apimachinery/names/generate-name";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Runtime } from "../runtime/clock.ts";
-import { createControlled, updateControlled } from "./controlled-objects.ts";
+import { createControlled, deleteControlled, updateControlled } from "./controlled-objects.ts";
 import type { ControlledResource, ControllerPort } from "./controller-port.ts";
 
 export type ObjectEvent = {
@@ -34,6 +34,8 @@ export type EventRecorderDeps = {
   /** The reporting component, such as `postern`. */
   readonly component: string;
   readonly onError: ControllerPort["onError"];
+  /** Events in one namespace, above which the oldest are deleted. Default: 1,000. */
+  readonly maxInNamespace?: number;
   /** Nothing more is written once it is aborted. */
   readonly signal: AbortSignal;
 };
@@ -41,6 +43,10 @@ export type EventRecorderDeps = {
 /** Events about objects without a namespace are kept in this one. */
 const DEFAULT_NAMESPACE = "default";
 const SUFFIX_LENGTH = 10;
+/** In one namespace: beyond, the oldest are deleted before another is recorded. */
+const MAX_IN_NAMESPACE = 1_000;
+/** A twentieth is deleted together, so that they are not sorted for each new one. */
+const PRUNED_PART = 20;
 /** More are dropped: events are kept as well as possible, everything else comes first. */
 const MAX_WAITING = 1_000;
 /** This many objects of one sort (kind, namespace, type, reason) have an Event each, and one more after each REFILL_MS: 200 in an hour. */
@@ -52,14 +58,27 @@ export const COMBINED_EVERY_MS = 10_000;
 const MAX_SORTS = 1_000;
 
 export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
-  const { events, onError, signal } = deps;
+  const { events, onError, signal, maxInNamespace = MAX_IN_NAMESPACE } = deps;
   const sorts = new Map<string, EventSort>();
+  const keepFew = createEventPruner(deps);
   let waiting = 0;
+  const record = async (resource: ControlledResource, named: NamedEvent): Promise<void> => {
+    const namespace = namespaceOf(named.event);
+    await keepFew(resource, namespace, maxInNamespace);
+    try {
+      await createEvent(deps, resource, named, signal);
+    } catch (error) {
+      if (!isApiError(error, "InsufficientStorage")) throw error;
+      // The newest Events of what is full are those that tell why.
+      await keepFew(resource, namespace, 0);
+      await createEvent(deps, resource, named, signal);
+    }
+  };
   const write = (event: ObjectEvent): void => {
     const resource = events();
     if (resource === undefined || waiting >= MAX_WAITING) return;
     waiting++;
-    createEvent(deps, resource, namedEvent(event, deps), signal)
+    record(resource, namedEvent(event, deps))
       .catch((error: unknown) => onError(error, event.involvedObject.name))
       .finally(() => waiting--);
   };
@@ -77,6 +96,31 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
     else sort.combine(event);
   };
 }
+
+/** Deletes the oldest Events in a namespace that has more than `most`. */
+type EventPruner = (events: ControlledResource, namespace: string, most: number) => Promise<void>;
+
+/** Also those that clients have created: an Event is soon deleted in any case. */
+function createEventPruner(deps: EventRecorderDeps): EventPruner {
+  const pruning = new Map<string, Promise<void>>();
+  const prune = async (events: ControlledResource, namespace: string): Promise<void> => {
+    const all = events.view.list(events.keys.inNamespace(namespace));
+    const oldest = [...all].sort((a, b) => a.revision - b.revision).slice(0, Math.ceil(all.length / PRUNED_PART));
+    for (const event of oldest) {
+      await deleteControlled(deps, events, event.decode(), deps.signal).catch(notFound);
+    }
+  };
+  return async (events, namespace, most) => {
+    if (events.view.count(events.keys.inNamespace(namespace)) <= most) return;
+    const running = pruning.get(namespace) ?? prune(events, namespace).finally(() => pruning.delete(namespace));
+    pruning.set(namespace, running);
+    await running;
+  };
+}
+
+const notFound = (error: unknown): void => {
+  if (!isApiError(error, "NotFound")) throw error;
+};
 
 /** Events that differ in the object alone. */
 class EventSort {
@@ -194,6 +238,8 @@ function eventObject(
     count: 1,
   } satisfies KubeObject;
 }
+
+const namespaceOf = ({ involvedObject: { namespace = DEFAULT_NAMESPACE } }: ObjectEvent): string => namespace;
 
 const namedEvent = (event: ObjectEvent, { runtime, component }: EventRecorderDeps): NamedEvent => ({
   event,
