@@ -8,6 +8,7 @@ import type { ReadAccessKey } from "./access-key-reader.ts";
 import { AccessKeyRecord, BEFORE_ID } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import { addTo, all, type OneOrMore, removeFrom } from "./one-or-more.ts";
+import { OwnerUsage } from "./owner-usage.ts";
 
 const readUid = createMemberReader({ metadata: { uid: true } });
 
@@ -40,8 +41,7 @@ export class AccessKeyTable {
   /** By the names of projects that scopes name. */
   readonly #byProject = new Map<string, OneOrMore<AccessKeyRecord>>();
 
-  /** How much owners have that were asked about, by kind and name, the longest known first. */
-  readonly #usage = new Map<string, StoredAmount>();
+  readonly #usage = new OwnerUsage();
 
   /** Goes up when a value comes or goes that is found by its digest. */
   digestVersion = 0;
@@ -125,21 +125,7 @@ export class AccessKeyTable {
     return owned;
   }
 
-  /** The number and bytes of the keys of an owner. Added up once, and then with each change. */
-  usageOf(owner: AccessKeyOwner): StoredAmount {
-    const account = accountOf(owner);
-    const known = this.#usage.get(account);
-    if (known !== undefined) return known;
-    let [objects, bytes] = [0, 0];
-    for (const { storedBytes } of this.ownedBy(owner)) {
-      objects += 1;
-      bytes += storedBytes;
-    }
-    const [longestKnown] = this.#usage.size < MAX_USAGES ? [] : this.#usage.keys();
-    if (longestKnown !== undefined) this.#usage.delete(longestKnown);
-    this.#usage.set(account, { objects, bytes });
-    return { objects, bytes };
-  }
+  usageOf = (owner: AccessKeyOwner): StoredAmount => this.#usage.of(owner, (of) => this.ownedBy(of));
 
   childrenOf(uid: string): readonly AccessKeyRecord[] {
     return all(this.#byParent.get(uid));
@@ -180,7 +166,7 @@ export class AccessKeyTable {
     const slot = this.#slotOf(name);
     const record = this.#recordIn(slot);
     if (record === undefined) return undefined;
-    this.#changeUsage(record, -1);
+    this.#usage.add(record, -1);
     this.#slots[slot] = undefined;
     this.#free.push(slot);
     for (const index of [this.#names, this.#ids, this.#uids, this.#owners]) index.remove(slot);
@@ -247,18 +233,10 @@ export class AccessKeyTable {
       if (isFirst) this.#retiredById.set(value.id, value);
       if (!isFirst || !value.structured) this.#addDigest(value);
     }
-    this.#changeUsage(record, 1);
+    this.#usage.add(record, 1);
     this.#owners.add(slot, this.#hashOfOwner(record.owner.kind, record.owner.name));
     for (const uid of record.parentUids) addTo(this.#byParent, uid, record);
     for (const project of projectsNamed(record.restrictions)) addTo(this.#byProject, project, record);
-  }
-
-  #changeUsage({ owner, storedBytes }: AccessKeyRecord, sign: 1 | -1): void {
-    if (this.#usage.size === 0) return;
-    const account = accountOf(owner);
-    const known = this.#usage.get(account);
-    if (known === undefined) return;
-    this.#usage.set(account, { objects: known.objects + sign, bytes: known.bytes + sign * storedBytes });
   }
 
   #addDigest(record: AccessKeyRecord): void {
@@ -307,10 +285,6 @@ export class AccessKeyTable {
 }
 
 const NONE: readonly AccessKeyRecord[] = [];
-
-/** Owners whose usage is remembered. */
-const MAX_USAGES = 10_000;
-const accountOf = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;
 
 // Finds numbered slots by the hashes of their texts, in arrays of numbers: a Map takes several times the memory, and the collector visits each of its
 // entries.

@@ -1,0 +1,42 @@
+// How many keys, and how many bytes, owners have: added up when an owner is asked about, and then with each change.
+
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { AccessKeyOwner } from "./access-key-state.ts";
+
+type OwnedKey = { readonly owner: AccessKeyOwner; readonly storedBytes: number };
+
+/** Owners whose usage is remembered. */
+const MAX_OWNERS = 10_000;
+
+export class OwnerUsage {
+  /** By kind and name, the longest known first. */
+  readonly #known = new Map<string, StoredAmount>();
+
+  /** `keysOf` gives all keys of the owner. */
+  of(owner: AccessKeyOwner, keysOf: (owner: AccessKeyOwner) => readonly OwnedKey[]): StoredAmount {
+    const account = accountOf(owner);
+    const known = this.#known.get(account);
+    if (known !== undefined) return known;
+    const keys = keysOf(owner);
+    const usage = { objects: keys.length, bytes: keys.reduce((sum, { storedBytes }) => sum + storedBytes, 0) };
+    const [longestKnown] = this.#known.size < MAX_OWNERS ? [] : this.#known.keys();
+    if (longestKnown !== undefined) this.#known.delete(longestKnown);
+    this.#known.set(account, usage);
+    return usage;
+  }
+
+  /** `sign` is 1 for a key that came, -1 for one that went. */
+  add({ owner, storedBytes }: OwnedKey, sign: 1 | -1): void {
+    if (this.#known.size === 0) return;
+    const account = accountOf(owner);
+    const known = this.#known.get(account);
+    if (known === undefined) return;
+    this.#known.set(account, { objects: known.objects + sign, bytes: known.bytes + sign * storedBytes });
+  }
+
+  clear(): void {
+    this.#known.clear();
+  }
+}
+
+const accountOf = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;
