@@ -22,6 +22,12 @@ export function isSealed(line: string, hmac: (text: string) => string): boolean 
   return tail !== undefined && hmac(`${line.slice(0, -tail.length)}}}`) === seal;
 }
 
+/**
+ * The annotation of a line behind one that was written in part, when the disk was full or the server was killed: the server has seen that, and goes on from the hash of
+ * the part.
+ */
+export const TORN_LINE_ANNOTATION = "audit-chain/follows-torn-line";
+
 /** What the first line of all carries. */
 export const CHAIN_START = "0".repeat(64);
 
@@ -34,6 +40,8 @@ export type ChainError = {
 export type ChainReport = {
   readonly lines: number;
   readonly faults: readonly ChainError[];
+  /** Lines that were written in part, which the line after them confirms. Counted from 1. */
+  readonly torn: readonly number[];
   /** The hash that the first line must have for the line before it. */
   readonly startsAfter: string;
   /** The hash of the last line: what the next one must carry. */
@@ -54,6 +62,9 @@ export function createChainReader(
   hmac?: (text: string) => string,
 ) {
   const faults: ChainError[] = [];
+  const torn: number[] = [];
+  /** The line before, where it is no JSON. */
+  let unread: number | undefined;
   let lines = 0;
   let first: string | undefined = startsAfter;
   let expected: string | undefined = startsAfter;
@@ -63,7 +74,14 @@ export function createChainReader(
     read(text: string): void {
       lines++;
       const carried = previousLineOf(text);
-      if (carried.fault !== undefined) faults.push({ line: lines, fault: carried.fault });
+      if (unread !== undefined) {
+        const isSeen = carried.fault === undefined && carried.followsTorn && carried.hash === expected;
+        if (isSeen && (hmac === undefined || isSealed(text, hmac))) torn.push(unread);
+        else faults.push({ line: unread, fault: "not-json" });
+        unread = undefined;
+      }
+      if (carried.fault === "not-json") unread = lines;
+      else if (carried.fault !== undefined) faults.push({ line: lines, fault: carried.fault });
       else {
         first ??= carried.hash;
         if (hmac !== undefined && !isSealed(text, hmac)) faults.push({ line: lines, fault: "not-sealed" });
@@ -74,7 +92,9 @@ export function createChainReader(
     },
     report: (): ChainReport => ({
       lines,
-      faults,
+      // Nothing confirms a last line.
+      faults: unread === undefined ? faults : [...faults, { line: unread, fault: "not-json" }],
+      torn,
       startsAfter: first ?? CHAIN_START,
       endsWith: expected ?? CHAIN_START,
       holdsWanted,
@@ -82,7 +102,9 @@ export function createChainReader(
   };
 }
 
-type Carried = { readonly hash: string; readonly fault?: undefined } | { readonly fault: "not-json" | "not-chained" };
+type Carried =
+  | { readonly hash: string; readonly followsTorn: boolean; readonly fault?: undefined }
+  | { readonly fault: "not-json" | "not-chained" };
 
 function previousLineOf(text: string): Carried {
   let event: unknown;
@@ -94,7 +116,8 @@ function previousLineOf(text: string): Carried {
   }
   const annotations = memberOf(event, "annotations");
   const hash = memberOf(annotations, PREVIOUS_LINE_ANNOTATION);
-  return typeof hash === "string" ? { hash } : { fault: "not-chained" };
+  if (typeof hash !== "string") return { fault: "not-chained" };
+  return { hash, followsTorn: memberOf(annotations, TORN_LINE_ANNOTATION) === "true" };
 }
 
 const memberOf = (value: unknown, name: string): unknown =>

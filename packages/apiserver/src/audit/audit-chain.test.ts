@@ -105,7 +105,7 @@ describe("the chain of an audit log", () => {
     await write(["1", "2"]);
     await appendFile(path, '{"kind":"Ev');
     await write(["3"]);
-    expect(check(await linesOf()).faults).toEqual([{ line: 3, fault: "not-json" }]);
+    expect(check(await linesOf())).toMatchObject({ faults: [], torn: [3] });
   });
 
   it("finds the end of a line longer than what is read at once", async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHAIN_START, createChainReader, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { sha256 } from "./audit-chain.ts";
+import { hmacWith, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import { createFileAuditSink } from "./file-audit-sink.ts";
 
@@ -146,3 +146,33 @@ it("leaves nothing out of a log that is never renamed", async () => {
   await sink[Symbol.asyncDispose]();
   expect(await idsIn(path)).toHaveLength(100);
 });
+
+it.each([undefined, new Uint8Array(32).fill(7)])(
+  "goes on behind a line that was written in part, and verification names it",
+  async (key) => {
+    const options = { path, ...(key === undefined ? {} : { key }) };
+    const first = await createFileAuditSink(options);
+    await first.write(event("before"));
+    await first[Symbol.asyncDispose]();
+    await writeFile(path, `${await readFile(path, "utf8")}{"kind":"Event","auditID":"hal`);
+    for (const id of ["after", "later"]) {
+      const sink = await createFileAuditSink(options);
+      await sink.write(event(id));
+      await sink[Symbol.asyncDispose]();
+    }
+    const lines = (await readFile(path, "utf8")).trimEnd().split("\n");
+    const verify = (texts: readonly string[]) => {
+      const reader = createChainReader(sha256, CHAIN_START, undefined, key && hmacWith(key));
+      for (const line of texts) reader.read(line);
+      return reader.report();
+    };
+    expect(verify(lines)).toMatchObject({ lines: 4, faults: [], torn: [2] });
+    // Of a part that was changed, removed, or never confirmed, it tells as before.
+    expect(verify(lines.with(1, '{"kind":"Ev')).faults).toEqual([
+      { line: 2, fault: "not-json" },
+      { line: 3, fault: "broken" },
+    ]);
+    expect(verify(lines.slice(0, 2)).faults).toEqual([{ line: 2, fault: "not-json" }]);
+    expect(verify(lines.toSpliced(1, 1)).faults).toEqual([{ line: 2, fault: "broken" }]);
+  },
+);

@@ -3,7 +3,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { CHAIN_START, isSealed } from "@postern/apimachinery/audit/audit-chain";
+import { CHAIN_START, isSealed, TORN_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { type AuditChain, createAuditChain, hmacWith, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
@@ -24,7 +24,8 @@ export type FileAuditSinkOptions = {
 /** Opens the file, readable for its owner alone. Rejects when that is impossible. */
 export async function createFileAuditSink(options: FileAuditSinkOptions): Promise<AuditSink> {
   const file = await openForAppend(options.path);
-  if (options.key === undefined || file.last === undefined || isSealed(file.last, hmacWith(options.key)))
+  const continues = options.key === undefined || file.last === undefined || file.endsTorn;
+  if (continues || isSealed(file.last ?? "", hmacWith(options.key ?? new Uint8Array())))
     return new FileAuditSink(options, file);
   return new FileAuditSink(options, await renameAndOpen(options, file));
 }
@@ -102,7 +103,7 @@ class FileAuditSink implements AuditSink {
   async #append(events: readonly AuditEvent[]): Promise<void> {
     if (events.length === 0) return;
     if (this.#isTorn) await this.#mend();
-    let { text, head } = this.#chain.linesOf(events);
+    let { text, head } = this.#chain.linesOf(this.#file.endsTorn ? markTorn(events) : events);
     const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#file.size > 0 && this.#file.size + Buffer.byteLength(text) > maxBytes) {
       await this.#rotate();
@@ -114,6 +115,7 @@ class FileAuditSink implements AuditSink {
     await writeWhole(this.#file.handle, bytes);
     this.#isTorn = false;
     this.#file.size += bytes.length;
+    this.#file.endsTorn = false;
     this.#chain.written(head);
     this.#options.onWritten?.();
   }
@@ -158,7 +160,13 @@ async function renameAndOpen({ path, maxBackups = 10 }: FileAuditSinkOptions, fi
 }
 
 /** `head` is the hash of the last line; `last` that line, where this file has one. */
-type OpenFile = { readonly handle: FileHandle; readonly head: string; readonly last: string | undefined; size: number };
+type OpenFile = {
+  readonly handle: FileHandle;
+  readonly head: string;
+  readonly last: string | undefined;
+  size: number;
+  endsTorn: boolean;
+};
 
 async function openForAppend(path: string): Promise<OpenFile> {
   const handle = await open(path, constants.O_APPEND | constants.O_CREAT | constants.O_RDWR, 0o600);
@@ -166,14 +174,30 @@ async function openForAppend(path: string): Promise<OpenFile> {
     await handle.chmod(0o600);
     const { size } = await handle.stat();
     const added = await endLine(handle, size);
-    if (size === 0) return { handle, size, head: await headOfRotated(`${path}.1`), last: undefined };
+    if (size === 0) return { handle, size, head: await headOfRotated(`${path}.1`), last: undefined, endsTorn: false };
     const last = await lastLine(handle, size + added);
-    return { handle, size: size + added, head: sha256(last), last: Buffer.from(last).toString("utf8") };
+    const text = Buffer.from(last).toString("utf8");
+    return { handle, size: size + added, head: sha256(last), last: text, endsTorn: !isJson(text) };
   } catch (error) {
     await handle.close();
     throw error;
   }
 }
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first of them confirms that the line before it was written in part. */
+const markTorn = ([first, ...rest]: readonly AuditEvent[]): readonly AuditEvent[] =>
+  first === undefined
+    ? rest
+    : [{ ...first, annotations: { ...first.annotations, [TORN_LINE_ANNOTATION]: "true" } }, ...rest];
 
 /** A process that was killed may have left half a line, which the next one must not be glued to. */
 async function endLine(handle: FileHandle, size: number): Promise<number> {

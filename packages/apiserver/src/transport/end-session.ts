@@ -4,6 +4,7 @@
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Scheduler } from "../runtime/clock.ts";
+import { handleOf, takeSessionEnd } from "./node-internals.ts";
 
 /** Time for the last frame to be read. */
 const FAREWELL_MS = 1_000;
@@ -105,12 +106,11 @@ export function createSessionEnds(): SessionEnds {
       };
       const destroy = session.destroy.bind(session);
       session.destroy = (error, code) => once(() => destroy(error, code));
-      const onClose = socket.listeners("close").find(({ name }) => name === "socketOnClose");
+      const onClose = takeSessionEnd(socket);
       if (onClose === undefined) return;
       // The session writes to it until it ends, and nothing else would keep it.
-      const { _handle: handle } = socket as { _handle?: unknown };
-      socket.removeListener("close", onClose as () => void);
-      socket.once("close", () => endInTurn(openStreams, () => onClose.call(socket), handle));
+      const handle = handleOf(socket);
+      socket.once("close", () => endInTurn(openStreams, onClose, handle));
     },
   };
 }

@@ -4,6 +4,7 @@
 // one is, and twice as many in each turn that stays below the limit.
 
 import type { TLSSocket } from "node:tls";
+import { readNoFurther, readOn } from "./node-internals.ts";
 
 /** An open connection. Closing it must be told. */
 export type ReadConnection = Disposable & {
@@ -175,20 +176,4 @@ function release({ held, released }: Crowd): void {
     held.delete(socket);
     readOn(socket);
   }
-}
-
-/**
- * A session of HTTP/2 has the handle under its socket to itself, and `socket.pause` does not reach it. These two methods do: all streams of Node
- * have them, and its own sockets use them so.
- * Source: node/lib/net.js, Socket.prototype.pause; node/src/stream_base.h
- */
-type Handle = { readStop?(): unknown; readStart?(): unknown };
-
-const readNoFurther = (socket: TLSSocket): unknown => handleOf(socket)?.readStop?.();
-const readOn = (socket: TLSSocket): unknown => handleOf(socket)?.readStart?.();
-
-/** Undefined once the socket is closed. */
-function handleOf(socket: TLSSocket): Handle | undefined {
-  // Not in Node's types.
-  return (socket as { _handle?: Handle | null })._handle ?? undefined;
 }

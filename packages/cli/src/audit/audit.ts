@@ -49,8 +49,12 @@ export function createAuditCommand(context: CommandContext): Command {
       for (const file of files) {
         const reader = createChainReader(sha256, head, through, hmac);
         for await (const line of linesOf(file)) reader.read(line);
-        const { lines, faults, startsAfter, endsWith, holdsWanted } = reader.report();
+        const { lines, faults, torn, startsAfter, endsWith, holdsWanted } = reader.report();
         for (const { line, fault } of faults) stdout.write(`${file}:${line} ${FAULTS[fault]}\n`);
+        for (const line of torn)
+          stdout.write(
+            `${file}:${line} was written in part, when the disk was full or the server was killed; the next line confirms it\n`,
+          );
         const start = startsAfter === CHAIN_START ? "from the first line" : `after ${startsAfter}`;
         stdout.write(`${file}: ${lines} lines, ${start}, last ${endsWith}\n`);
         head = endsWith;
