@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ import { buildkiteClaims, githubClaims, gitlabClaims } from "@postern/platform/t
 import { type ServedIssuer, serveIssuer } from "@postern/platform/trust/testing/serve-issuer";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
+import { KUBERNETES_RELEASES, kubernetesTools } from "./testing/kubernetes-tools.ts";
 import {
   ENTRY,
   kubectlWith,
@@ -185,9 +186,12 @@ it("deploys by the pipeline of Buildkite", async () => {
 it("works in a virtual cluster by the Job of a cluster, with the token of a real ServiceAccount", async () => {
   const [account] = parseAllDocuments(read("examples/ci/kubernetes.yaml"));
   await succeed(inside(["apply", "--filename", "-"], stringify(account?.toJS())));
-  // kubectl asks for raw paths at the root of a host, where an embedded cluster is not.
-  const base = "BASE=/kubernetes/project/default/virtualcluster/demo\n";
-  await asAdministrator((blocks("Kubernetes", "sh")[0] ?? "").replace(/^BASE=.*\n/, base));
+  // From 1.34 on, kubectl puts the path of the server before raw paths.
+  for (const release of KUBERNETES_RELEASES) {
+    await program("kubectl", `exec ${(await kubernetesTools(release)).kubectl} "$@"`);
+    await asAdministrator(blocks("Kubernetes", "sh")[0] ?? "");
+  }
+  await rm(join(directory.path, "bin/kubectl"));
   const { spec } = example("kubernetes.yaml").spec.template;
   const [{ env, command, args, volumeMounts }] = spec.containers;
   const [{ serviceAccountToken: projected }] = spec.volumes[0].projected.sources;
