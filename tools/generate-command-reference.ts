@@ -13,6 +13,7 @@ const context = {
   readSecret: async () => undefined,
   environment: {},
   workingDirectory: "/",
+  program: { command: "postern", args: [] },
 };
 writeFileSync(path, renderCommandReference(await createProgram(context)));
 console.log(`wrote ${path}`);

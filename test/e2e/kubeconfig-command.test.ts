@@ -1,7 +1,7 @@
 // `postern kubeconfig` as people use it: files, merging, all clusters, and the credential plugin under several releases of kubectl.
 
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { adminKey } from "./testing/http-client.ts";
 import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
@@ -165,6 +165,34 @@ describe("the credential plugin", () => {
     expect(await kubectl("kubectl", "get", "ns", "default", "-o", "name")).toMatchObject({ code: 0, stderr: "" });
     expect(await keptCredentials()).toHaveLength(2);
   });
+
+  it.each(["one file", "a list of files", "the environment", "a login"])(
+    "finds the platform of %s again where nothing is set and postern is not in the PATH",
+    async (origin) => {
+      const token = (await succeed(admin("key", "create", `again-${count}`, "--ttl", "1h"))).trim();
+      if (origin === "a login") await login(token);
+      const file = join(home, "exec.kubeconfig");
+      const wanted = ["kubeconfig", "demo", "--exec", "--out", file];
+      const other = join(home, "other.kubeconfig");
+      await writeFile(other, "apiVersion: v1\nkind: Config\n", { mode: 0o600 });
+      const variables: { readonly [origin: string]: readonly string[] } = {
+        "one file": [`KUBECONFIG=${server.adminKubeconfig}`],
+        "a list of files": [`KUBECONFIG=${other}:${server.adminKubeconfig}`],
+        "the environment": [`POSTERN_URL=${server.url}`, `POSTERN_TOKEN=${token}`, `POSTERN_CA=${server.caFile}`],
+        "a login": [],
+      };
+      await succeed(tool("env", [...environment, ...(variables[origin] ?? []), "postern", ...wanted]));
+      const text = await readFile(file, "utf8");
+      expect(text).not.toContain(token);
+      expect(text).toMatch(/command: \/\S+/);
+      const { kubectl: program } = await kubernetesTools("1.35");
+      const bare = ["-i", `HOME=${home}`, `PATH=${dirname(NODE)}:/usr/bin:/bin`];
+      // A key is no part of a kubeconfig without secrets: it stays where it was.
+      const key = origin === "the environment" ? [`POSTERN_TOKEN=${token}`] : [];
+      const call = tool("env", [...bare, ...key, program, "--kubeconfig", file, "get", "ns", "default", "-o", "name"]);
+      expect(await succeed(call)).toBe("namespace/default\n");
+    },
+  );
 
   it("forgets what it kept with the login", async () => {
     await login();

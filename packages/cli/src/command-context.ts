@@ -1,5 +1,7 @@
 // The parts of the process that commands use: injected, so that tests can replace them.
 
+import type { ExecProgram } from "./kubeconfig/exec-program.ts";
+
 export type Output = {
   write(text: string): unknown;
   /** A terminal whose lines can be rewritten. */
@@ -17,4 +19,6 @@ export type CommandContext = {
   readonly readSecret: (prompt: string) => Promise<string | undefined>;
   readonly environment: { readonly [name: string]: string | undefined };
   readonly workingDirectory: string;
+  /** How this program is run again. */
+  readonly program: ExecProgram;
 };

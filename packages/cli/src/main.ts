@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 // The postern command.
 
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { execProgram } from "./kubeconfig/exec-program.ts";
 import { createProgram } from "./program.ts";
 import { readSecret } from "./read-secret.ts";
 import { run } from "./run.ts";
@@ -17,6 +19,11 @@ const context = {
   readSecret,
   environment: process.env,
   workingDirectory: process.cwd(),
+  program: execProgram({
+    execPath: process.execPath,
+    script: process.argv[1],
+    packageName: `postern@${BUILD_INFO.version}`,
+  }),
 };
 
 // No await at the top level: the single executable is a CommonJS script.

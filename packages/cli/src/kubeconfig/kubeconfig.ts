@@ -83,7 +83,7 @@ async function writeKubeconfig(
   const connection = await findConnection(flags, context.environment);
   const { issued, failures } = await withConnection(connection, context, async (client, group) => {
     const places = await placesOf(name, flags, client, group);
-    return await issueAll(client, places, flags, connection);
+    return await issueAll(client, places, flags, connection, context);
   });
   for (const failure of failures) context.stderr.write(`${failure}\n`);
   if (issued.length === 0) throw new UsageError("no kubeconfig was issued");
@@ -137,6 +137,7 @@ async function issueAll(
   places: readonly VirtualClusterPlace[],
   flags: KubeconfigFlags,
   connection: FoundConnection,
+  { program }: CommandContext,
 ): Promise<Issued> {
   const { ttl, clusterServer, contextName, clientCert, readOnly } = flags;
   const names = new Map(contextNames(places).map((name, at) => [places[at], name]));
@@ -150,7 +151,7 @@ async function issueAll(
     };
     if (flags.exec !== true) return await issueKubeconfig(client, place, wishes);
     const entry = await describeKubeconfig(client, place, { clusterServer, contextName: wishes.contextName });
-    return { entry: { ...entry, user: execUser(place, flags, connection) }, expires: undefined };
+    return { entry: { ...entry, user: execUser(place, flags, connection, program) }, expires: undefined };
   };
   const issued: IssuedKubeconfig[] = [];
   const failures: string[] = [];
@@ -170,9 +171,11 @@ function execUser(
   { project, virtualCluster, namespacePrefix }: VirtualClusterPlace,
   { ttl, clientCert, readOnly, clusterServer }: KubeconfigFlags,
   connection: FoundConnection,
+  program: CommandContext["program"],
 ): KubeconfigEntry["user"] {
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, value]);
   const args = [
+    ...program.args,
     ...["credential", virtualCluster, "--project", project],
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
@@ -184,8 +187,9 @@ function execUser(
   return {
     exec: {
       apiVersion: "client.authentication.k8s.io/v1",
-      command: "postern",
+      command: program.command,
       args,
+      ...(connection.variables.length === 0 ? {} : { env: connection.variables.map((each) => ({ ...each })) }),
       interactiveMode: "Never",
       provideClusterInfo: false,
       installHint: "The command postern issues the credential: install it with npm install --global postern",

@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { KubeconfigError, parseKubeconfig } from "@postern/client/kubeconfig";
 import { changeKubeconfigFile, putKubeconfigEntries, removeKubeconfigEntry } from "@postern/client/kubeconfig-file";
-import { type Connection, loadConnection } from "@postern/client/load-kubeconfig";
+import { type Connection, kubeconfigFiles, loadConnection } from "@postern/client/load-kubeconfig";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../usage-error.ts";
 
@@ -27,8 +27,9 @@ export type ConnectionFlags = {
 export type FoundConnection = Connection & {
   /** Where it was found, for messages. */
   readonly from: string;
-  /** The flags that select it from any folder. None for a connection from the environment. */
+  /** The flags and variables that select it again, from any folder and any environment. Neither contains a secret. */
   readonly flags: readonly string[];
+  readonly variables: readonly { readonly name: string; readonly value: string }[];
 };
 
 /** Where `postern login` stores credentials. */
@@ -111,7 +112,9 @@ export async function findConnection(flags: ConnectionFlags, environment: Enviro
   if (chosen !== undefined) {
     const { name } = chosen;
     const connection = await loadConnection({ environment, path: platformsFile(environment), context: name });
-    return { ...connection, from: `postern login ${name}`, flags: ["--server", name] };
+    const base = environment["XDG_CONFIG_HOME"];
+    const variables = base === undefined ? [] : [{ name: "XDG_CONFIG_HOME", value: resolve(base) }];
+    return { ...connection, from: `postern login ${name}`, flags: ["--server", name], variables };
   }
   try {
     return await kubectlConnection(flags, environment);
@@ -132,12 +135,15 @@ async function kubectlConnection(
     ...(context === undefined ? {} : { context }),
   });
   const { contextName } = connection;
-  const path = kubeconfig ?? environment["KUBECONFIG"] ?? "";
-  const isOneFile = path !== "" && !path.includes(delimiter);
+  const files = (kubeconfig === undefined ? kubeconfigFiles(environment) : [kubeconfig]).map((file) => resolve(file));
+  const [file = "", ...others] = files;
+  const isList = others.length > 0;
   return {
     ...connection,
-    from: `context ${contextName} of ${path === "" ? "~/.kube/config" : path}`,
-    flags: [...(isOneFile ? ["--kubeconfig", resolve(path)] : []), "--context", contextName],
+    from: `context ${contextName} of ${kubeconfig ?? environment["KUBECONFIG"] ?? "~/.kube/config"}`,
+    flags: [...(isList ? [] : ["--kubeconfig", file]), "--context", contextName],
+    // A context and its user may be in two files of the list.
+    variables: isList ? [{ name: "KUBECONFIG", value: files.join(delimiter) }] : [],
   };
 }
 
@@ -159,16 +165,24 @@ async function environmentConnection(environment: Environment): Promise<FoundCon
     contextName: "",
     from: "POSTERN_URL and POSTERN_TOKEN",
     flags: [],
+    // The key stays where it is: in POSTERN_TOKEN of the process that runs kubectl.
+    variables: [
+      { name: "POSTERN_URL", value: parseAddress(url) },
+      ...(authority === "" ? [] : [{ name: "POSTERN_CA", value: absoluteAuthority(authority) }]),
+    ],
   };
 }
 
+const isPem = (text: string): boolean => text.includes("-----BEGIN CERTIFICATE-----");
+const absoluteAuthority = (textOrPath: string): string => (isPem(textOrPath) ? textOrPath : resolve(textOrPath));
+
 /** A PEM bundle, given as text or as the path of a file. Throws UsageError. */
 export async function readAuthority(textOrPath: string): Promise<string> {
-  if (textOrPath.includes("-----BEGIN CERTIFICATE-----")) return textOrPath;
+  if (isPem(textOrPath)) return textOrPath;
   const text = await readFile(textOrPath, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`cannot read the certificate authority ${textOrPath} (${error.code})`);
   });
-  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw new UsageError(`${textOrPath} contains no PEM certificate`);
+  if (!isPem(text)) throw new UsageError(`${textOrPath} contains no PEM certificate`);
   return text;
 }
 

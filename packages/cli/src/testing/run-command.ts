@@ -18,6 +18,7 @@ export function createTestContext(
     readSecret: async () => secret,
     environment,
     workingDirectory,
+    program: { command: "/usr/local/bin/postern", args: [] },
   };
   return { context, written };
 }
