@@ -32,7 +32,7 @@ it("names the single executable", () => {
 });
 
 it("names npx where npx runs it, whose cache does not stay", () => {
-  const script = "/home/me/.npm/_npx/0123/node_modules/.bin/postern";
+  const script = "/opt/cache/_npx/0123/node_modules/.bin/postern";
   expect(execProgram({ execPath: node, script, packageName })).toEqual({
     command: "npx",
     args: ["--yes", packageName],
