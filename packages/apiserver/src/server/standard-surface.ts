@@ -324,12 +324,7 @@ function startControllers(
 ): readonly Controller[] {
   const { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem } = deps;
   const { customResources: compiled } = deps;
-  const port: ControllerPort = {
-    resources: controlledResources(registry),
-    runtime,
-    onError,
-    queueMetrics,
-  };
+  const port: ControllerPort = { resources: controlledResources(registry), runtime, onError, queueMetrics };
   const namespaces = requiredResource(registry, "", "Namespace");
   const inNamespaces = (queueName: string, object: NamespaceObject["object"]): Controller => {
     const resource = requiredResource(registry, "", object.kind);
