@@ -1,7 +1,7 @@
 // Serves one exchange, from the request to the end of its response. All errors are handled here.
 
 import type { X509Certificate } from "node:crypto";
-import { Readable, type Writable } from "node:stream";
+import { Readable } from "node:stream";
 import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
 import { createFaults, type Faults } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
@@ -10,7 +10,6 @@ import type { Scheduler } from "../runtime/clock.ts";
 import { ApiRequest, contentLengthOf, type Exchange, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
 import {
   type ApiResponse,
-  type ByteSink,
   type ResponseHeaders,
   type SentBytes,
   StreamFault,
@@ -21,6 +20,7 @@ import type { BodyTurns } from "./body-turns.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { discardResponse } from "./discard-response.ts";
 import { readBody } from "./read-body.ts";
+import { createStreamSink } from "./stream-sink.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
 
@@ -203,45 +203,6 @@ async function untilAborted(
 
 /** Enough for a last message, such as the close frame of a WebSocket. */
 const FAREWELL_MS = 2_000;
-
-// Lets a streaming response write to a connection no faster than the client reads.
-
-const createStreamSink = (writable: Writable): ByteSink => new StreamSink(writable);
-
-class StreamSink implements ByteSink {
-  readonly #writable: Writable;
-  /** All writers wait for the same event: one listener is enough. */
-  #drained: Promise<boolean> | undefined;
-
-  constructor(writable: Writable) {
-    this.#writable = writable;
-  }
-
-  get bufferedBytes(): number {
-    return this.#writable.writableLength;
-  }
-
-  write(chunk: Uint8Array | string): boolean | Promise<boolean> {
-    if (!isOpen(this.#writable)) return false;
-    if (this.#writable.write(chunk)) return true;
-    this.#drained ??= this.#untilDrained();
-    return this.#drained;
-  }
-
-  #untilDrained(): Promise<boolean> {
-    const writable = this.#writable;
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        writable.off("drain", settle).off("close", settle);
-        this.#drained = undefined;
-        resolve(isOpen(writable));
-      };
-      writable.on("drain", settle).on("close", settle);
-    });
-  }
-}
-
-const isOpen = (writable: Writable): boolean => !writable.destroyed && !writable.writableEnded && !writable.closed;
 
 // Makes the ApiRequest of an exchange.
 // Source: RFC 9112, section 3.2
