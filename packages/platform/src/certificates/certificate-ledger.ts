@@ -1,23 +1,29 @@
 // All valid client certificates: recorded before they are issued, checked at every use, revocable.
 
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
+import { fullAccountError, RecordAccounts } from "../budgets/record-accounts.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { createCertificateRefusal } from "./certificate-refusal.ts";
 import { decodeCertificate, encodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateLedger = Disposable & {
-  /** Records a certificate, or new facts about it. It is known as soon as this resolves. */
+  /**
+   * Makes room for one more certificate: those of the same holder that have ended are forgotten, and revoked ones. Rejects with the ApiError 403 if
+   * as many as allowed are still valid.
+   */
+  makeRoom(holder: CertificateHolder): Promise<void>;
+  /** Records a certificate, for which it makes room, or new facts about it. It is known as soon as this resolves. */
   record(certificate: IssuedCertificate): Promise<void>;
   find(serial: string): IssuedCertificate | undefined;
   /** Every recorded certificate, whether valid or not. */
@@ -39,6 +45,12 @@ export type CertificateLedger = Disposable & {
   ofInstance(instanceUid: string): readonly IssuedCertificate[];
 };
 
+/** Certificates count for the owner that they were issued to, others for the virtual cluster in which they were requested. */
+export type CertificateHolder = {
+  readonly instanceUid: string;
+  readonly issuedTo?: { readonly owner: AccessKeyOwner } | undefined;
+};
+
 export type CertificateLedgerDeps = {
   /** Under which the records are kept, with a slash at its end. */
   readonly prefix: string;
@@ -52,13 +64,17 @@ export type CertificateLedgerDeps = {
   readonly catchUp?: CatchUp;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  /** Of one holder. */
+  readonly limit?: StoredAmount;
 };
 
+const DEFAULT_LIMIT: StoredAmount = { objects: 2_000, bytes: 4 << 20 };
 /** Certificates that are over are forgotten as new ones come. */
 const MAX_FORGOTTEN_AT_ONCE = 20;
 
 export function createCertificateLedger(deps: CertificateLedgerDeps): CertificateLedger {
   const { prefix, storage, cache, keys, directory, names, epochs, catchUp, clock, scheduler } = deps;
+  const { limit = DEFAULT_LIMIT } = deps;
   const view = cache.view(prefix);
   const known = new KnownCertificates(epochs);
   const find = (serial: string): IssuedCertificate | undefined => known.find(serial);
@@ -77,12 +93,12 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
   const records = createCertificateRecords({ prefix, view, storage, cache }, find);
   const following = followView({ view, prefix }, scheduler, {
     replace(objects) {
-      known.replace(objects.map(decodeCertificate));
+      known.replace(objects.map((object) => [decodeCertificate(object), object.storedBytes]));
       watches.recheckAll();
     },
     put(object) {
       const certificate = decodeCertificate(object);
-      known.put(certificate);
+      known.put(certificate, object.storedBytes);
       watches.recheck(certificate.serial);
     },
     delete(object) {
@@ -92,11 +108,37 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
     },
   });
 
+  function checkRoom(holder: CertificateHolder): void {
+    const account = accountOf(holder);
+    if (!known.accounts.isFull(account, limit)) return;
+    const { objects, bytes } = known.accounts.of(account);
+    throw fullAccountError(
+      `${nameOf(holder)} has ${objects} client certificates that have not ended, with ${bytes} bytes, and the limit is ${limit.objects} with ${limit.bytes} bytes: revoke those that are not needed any more`,
+    );
+  }
+
+  async function makeRoom(holder: CertificateHolder): Promise<void> {
+    const account = accountOf(holder);
+    if (!known.accounts.isFull(account, limit)) return;
+    await records.forget(known.useless(account, clock.now(), MAX_FORGOTTEN_AT_ONCE));
+    checkRoom(holder);
+  }
+
   return {
+    makeRoom,
     async record(certificate) {
       await records.forget(known.over(clock.now(), MAX_FORGOTTEN_AT_ONCE));
       // What is known already stays where the newer record does not say it.
-      await records.write(certificate.serial, (before) => ({ ...before, ...certificate, ...revocationOf(before) }));
+      const write = () =>
+        records.write(certificate.serial, (before) => ({ ...before, ...certificate, ...revocationOf(before) }));
+      if (find(certificate.serial) !== undefined) {
+        await write();
+        return;
+      }
+      await makeRoom(certificate);
+      // In the same turn as the count, so that concurrent ones do not all take the last place.
+      checkRoom(certificate);
+      await known.accounts.during(accountOf(certificate), write);
     },
     find,
     all: () => known.filter(() => true),
@@ -116,7 +158,7 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
       records.write(serial, (before) =>
         before === undefined ? undefined : { ...before, revokedAt: before.revokedAt ?? clock.now() },
       ),
-    ownedBy: (owner) => known.filter(({ issuedTo }) => issuedTo !== undefined && sameOwner(issuedTo.owner, owner)),
+    ownedBy: (owner) => known.of(accountOf({ instanceUid: "", issuedTo: { owner } })),
     childrenOf: (keyUid) => known.filter((certificate) => parentUidsOf(certificate).includes(keyUid)),
     withOrigin: (isMade) => known.filter(({ issuedTo }) => issuedTo?.origins.some(isMade) === true),
     ofInstance: (uid) => known.filter(({ instanceUid }) => instanceUid === uid),
@@ -127,10 +169,20 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
 const revocationOf = (known: IssuedCertificate | undefined) =>
   known?.revokedAt === undefined ? {} : { revokedAt: known.revokedAt };
 
+const accountOf = ({ issuedTo, instanceUid }: CertificateHolder): string =>
+  issuedTo === undefined ? `cluster ${instanceUid}` : `${issuedTo.owner.kind} ${issuedTo.owner.name}`;
+
+const nameOf = ({ issuedTo }: CertificateHolder): string =>
+  issuedTo === undefined ? "the virtual cluster" : `the ${issuedTo.owner.kind} ${JSON.stringify(issuedTo.owner.name)}`;
+
 // The certificates that were written down, in memory, by their serials.
 
 class KnownCertificates {
+  /** How many each holder has. */
+  readonly accounts = new RecordAccounts();
   readonly #bySerial = new Map<string, IssuedCertificate>();
+  readonly #bytes = new Map<string, number>();
+  readonly #byAccount = new Map<string, Set<string>>();
   /** When the ends of certificates were learned. */
   readonly #learnedIn = new Map<string, ClockEpoch>();
   readonly #epochs: ClockEpochs;
@@ -162,27 +214,62 @@ class KnownCertificates {
     return over;
   }
 
+  of(account: string): readonly IssuedCertificate[] {
+    return [...(this.#byAccount.get(account) ?? [])].flatMap((serial) => this.#bySerial.get(serial) ?? []);
+  }
+
+  /** Those of a holder without which nothing is accepted that is refused now, the earliest end first. */
+  useless(account: string, now: number, max: number): readonly IssuedCertificate[] {
+    // A certificate without a record is refused as well. Where a cluster verifies it itself, the list has to show it until its end.
+    const isUseless = ({ notAfter, revokedAt, isVerifiedElsewhere }: IssuedCertificate): boolean =>
+      notAfter <= now || (revokedAt !== undefined && isVerifiedElsewhere !== true);
+    return this.of(account)
+      .filter(isUseless)
+      .sort((one, other) => one.notAfter - other.notAfter)
+      .slice(0, max);
+  }
+
   /** What has ended does not begin again because the clock is set back. */
   hasEnded({ serial, notAfter }: IssuedCertificate): boolean {
     return notAfter <= this.#epochs.latest(this.#learnedIn.get(serial) ?? this.#epochs.current());
   }
 
-  put(certificate: IssuedCertificate): void {
+  put(certificate: IssuedCertificate, bytes: number): void {
     const { serial, notAfter } = certificate;
+    this.#uncount(serial);
     this.#bySerial.set(serial, certificate);
+    this.#bytes.set(serial, bytes);
+    const account = accountOf(certificate);
+    this.accounts.add(account, bytes, 1);
+    this.#byAccount.set(account, (this.#byAccount.get(account) ?? new Set<string>()).add(serial));
     this.#firstEnd = Math.min(this.#firstEnd, notAfter);
     if (!this.#learnedIn.has(serial)) this.#learnedIn.set(serial, this.#epochs.current());
   }
 
   delete(serial: string): void {
+    this.#uncount(serial);
     this.#bySerial.delete(serial);
+    this.#bytes.delete(serial);
     this.#learnedIn.delete(serial);
   }
 
+  #uncount(serial: string): void {
+    const certificate = this.#bySerial.get(serial);
+    if (certificate === undefined) return;
+    const account = accountOf(certificate);
+    this.accounts.add(account, this.#bytes.get(serial) ?? 0, -1);
+    const serials = this.#byAccount.get(account);
+    serials?.delete(serial);
+    if (serials?.size === 0) this.#byAccount.delete(account);
+  }
+
   /** Of those that are still there it stays known since when. */
-  replace(certificates: readonly IssuedCertificate[]): void {
+  replace(certificates: readonly (readonly [certificate: IssuedCertificate, bytes: number])[]): void {
+    this.accounts.clear();
     this.#bySerial.clear();
-    for (const certificate of certificates) this.put(certificate);
+    this.#bytes.clear();
+    this.#byAccount.clear();
+    for (const [certificate, bytes] of certificates) this.put(certificate, bytes);
     for (const serial of this.#learnedIn.keys()) if (!this.#bySerial.has(serial)) this.#learnedIn.delete(serial);
   }
 }
@@ -295,12 +382,14 @@ function createCertificateRecords(
       for (const { serial } of certificates) {
         const known = view.get(keyOf(serial));
         // Another server may be doing the same.
-        if (known !== undefined) await storage.delete(known.key, known.revision).catch(ignoreConflict);
+        if (known === undefined) continue;
+        const revision = await storage.delete(known.key, known.revision).catch(ignoreConflict);
+        if (revision !== undefined) await cache.waitFor(revision);
       }
     },
   };
 }
 
-function ignoreConflict(error: unknown): void {
+function ignoreConflict(error: unknown): undefined {
   if (!(error instanceof RevisionConflictError)) throw error;
 }

@@ -6,6 +6,7 @@ import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/aut
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
 import { createEventLines } from "@postern/apiserver/endpoints/handlers/watch-encoder";
@@ -62,6 +63,8 @@ export type AccessKeyServerOptions = {
   };
   /** Bytes of the keys of one owner. Default: no limit. */
   readonly ownerBytes?: number;
+  /** Certificates of one holder. Default: that of the ledger. */
+  readonly certificateLimit?: StoredAmount;
   /** Which another server may be on as well. Default: its own. */
   readonly storage?: Storage;
   /** What gives keys now. Default: nothing does. */
@@ -164,6 +167,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   });
   const certificates = createCertificateLedger({
     prefix: "/registry/test/internal/certificates/",
+    ...(options.certificateLimit === undefined ? {} : { limit: options.certificateLimit }),
     storage,
     cache,
     keys,

@@ -1,5 +1,6 @@
 // Signs a stored request: writes the certificate, or the reason why there is none, into its status.
 
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   type CertificateSigningRequest,
@@ -30,18 +31,32 @@ export function createRequestSigner({
   /** The controller and a waiting request may sign at the same moment. */
   const underWay = new Map<string, Promise<CertificateSigningRequest>>();
 
+  /** A certificate for whose holder there is no room is discarded: trying again would not end. */
+  async function announced(
+    outcome: SignOutcome & { readonly certificatePem: string },
+    request: CertificateSigningRequest,
+  ): Promise<SignOutcome> {
+    try {
+      await onSigned?.(outcome.certificatePem, request);
+      return outcome;
+    } catch (error) {
+      if (isApiError(error, "Forbidden")) return { failure: error.message };
+      throw error;
+    }
+  }
+
   async function withOutcome(current: KubeObject, known: { outcome?: SignOutcome }): Promise<KubeObject> {
     const request = asRequest(current);
     if (!awaitsSigning(request)) return current;
     // The spec of a request is immutable: a retried update writes the same certificate.
     const isFirst = known.outcome === undefined;
-    const outcome = known.outcome ?? signRequest(request, authority, runtime);
+    let outcome = known.outcome ?? signRequest(request, authority, runtime);
+    if (isFirst && !("failure" in outcome)) outcome = await announced(outcome, request);
     known.outcome = outcome;
     if ("failure" in outcome) {
       const failed = { type: "Failed", status: "True", reason: "SignerValidationFailure", message: outcome.failure };
       return { ...request, status: { ...request.status, conditions: [...conditionsOf(request), failed] } };
     }
-    if (isFirst) await onSigned?.(outcome.certificatePem, request);
     const certificate = Buffer.from(outcome.certificatePem).toString("base64");
     return { ...request, status: { ...request.status, certificate } };
   }

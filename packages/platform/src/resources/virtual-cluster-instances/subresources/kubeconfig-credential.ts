@@ -34,7 +34,7 @@ export type CredentialDeps = {
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   /** Where certificates are written down. Absent: they are not. */
-  readonly certificates?: Pick<CertificateLedger, "record">;
+  readonly certificates?: Pick<CertificateLedger, "record" | "makeRoom">;
 };
 
 export type GrantedCredential = {
@@ -99,6 +99,8 @@ export async function grantCertificate(
   }
   // What it says beside its serial and its end is what was asked for, and it does not outlive the key: backends see to that.
   const expirationSeconds = seconds === Infinity ? undefined : seconds;
+  // Before a cluster signs it: what other clusters have signed cannot be taken back.
+  await certificates?.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
   const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
     { ...subject, expirationSeconds, latestEnd: parent?.expiresAt, request: certificateRequest },
     signal,
