@@ -28,18 +28,35 @@ const AT_ONCE = 20;
 const MOST_TIMES = 16;
 const REQUESTS_A_ROUND = 200;
 
-await using tenants = await startTenants({ objects: 0, flags: ["--memory-limit-mib", String(limit)] });
+// Warnings name what the event loop was blocked by.
+await using tenants = await startTenants({
+  objects: 0,
+  flags: ["--memory-limit-mib", String(limit)],
+  env: { POSTERN_LOG_LEVEL: "warn" },
+});
 const { send, target } = tenants;
 const bystander = await tenants.newKey("bystander", { user: "good" });
 const statuses = new Map<number, number>();
 let isOver = false;
 let clusters = 0;
 
-/** Refusals are what the limits are for; an error of the connection means that the server is gone. */
+/** Refusals are what the limits are for. 0: the server closed the connection. */
 async function attack(path: string, key: string, request: object = {}): Promise<number> {
-  const { status } = await send(path, { key, ...request });
+  const status = await send(path, { key, ...request }).then(
+    (answer) => answer.status,
+    () => 0,
+  );
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
   return status;
+}
+
+/** Throws with the last of what the server printed if it has ended. */
+function expectServer(): void {
+  try {
+    process.kill(tenants.process.pid, 0);
+  } catch {
+    throw new Error(`the server has ended:\n${tenants.process.output().slice(-4_000)}`);
+  }
 }
 
 /** As the tenant: an owner of a project may create as many as its quota allows. Undefined: refused. */
@@ -81,7 +98,10 @@ async function round(): Promise<void> {
 }
 
 async function hostility(): Promise<void> {
-  while (performance.now() < endsAt) await round();
+  while (performance.now() < endsAt) {
+    expectServer();
+    await round();
+  }
   isOver = true;
 }
 
@@ -95,6 +115,16 @@ const attacking = hostility();
 const { reads, revocations, logins, writes, acceptedAfterwards } = await experience(tenants, attacking);
 clearInterval(sampling);
 await attacking;
+
+/** The longest stalls of the server's event loop, with the requests in progress. */
+const stalls = tenants.process
+  .output()
+  .split("\n")
+  .flatMap((line) => (line.includes("the event loop was blocked") ? [JSON.parse(line)] : []))
+  .sort((a, b) => b.processorMs - a.processorMs)
+  .slice(0, 10);
+for (const { stallMs, processorMs, requests } of stalls)
+  console.log(`stalled ${stallMs} ms (worked ${processorMs}): ${requests}`);
 
 const at = (times: readonly number[], part: number): number => Math.round(percentile(times, part));
 const failures = [reads, logins, revocations, writes].map((each) => each.failures);
