@@ -125,7 +125,8 @@ test("a webhook that writes what it is asked about ends", async () => {
   await configure({ url: `${webhook.url}/loop` }, { timeoutSeconds: 30 });
   const { status, body } = await write("demo", "loop-0");
   expect([status, body.message]).toEqual([400, expect.stringContaining("as below")]);
-  expect(depth).toBe(100);
+  // One server has at most so many of the 100 calls of a cluster.
+  expect(depth).toBe(90);
 });
 
 test("webhooks that never answer hold up their own requests alone, and see no other tenant's objects", async () => {

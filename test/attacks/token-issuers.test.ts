@@ -40,7 +40,7 @@ describe("an issuer that leads elsewhere (security book 20)", () => {
     [
       "names another issuer",
       () => ({ issuer: "https://other.test", jwks_uri: "https://other.test/keys" }),
-      "for another issuer",
+      "is for the issuer https://other.test",
     ],
     ["has its keys at plain HTTP", ({ url }) => ({ issuer: url, jwks_uri: "http://127.0.0.1:1/keys" }), "https://"],
     ["has its keys in a file", ({ url }) => ({ issuer: url, jwks_uri: "file:///etc/passwd" }), "https://"],

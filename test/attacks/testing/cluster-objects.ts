@@ -37,6 +37,13 @@ export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
   ValidatingAdmissionPolicyBinding: { spec: { policyName: "fuzz", validationActions: ["Deny"] } },
   Pod: { spec: template.spec },
   PodTemplate: { template },
+  ReplicationController: { spec: { replicas: 1, selector: selector.matchLabels, template } },
+  APIService: {
+    metadata: { name: "v1.fuzz.example.com" },
+    spec: { group: "fuzz.example.com", version: "v1", groupPriorityMinimum: 100, versionPriority: 10 },
+  },
+  RuntimeClass: { handler: "fuzz" },
+  CSIDriver: { spec: { attachRequired: false } },
   Deployment: { spec: { replicas: 1, selector, template } },
   ReplicaSet: { spec: { replicas: 1, selector, template } },
   DaemonSet: { spec: { selector, template } },

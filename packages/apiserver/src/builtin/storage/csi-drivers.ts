@@ -145,18 +145,20 @@ export const csiDrivers: ResourceDefinition = defineBuiltin({
   // Bodies of built-in kinds have passed their types by now.
   setDefaults: (object) => {
     const driver = object as CsiDriver;
+    // Absent in bodies that the schema refuses afterwards.
+    const spec: Partial<CsiDriver["spec"]> = driver.spec ?? {};
+    const { volumeLifecycleModes = [] } = spec;
     return {
       ...driver,
       spec: {
-        ...driver.spec,
-        attachRequired: driver.spec.attachRequired ?? true,
-        podInfoOnMount: driver.spec.podInfoOnMount ?? false,
-        storageCapacity: driver.spec.storageCapacity ?? false,
-        fsGroupPolicy: driver.spec.fsGroupPolicy ?? "ReadWriteOnceWithFSType",
-        volumeLifecycleModes:
-          (driver.spec.volumeLifecycleModes ?? []).length === 0 ? ["Persistent"] : driver.spec.volumeLifecycleModes,
-        requiresRepublish: driver.spec.requiresRepublish ?? false,
-        seLinuxMount: driver.spec.seLinuxMount ?? false,
+        ...spec,
+        attachRequired: spec.attachRequired ?? true,
+        podInfoOnMount: spec.podInfoOnMount ?? false,
+        storageCapacity: spec.storageCapacity ?? false,
+        fsGroupPolicy: spec.fsGroupPolicy ?? "ReadWriteOnceWithFSType",
+        volumeLifecycleModes: volumeLifecycleModes.length === 0 ? ["Persistent"] : volumeLifecycleModes,
+        requiresRepublish: spec.requiresRepublish ?? false,
+        seLinuxMount: spec.seLinuxMount ?? false,
       },
     } as KubeObject;
   },

@@ -29,7 +29,7 @@ const MAX_ANSWER_BYTES = 4 << 20;
 /** Concurrent calls of one cluster. */
 const MAX_CALLS = 100;
 /** A server that does not answer leaves calls for others. */
-const MAX_CALLS_TO_ONE = 50;
+const MAX_CALLS_TO_ONE = 90;
 /** Number of servers to which connections are kept alive. */
 const MAX_TARGETS = 16;
 const LIMITS = {
