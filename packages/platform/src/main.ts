@@ -83,6 +83,10 @@ async function start(
   // Made only once it is certain that this is a server of the store, and that no other has one.
   if (earlierServing === undefined && store.isShared && !store.isFirst) assertOwnCertificate(configuration);
   const serving = earlierServing ?? (await loadServingIdentity(configuration, runtime));
+  if (configuration.tlsCaFile !== "" && serving.certificateAuthorityPem === undefined) {
+    const cause = configuration.tlsCaFile;
+    logger.warn({ cause }, "the file of --tls-ca-file is absent or empty: kubeconfigs name no CA");
+  }
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const { storage } = store;
   const memory = memoryBudgetsOf(configuration);

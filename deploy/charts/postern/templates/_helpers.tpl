@@ -53,6 +53,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if include "postern.tlsSecret" . -}}
 {{- $_ := set $config "tlsCertFile" "/tls/tls.crt" -}}
 {{- $_ := set $config "tlsPrivateKeyFile" "/tls/tls.key" -}}
+{{- $_ := set $config "tlsCaFile" "/tls/ca.crt" -}}
 {{- else -}}
 {{- $service := printf "%s.%s.svc" (include "postern.name" .) .Release.Namespace -}}
 {{- $_ := set $config "tlsSans" (list (include "postern.name" .) $service) -}}

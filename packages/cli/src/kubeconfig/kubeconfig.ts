@@ -88,7 +88,7 @@ async function writeKubeconfig(
   for (const failure of failures) context.stderr.write(`${failure}\n`);
   if (issued.length === 0) throw new UsageError("no kubeconfig was issued");
   await deliver(
-    issued.map(({ entry }) => entry),
+    issued.map(({ entry }) => withAuthority(entry, connection)),
     flags,
     context,
   );
@@ -128,6 +128,24 @@ function contextNames(places: readonly VirtualClusterPlace[]): readonly (string 
     usual.filter((name) => name === usual[at]).length > 1 ? `${project}/${virtualCluster}` : undefined,
   );
 }
+
+/**
+ * A server that does not know its CA names none. At the address that the connection itself has, the CA of the connection verifies the virtual cluster as
+ * well.
+ */
+function withAuthority(entry: KubeconfigEntry, { transport }: FoundConnection): KubeconfigEntry {
+  const { cluster } = entry;
+  const { certificateAuthorityPem } = transport;
+  const isThere = originOf(String(cluster["server"])) === originOf(transport.server);
+  if (certificateAuthorityPem === undefined || !isThere || cluster["certificate-authority-data"] !== undefined) {
+    return entry;
+  }
+  const authority = Buffer.from(certificateAuthorityPem).toString("base64");
+  return { ...entry, cluster: { ...cluster, "certificate-authority-data": authority } };
+}
+
+/** The scheme may be left out, as for kubectl. */
+const originOf = (server: string): string => new URL(server.includes("://") ? server : `https://${server}`).origin;
 
 type Issued = { readonly issued: readonly IssuedKubeconfig[]; readonly failures: readonly string[] };
 

@@ -27,6 +27,8 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
         keepAlive: true,
         rejectUnauthorized: options.insecureSkipTlsVerify !== true,
         ca: options.certificateAuthorityPem,
+        // As for Go, and so for kubectl: an authority that is trusted need not be a root.
+        allowPartialTrustChain: options.certificateAuthorityPem !== undefined,
         cert: options.clientCertificatePem,
         key: options.clientKeyPem,
         servername: options.tlsServerName,

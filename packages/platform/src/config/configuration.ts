@@ -106,6 +106,11 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
   if ((values.tlsCertFile === "") !== (values.tlsPrivateKeyFile === "")) {
     throw new ConfigurationError("--tls-cert-file and --tls-private-key-file belong together: set both or neither");
   }
+  if (values.tlsCaFile !== "" && values.tlsCertFile === "") {
+    throw new ConfigurationError(
+      "--tls-ca-file needs --tls-cert-file: the server's own certificate is verified by ca.crt of the data directory",
+    );
+  }
   if (values.serverKeyCommand !== "" && values.serverKeyFile !== "") {
     throw new ConfigurationError("--server-key-file and --server-key-command are alternatives: set only one");
   }
@@ -135,6 +140,7 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
     bootstrap: { ...values.bootstrap, dir: fileOr(values.bootstrap.dir, "") },
     tlsCertFile: fileOr(values.tlsCertFile, ""),
     tlsPrivateKeyFile: fileOr(values.tlsPrivateKeyFile, ""),
+    tlsCaFile: fileOr(values.tlsCaFile, ""),
     serverKeyFile: fileOr(values.serverKeyFile, resolve(dataDir, "server.key")),
     previousServerKeyFile: fileOr(values.previousServerKeyFile, ""),
     platform: { ...values.platform, name: values.platform.name || (values.platform.domain.split(".")[0] ?? "") },

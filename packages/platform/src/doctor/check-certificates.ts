@@ -5,8 +5,10 @@ import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
 import { parseHostAndPort } from "../config/rules.ts";
 import { systemErrorCode } from "../pki/private-file.ts";
+import { readServingAuthority } from "../pki/serving-authority.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
 const DAY_MS = 86_400_000;
@@ -62,7 +64,30 @@ export async function checkCertificates(configuration: Configuration, now: numbe
       remedy: "correct or renew the file of --etcd-cafile; running servers load it within a minute",
     });
   }
-  return (await Promise.all(shown.map((each) => checkOne(each, now)))).flat();
+  const findings = (await Promise.all(shown.map((each) => checkOne(each, now)))).flat();
+  return [...findings, ...(await checkServingAuthority(configuration, now))];
+}
+
+/** The CA that kubeconfigs carry, as the start checks it. */
+async function checkServingAuthority(
+  { tlsCaFile, tlsCertFile }: Pick<Configuration, "tlsCaFile" | "tlsCertFile">,
+  now: number,
+): Promise<readonly Finding[]> {
+  const check = "certificate authority";
+  const remedy = "correct --tls-ca-file";
+  const certificatePem = await readFile(tlsCertFile, "utf8").catch(() => undefined);
+  // A certificate that cannot be read has a finding of its own.
+  if (tlsCaFile === "" || certificatePem === undefined) return [];
+  try {
+    const file = { path: tlsCaFile, certificatePath: tlsCertFile, certificatePem };
+    const authority = await readServingAuthority(file, { now: () => now });
+    return authority === undefined
+      ? [warning(check, `${tlsCaFile} is absent or empty: kubeconfigs name no CA`, remedy)]
+      : [ok(check, `${tlsCaFile} verifies ${tlsCertFile}`)];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return [fault(check, error.message, remedy)];
+  }
 }
 
 async function checkOne(shown: Shown, now: number): Promise<readonly Finding[]> {

@@ -9,6 +9,7 @@ import { ConfigurationError } from "../config/configuration-error.ts";
 import { parseHostAndPort } from "../config/rules.ts";
 import { loadOrCreateAuthority } from "../pki/certificate-authority.ts";
 import { exists } from "../pki/private-file.ts";
+import { readServingAuthority } from "../pki/serving-authority.ts";
 import { loadOrCreateServingCertificate, readConfiguredCertificate, servingNames } from "../pki/serving-certificate.ts";
 
 /** Another name than the certificate's own: verifiers take a certificate for self-signed when both are the same. */
@@ -16,7 +17,7 @@ const AUTHORITY_NAME = "postern-ca";
 
 export type ServingIdentity = {
   readonly tls: TlsCredentials;
-  /** PEM of what verifies the certificate; undefined where it was configured, and public roots are expected to. */
+  /** PEM of what verifies the certificate; undefined where it was configured without, and the machines of clients are expected to trust it. */
   readonly certificateAuthorityPem: string | undefined;
   readonly caPath: string;
   /** Milliseconds since the epoch at which `renew` should be called; undefined for a configured certificate. */
@@ -42,14 +43,17 @@ export async function loadServingIdentity(
   configuration: Configuration,
   { clock, random }: Runtime,
 ): Promise<ServingIdentity> {
-  const { dataDir, tlsCertFile, tlsPrivateKeyFile, tlsSans, bindAddress, externalHostname } = configuration;
+  const { dataDir, tlsCertFile, tlsPrivateKeyFile, tlsCaFile, tlsSans, bindAddress, externalHostname } = configuration;
   const authority = await loadOrCreateAuthority(dataDir, { commonName: AUTHORITY_NAME, clock, random });
   const caPath = join(dataDir, "ca.crt");
   if (tlsCertFile !== "") {
     const { certificatePem, privateKeyPem } = await readConfiguredCertificate(tlsCertFile, tlsPrivateKeyFile, clock);
     return {
       tls: { cert: certificatePem, key: privateKeyPem },
-      certificateAuthorityPem: undefined,
+      certificateAuthorityPem:
+        tlsCaFile === ""
+          ? undefined
+          : await readServingAuthority({ path: tlsCaFile, certificatePath: tlsCertFile, certificatePem }, clock),
       caPath,
       renewAt: undefined,
     };

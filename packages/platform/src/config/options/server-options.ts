@@ -71,6 +71,14 @@ export const serverOptions = {
     defaultText: "created with the certificate",
     description: "PEM file with the private key of --tls-cert-file",
   }),
+  tlsCaFile: textOption({
+    flag: "tls-ca-file",
+    placeholder: "<file>",
+    default: "",
+    defaultText: "none: the machines of clients trust it already",
+    description:
+      "PEM file with the CA certificates that verify --tls-cert-file; written into kubeconfigs. A file that is absent or empty counts as none",
+  }),
   tlsSans: listOption({
     flag: "tls-san",
     placeholder: "<host,ip,…>",
