@@ -9,7 +9,8 @@ const TEMPLATE = "templates are readable, and act inside only: resources/virtual
 /** The file that checks writers, or why none has to. */
 const REFERENCES: { readonly [field: string]: string } = {
   "Cluster.spec.config": NO_EFFECT,
-  "Cluster.spec.kubeConfigRef": "get on the Secret, and update in a project: resources/clusters/index.ts",
+  "Cluster.spec.kubeConfigRef":
+    "get on the Secret, and update in a project: resources/clusters/index.ts; the same Secret at use: kubernetes-backend/recorded-secret.ts",
   "IdentityProvider.spec.clientSecretRef": "get on the Secret: resources/identity-providers/index.ts",
   "OwnedAccessKey.spec.secretRef": "create and update on the Secret: resources/owned-access-keys/secret-delivery.ts",
   "SpaceInstance.spec.clusterRef": PLACEMENT,

@@ -94,6 +94,62 @@ describe("spec.kubeConfigRef of a Cluster", () => {
     expect((await as("PATCH", "clusters/b", { spec: { managementNamespace: "p-shop" } }, MERGE)).status).toBe(403);
     expect((await send("POST", "clusters", byDefault)).status).toBe(201);
   });
+
+  describe("to a Secret that was deleted and created again", () => {
+    const KEY = "postern/kubeconfig-secret-uid";
+    const ofProject = (name: string) => cluster(name, "moving", { secretNamespace: "p-shop" });
+    const SECRETS = "/api/v1/namespaces/p-shop/secrets";
+    const recordOf = async (name: string): Promise<string | undefined> =>
+      (await platform.send({ path: `clusters/${name}` })).body.metadata.annotations?.[KEY];
+    const make = async (): Promise<string> =>
+      (await platform.create(SECRETS, { metadata: { name: "moving" }, stringData: { config: "x" } })).metadata.uid;
+    const again = async (): Promise<string> => {
+      await send("DELETE", `${SECRETS}/moving`);
+      return await make();
+    };
+    const annotate = (name: string, value: string | null) =>
+      send("PATCH", `clusters/${name}`, { metadata: { annotations: { [KEY]: value } } }, MERGE);
+
+    it("keeps the first one, until somebody who may read it writes the reference again", async () => {
+      const first = await make();
+      const claimed = { ...ofProject("d"), metadata: { name: "d", annotations: { [KEY]: "chosen" } } };
+      const { body } = await send("POST", "clusters", claimed);
+      expect([body.metadata.annotations[KEY], await recordOf("d")]).toEqual([first, first]);
+      const second = await again();
+      // Writes that do not mean the reference: a patch, the manifest applied again, a status, by any writer.
+      await send("PATCH", "clusters/d", { spec: { displayName: "D" } }, MERGE);
+      await send("PATCH", "clusters/d?fieldManager=x&force=true", ofProject("d"), APPLY);
+      await send("PUT", "clusters/d/status", { ...body, metadata: { name: "d", annotations: { [KEY]: second } } });
+      await as("PATCH", "clusters/d/status", { metadata: { annotations: { [KEY]: second } } }, MERGE);
+      expect(await recordOf("d")).toBe(first);
+      // A writer who may not read the Secret claims nothing, and replaces a manifest as before.
+      expect((await as("PATCH", "clusters/d", { metadata: { annotations: { [KEY]: second } } }, MERGE)).status).toBe(
+        403,
+      );
+      expect((await as("PATCH", "clusters/d", { metadata: { annotations: { [KEY]: "" } } }, MERGE)).status).toBe(403);
+      expect((await as("PUT", "clusters/d", ofProject("d"))).status).toBe(200);
+      expect(await recordOf("d")).toBe(first);
+      expect((await annotate("d", "")).status).toBe(200);
+      expect(await recordOf("d")).toBe(second);
+      const third = await again();
+      expect((await send("PUT", "clusters/d", ofProject("d"))).status).toBe(200);
+      expect(await recordOf("d")).toBe(third);
+      const fourth = await again();
+      expect((await annotate("d", null)).status).toBe(200);
+      expect(await recordOf("d")).toBe(fourth);
+      await send("PATCH", "clusters/d", { spec: { kubeConfigRef: null } }, MERGE);
+      expect(await recordOf("d")).toBeUndefined();
+      await send("DELETE", `${SECRETS}/moving`);
+    });
+
+    it("records nothing for one that does not exist yet, so that nobody else creates it", async () => {
+      expect((await send("POST", "clusters", ofProject("e"))).status).toBe(201);
+      expect(await recordOf("e")).toBeUndefined();
+      const uid = await make();
+      expect((await annotate("e", "")).status).toBe(200);
+      expect(await recordOf("e")).toBe(uid);
+    });
+  });
 });
 
 describe("the namespace of a project", () => {

@@ -86,6 +86,42 @@ describe("a connected cluster", () => {
   });
 });
 
+describe("the Secret of a connected cluster", () => {
+  const withUid = (namespace: string, kubeConfig: string, uid: string): KubeObject => {
+    const secret = secretOf(namespace, "host-credentials", kubeConfig);
+    return { ...secret, metadata: { ...secret.metadata, uid } };
+  };
+
+  test("is the one that the reference was written for, in the namespace of a project", async () => {
+    const { backends, secrets, host, connect } = await createPlatform();
+    const cluster = connect("cluster-uid");
+    const backend = backends.ofCluster(cluster);
+    Object.assign(cluster.spec ?? {}, { managementNamespace: "p-shop" });
+    secrets.set("p-shop/host-credentials", withUid("p-shop", host.kubeConfig, "first"));
+    const requests = host.requests.length;
+    // Written by an earlier release, or before there was a Secret.
+    expect(await faultOf(backend.health(signal))).toBe("KubeConfigReplaced");
+    Object.assign(cluster.metadata, { annotations: { [names.key("kubeconfig-secret-uid")]: "first" } });
+    secrets.set("p-shop/host-credentials", withUid("p-shop", host.kubeConfig, "second"));
+    expect(await backend.health(signal)).toMatchObject({
+      reason: "KubeConfigReplaced",
+      message: expect.stringMatching(/"p-shop\/host-credentials".*kubectl annotate --overwrite clusters\/host /),
+    });
+    expect(host.requests.length).toBe(requests);
+    // A restored backup has the same uids, and a change of the content is no other Secret.
+    secrets.set("p-shop/host-credentials", withUid("p-shop", host.kubeConfig, "first"));
+    expect(await backend.health(signal)).toMatchObject({ ready: true });
+  });
+
+  test("may be created again anywhere else", async () => {
+    const { backends, secrets, host, connect } = await createPlatform();
+    const cluster = connect("cluster-uid");
+    Object.assign(cluster.metadata, { annotations: { [names.key("kubeconfig-secret-uid")]: "first" } });
+    secrets.set("system/host-credentials", withUid("system", host.kubeConfig, "second"));
+    expect(await backends.ofCluster(cluster).health(signal)).toMatchObject({ ready: true });
+  });
+});
+
 describe("an external virtual cluster", () => {
   const external = instance({ external: true });
 

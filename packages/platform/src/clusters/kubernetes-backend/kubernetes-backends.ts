@@ -18,6 +18,7 @@ import type { ClusterConnections } from "./cluster-connections.ts";
 import { type ClusterSource, createSecretSource, kubeconfigIn, type SecretSourceDeps } from "./cluster-source.ts";
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 import { createKubernetesBackend } from "./kubernetes-backend.ts";
+import { checkRecordedSecret } from "./recorded-secret.ts";
 import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
 import { spaceOwnerLabel } from "./space-namespace.ts";
 import { createVclusterSource } from "./vcluster-source.ts";
@@ -57,17 +58,21 @@ export function createKubernetesBackends(deps: KubernetesBackendsDeps): Kubernet
 
   /** The cluster is looked up each time: the reference to its kubeconfig may change, and it may be deleted and created again. */
   function sourceOfCluster({ metadata: { name = "", uid = "" } }: Cluster): ClusterSource {
-    const kubeConfigRef = () => {
+    const currentCluster = (): Cluster => {
       const cluster = lookup.cluster(name);
       if (cluster === undefined || cluster.metadata.uid !== uid) throw clusterNotFound(name);
       if (cluster.spec?.networkPeer === true) throw unreachableError(NETWORK_PEER_NOT_SERVED);
-      return { ...cluster.spec?.kubeConfigRef, managementNamespace: cluster.spec?.managementNamespace };
+      return cluster;
     };
     const find: SecretSourceDeps["find"] = () => {
-      const { secretNamespace = "", secretName = "", key, managementNamespace = "" } = kubeConfigRef();
+      const cluster = currentCluster();
+      const { kubeConfigRef, managementNamespace = "" } = cluster.spec ?? {};
+      const { secretNamespace = "", secretName = "", key } = kubeConfigRef ?? {};
       const namespace = secretNamespace === "" ? managementNamespace : secretNamespace;
       if (secretName === "") throw unreachableError(NOT_CONNECTED);
-      return { object: secret(namespace, secretName), entry: key, place: `${namespace}/${secretName}` };
+      const object = secret(namespace, secretName);
+      if (object !== undefined) checkRecordedSecret(cluster, object, names);
+      return { object, entry: key, place: `${namespace}/${secretName}` };
     };
     return createSecretSource({ connections: connected, key: uid, find });
   }

@@ -12,8 +12,10 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type Cluster, clusterFields, isLocalCluster } from "../../api/cluster.ts";
+import { recordedSecret } from "../../clusters/kubernetes-backend/recorded-secret.ts";
 import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { Directory } from "../../directory/directory.ts";
+import type { ObjectLookup } from "../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
@@ -84,21 +86,19 @@ type ClusterStrategyDeps = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly authorizer: Authorizer;
+  readonly lookup: Pick<ObjectLookup, "secret">;
 };
 
 const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
   allowUnconditionalUpdate: true,
-  async prepareForCreate(cluster, context) {
-    await checkSecret(cluster, undefined, context, deps);
+  async prepareForCreate(created, context) {
+    const cluster = await withRecordedSecret(created, undefined, context, deps);
     const { user } = context;
     const owner = cluster.spec?.owner ?? callerAsOwner(user, deps);
     const spec = { ...cluster.spec, ...(owner === undefined ? {} : { owner }) };
     return { ...cluster, spec, status: firstStatus(cluster) };
   },
-  async prepareForUpdate(cluster, old, context) {
-    await checkSecret(cluster, old, context, deps);
-    return cluster;
-  },
+  prepareForUpdate: (cluster, old, context) => withRecordedSecret(cluster, old, context, deps),
   validate: validateCluster,
   warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
   warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
@@ -124,32 +124,60 @@ const isSamePlace = (a: SecretPlace, b: SecretPlace | undefined): boolean =>
   b !== undefined && a.namespace === b.namespace && a.name === b.name && a.entry === b.entry;
 
 /**
- * Throws ApiError 403 for a new reference to a Secret that its writer may not read. Members of a project write the Secrets of its namespace, and
- * so would choose where the platform connects to, past the rules for their addresses: only who may write the Secret as well names one there.
+ * The cluster with the uid of the Secret that it names, for a new reference and for one that is written again: with another value of the annotation,
+ * or without it. Other writes keep what is recorded, so that they do not accept a Secret that somebody put in its place. Throws ApiError 403.
  */
-async function checkSecret(
+async function withRecordedSecret(
   cluster: Cluster,
   old: Cluster | undefined,
+  context: RequestContext,
+  deps: ClusterStrategyDeps,
+): Promise<Cluster> {
+  const key = recordedSecret(deps.names);
+  const place = secretOf(cluster);
+  if (place === undefined) return withAnnotation(cluster, key, undefined);
+  const [given, before] = [cluster.metadata.annotations?.[key], old?.metadata.annotations?.[key]];
+  const isMoved = !isSamePlace(place, secretOf(old));
+  if (!isMoved && given === before) return cluster;
+  const missing = await missingVerb(place, context, deps);
+  if (missing === undefined) {
+    return withAnnotation(cluster, key, deps.lookup.secret(place.namespace, place.name)?.metadata.uid);
+  }
+  // A PUT of a manifest leaves the annotation out without meaning it.
+  if (!isMoved && given === undefined) return withAnnotation(cluster, key, before);
+  const why = `spec.kubeConfigRef: you may not ${missing} the Secret ${JSON.stringify(`${place.namespace}/${place.name}`)}`;
+  throw forbiddenRequestError(
+    { group: deps.names.managementGroup, resource: "clusters" },
+    cluster.metadata.name ?? "",
+    why,
+  );
+}
+
+/**
+ * What the writer of a reference lacks. Members of a project write the Secrets of its namespace, and so would choose where the platform connects
+ * to, past the rules for their addresses: only who may write the Secret as well names one there.
+ */
+async function missingVerb(
+  { namespace, name }: SecretPlace,
   { user, credential }: RequestContext,
   { names, authorizer }: ClusterStrategyDeps,
-): Promise<void> {
-  const place = secretOf(cluster);
-  if (place === undefined || isSamePlace(place, secretOf(old))) return;
-  const isOfProject = names.projectOf(place.namespace) !== undefined;
-  for (const verb of isOfProject ? ["get", "update"] : ["get"]) {
+): Promise<string | undefined> {
+  for (const verb of names.projectOf(namespace) === undefined ? ["get"] : ["get", "update"]) {
     const { verdict } = await authorizer.authorize({
       ...{ user, credential, verb, apiGroup: "", apiVersion: "v1", resource: "secrets", subresource: "", path: "" },
-      ...{ isResourceRequest: true, namespace: place.namespace, name: place.name },
+      ...{ isResourceRequest: true, namespace, name },
     });
-    if (verdict === "allow") continue;
-    const secret = JSON.stringify(`${place.namespace}/${place.name}`);
-    const why = `spec.kubeConfigRef: you may not ${verb} the Secret ${secret}`;
-    throw forbiddenRequestError(
-      { group: names.managementGroup, resource: "clusters" },
-      cluster.metadata.name ?? "",
-      why,
-    );
+    if (verdict !== "allow") return verb;
   }
+  return undefined;
+}
+
+function withAnnotation(cluster: Cluster, key: string, value: string | undefined): Cluster {
+  const { annotations = {} } = cluster.metadata;
+  if (annotations[key] === value) return cluster;
+  const { [key]: _, ...others } = annotations;
+  const kept = value === undefined ? others : { ...others, [key]: value };
+  return { ...cluster, metadata: { ...cluster.metadata, annotations: kept } };
 }
 
 const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
