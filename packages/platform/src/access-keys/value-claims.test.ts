@@ -1,4 +1,5 @@
 import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
@@ -6,9 +7,10 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFixedKeyRing, deriveRingKey, type KeyRing } from "../encryption/key-ring.ts";
+import { followAccounts } from "../store/record-accounts.ts";
 import { createAccessKeySecrets } from "./access-key-secrets.ts";
 import { writeSealedAccessKey } from "./sealed-access-key.ts";
-import { type Claimant, createValueClaims, PENDING_MS, type ValueClaims } from "./value-claims.ts";
+import { accountOfClaim, type Claimant, createValueClaims, PENDING_MS, type ValueClaims } from "./value-claims.ts";
 
 const DAY = 86_400_000;
 const SECRET = Buffer.alloc(32, 3);
@@ -156,4 +158,26 @@ const bind = (store: Storage) => ({
   create: store.create.bind(store),
   update: store.update.bind(store),
   delete: store.delete.bind(store),
+});
+
+it("refuses values of an owner for whom as many as allowed are remembered, and takes those of others", async () => {
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
+  await cache.ready();
+  const prefix = "/registry/test/internal/key-values/";
+  using accounts = followAccounts({ view: cache.view(prefix), prefix }, systemRuntime.scheduler, accountOfClaim);
+  const { secrets } = make(createFixedKeyRing(SECRET));
+  const options = { prefix, keyPrefix: "/keys/", storage, secrets, rememberMs: DAY, clock: time.clock };
+  const limited = createValueClaims({ ...options, accounts, maxOfOwner: 3 });
+  const values = Array.from({ length: 6 }, () => secrets.generate());
+  const takes = values.map((one, number) => limited.take(one, claimant(`key-${number}`, "jane")));
+  const outcomes = await Promise.allSettled(takes);
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+  expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({
+    reason: { code: 403, message: expect.stringMatching(/^\d values .* of the user "jane" .* the limit is 3/) },
+  });
+  expect(await limited.take(secrets.generate(), claimant("other", "joe"))).toBeDefined();
+  // One's own value needs no further record.
+  const again = outcomes.findIndex(({ status }) => status === "fulfilled");
+  expect(await limited.take(values[again] ?? "", claimant(`key-${again}`, "jane"))).toBeDefined();
+  await cache[Symbol.asyncDispose]();
 });

@@ -6,6 +6,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { type FollowedAccounts, fullAccountError } from "../store/record-accounts.ts";
 import type { AccessKeySecrets, KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import { readSealedAccessKey } from "./sealed-access-key.ts";
@@ -35,13 +36,20 @@ export type TakenValue = { keep(): Promise<void>; release(): Promise<void> };
 export type ValueClaims = {
   /** Whether the value is another key's, or was. Reads the store as often in any case. */
   isTaken(value: string, claimant: Claimant): Promise<boolean>;
-  /** Undefined where another key has it, had it, or was faster. */
+  /**
+   * Undefined where another key has it, had it, or was faster. Rejects with the ApiError 403 if as many values as allowed are remembered for the
+   * owner: a value that is forgotten could be taken by others.
+   */
   take(value: string, claimant: Claimant): Promise<TakenValue | undefined>;
 };
 
 export type ValueClaimsDeps = {
   /** Of the claims. */
   readonly prefix: string;
+  /** How many claims owners have. Default: none. */
+  readonly accounts?: Pick<FollowedAccounts, "of" | "isFull" | "during" | "has">;
+  /** Of one owner. Default: 5,000. */
+  readonly maxOfOwner?: number;
   /** Of the records of access keys. */
   readonly keyPrefix: string;
   readonly storage: Pick<Storage, "get" | "create" | "update" | "delete">;
@@ -53,10 +61,26 @@ export type ValueClaimsDeps = {
 
 /** A claim whose key was not written within this time never will be: its server died in between. */
 export const PENDING_MS = 2 * 60_000;
+const MAX_OF_OWNER = 5_000;
 const ATTEMPTS = 10;
 
 export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
   const { prefix, keyPrefix, storage, secrets, rememberMs, clock } = deps;
+  const { accounts, maxOfOwner = MAX_OF_OWNER } = deps;
+  const createFor = (owner: Claimant["owner"], key: string, value: Uint8Array): Promise<Revision> => {
+    if (owner === undefined || accounts === undefined) return storage.create(key, value);
+    const account = accountOfOwner(owner);
+    if (accounts.isFull(account, { objects: maxOfOwner, bytes: Number.POSITIVE_INFINITY })) {
+      throw fullAccountError(
+        `${accounts.of(account).objects} values that were chosen for access keys of the ${owner.kind} ${JSON.stringify(owner.name)} are remembered, and the limit is ${maxOfOwner}: leave spec.key out, so that the server generates a value`,
+      );
+    }
+    return accounts.during(
+      account,
+      () => accounts.has(key),
+      () => storage.create(key, value),
+    );
+  };
   /** In one order on all servers, so that of two that take the same ones, one is first with all. */
   const placesOf = (value: string): readonly string[] =>
     secrets
@@ -85,7 +109,7 @@ export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
       let revision: Revision;
       try {
         previous = await storage.get(key);
-        if (previous === undefined) revision = await storage.create(key, value);
+        if (previous === undefined) revision = await createFor(claimant.owner, key, value);
         else if (await mayTake(previous, claimant)) revision = await storage.update(key, value, previous.revision);
         else return undefined;
       } catch (error) {
@@ -139,6 +163,14 @@ function holds(record: CachedObject, uid: string, digest: string): boolean {
   const { key, retired } = readSealedAccessKey(record.decodeSealed());
   const values: readonly KeptAccessKey[] = key === undefined ? retired : [key, ...retired];
   return values.some((value) => value.digest === digest);
+}
+
+const accountOfOwner = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;
+
+/** For whom a claim counts. */
+export function accountOfClaim(object: CachedObject): string | undefined {
+  const { owner } = readClaim(object);
+  return owner === undefined ? undefined : accountOfOwner(owner);
 }
 
 const isSameOwner = (one: Claimant["owner"], other: Claimant["owner"]): boolean =>

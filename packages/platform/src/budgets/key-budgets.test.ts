@@ -110,3 +110,19 @@ it("lets no more pass of those that come at the same moment", async () => {
   const bytes = stored.entries.reduce((sum, { value }) => sum + value.length, 0);
   expect(server.keys.usageOf({ kind: "user", name: "jane" })).toEqual({ objects: 3, bytes });
 });
+
+it("counts rotations for the owner, and lets those of compromised values pass", async () => {
+  server = await createAccessKeyServer({ ownerBytes: 4_000 });
+  await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
+  const created = await create("a", { user: "jane", description: text(2_500) });
+  expect(created.status).toBe(201);
+  const rotate = (spec: object) => send("POST", "ownedaccesskeys/a/rotate", { spec });
+  const answers = [];
+  // Each keeps the value before it, eight at most.
+  for (let count = 0; count < 8; count++) {
+    answers.push(await rotate({ nonce: `rotation-${count}`, gracePeriodSeconds: 600 }));
+  }
+  expect(answers[0]?.status).toBeLessThan(300);
+  expect(answers.at(-1)?.status).toBe(507);
+  expect((await rotate({ nonce: "compromised-value", compromised: true })).status).toBeLessThan(300);
+});

@@ -11,9 +11,9 @@ import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
-import { fullAccountError, RecordAccounts } from "../budgets/record-accounts.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
+import { fullAccountError, RecordAccounts } from "../store/record-accounts.ts";
 import { createCertificateRefusal } from "./certificate-refusal.ts";
 import { decodeCertificate, encodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
 
@@ -138,7 +138,8 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
       await makeRoom(certificate);
       // In the same turn as the count, so that concurrent ones do not all take the last place.
       checkRoom(certificate);
-      await known.accounts.during(accountOf(certificate), write);
+      const isVisible = (): boolean => find(certificate.serial) !== undefined;
+      await known.accounts.during(accountOf(certificate), isVisible, write);
     },
     find,
     all: () => known.filter(() => true),

@@ -26,7 +26,7 @@ import { createRotationMarks } from "../access-keys/key-validity.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
 import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
-import { createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
+import { accountOfClaim, createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createEffectiveRules } from "../authorization/effective-rules.ts";
 import { createInstancePermissionIndex } from "../authorization/instance-permissions.ts";
@@ -47,29 +47,29 @@ import { createPlatformNames, MANAGEMENT, type PlatformNames } from "../platform
 import { createIdentityProviders, type IdentityProviders, unionGrants } from "../sign-in/identity-providers.ts";
 import { IDENTITY_PROVIDERS } from "../sign-in/provider-state.ts";
 import type { ExpiringRecords } from "../store/expiring-records.ts";
+import { followAccounts } from "../store/record-accounts.ts";
+import { recordPrefixOf } from "../store/record-kinds.ts";
 import type { RecordPrefixes } from "../store/record-prefixes.ts";
 import { fetchIssuerKeys } from "../trust/fetch-key-set.ts";
 import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
 import { createTokenVerifier, type TokenVerifier } from "../trust/token-verifier.ts";
 import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
 import { createTrustRules, type TrustRules } from "../trust/trust-rules.ts";
+import { accountOfTakenToken, type TakenTokens } from "../trust/used-tokens.ts";
 
-/** Where the certificates that were issued are kept: no resource serves them. */
-const CERTIFICATES = `/registry/${MANAGEMENT}/internal/certificates/`;
-/** Where it is kept what access keys were used for. */
+const CERTIFICATES = recordPrefixOf(MANAGEMENT, "certificates");
 /** When keys were used last, by the names of keys. */
-const KEY_ACTIVITY = `/registry/${MANAGEMENT}/internal/key-activity/`;
-const KEY_USAGE = `/registry/${MANAGEMENT}/internal/key-usage/`;
-/** Where it is kept which tokens were taken, for rules that take each once. */
-const TAKEN_TOKENS = `/registry/${MANAGEMENT}/internal/taken-tokens/`;
-
-/** The records of sign-ins in progress. */
-const SIGN_INS = `/registry/${MANAGEMENT}/internal/sign-ins/`;
-
-/** Where it is kept which notices access keys got. */
-const KEY_NOTICES = `/registry/${MANAGEMENT}/internal/key-notices/`;
-/** Where it is kept whose the values are that clients chose. */
-const KEY_VALUES = `/registry/${MANAGEMENT}/internal/key-values/`;
+const KEY_ACTIVITY = recordPrefixOf(MANAGEMENT, "key-activity");
+/** For which requests access keys were used. */
+const KEY_USAGE = recordPrefixOf(MANAGEMENT, "key-usage");
+/** Which tokens were taken, for rules that take each once. */
+const TAKEN_TOKENS = recordPrefixOf(MANAGEMENT, "taken-tokens");
+/** Sign-ins in progress. */
+const SIGN_INS = recordPrefixOf(MANAGEMENT, "sign-ins");
+/** Which notices access keys got. */
+const KEY_NOTICES = recordPrefixOf(MANAGEMENT, "key-notices");
+/** Whose the values are that clients chose. */
+const KEY_VALUES = recordPrefixOf(MANAGEMENT, "key-values");
 
 export const DAY_MS = 86_400_000;
 
@@ -101,7 +101,7 @@ export type PlatformCore = Disposable & {
   readonly trustRules: TrustRules;
   readonly issuerKeys: IssuerKeys;
   readonly judge: TokenVerifier;
-  readonly takenTokens: ExpiringRecords;
+  readonly takenTokens: TakenTokens;
   readonly identityProviders: IdentityProviders;
   readonly signInRecords: ExpiringRecords;
   readonly valueClaims: ValueClaims;
@@ -227,6 +227,10 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     writerError: ({ origins, parents }) => writerError(origins, parents, keys),
     clock,
   });
+  const takenTokens = { view: cache.view(TAKEN_TOKENS), prefix: TAKEN_TOKENS };
+  const takenAccounts = followAccounts(takenTokens, scheduler, accountOfTakenToken);
+  const valueRecords = { view: cache.view(KEY_VALUES), prefix: KEY_VALUES };
+  const valueAccounts = followAccounts(valueRecords, scheduler, accountOfClaim);
   const sources: DecisionDeps = { names, keys, rbac, projects, instances };
 
   return {
@@ -259,9 +263,10 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     activityRecords,
     noticeRecords: { view: cache.view(KEY_NOTICES), prefix: KEY_NOTICES },
     sealedRecords,
-    valueRecords: { view: cache.view(KEY_VALUES), prefix: KEY_VALUES },
+    valueRecords,
     valueClaims: createValueClaims({
       prefix: KEY_VALUES,
+      accounts: valueAccounts,
       keyPrefix: keyRecords.prefix,
       storage,
       secrets,
@@ -273,11 +278,13 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     trustRules,
     issuerKeys,
     judge,
-    takenTokens: { view: cache.view(TAKEN_TOKENS), prefix: TAKEN_TOKENS, storage },
+    takenTokens: { ...takenTokens, storage, accounts: takenAccounts },
     identityProviders,
     signInRecords: { view: cache.view(SIGN_INS), prefix: SIGN_INS, storage },
     [Symbol.dispose]() {
       for (const follower of [
+        takenAccounts,
+        valueAccounts,
         issuersFollowed,
         providersFollowed,
         issuerKeys,

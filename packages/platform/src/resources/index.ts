@@ -85,6 +85,7 @@ export type PlatformResourceDeps = PlatformContext & {
   readonly disableKey: CredentialsDeps["disableKey"];
   readonly allKeys: () => Iterable<AccessKeyState>;
   readonly ownKeys: OwnedAccessKeysDeps["ownKeys"];
+  readonly countedRecords: OwnedAccessKeysDeps["countedRecords"];
   readonly sealedRecords: OwnedAccessKeysDeps["sealedRecords"];
   readonly keyQuota: OwnedAccessKeysDeps["keyQuota"];
   readonly budgets: UsersDeps["budgets"] & ProjectsDeps["budgets"];

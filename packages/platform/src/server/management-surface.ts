@@ -26,6 +26,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { RecordKeyEvent } from "../access-keys/key-events.ts";
 import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";
+import { createSealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { type Project, storageQuotaOf } from "../api/project.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
@@ -222,6 +223,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       lookup,
       keyQuota,
       budgets,
+      countedRecords: createSealedRecordWriter({ ...core.keyRecords, storage: budgets.storage, cache }),
       ...clusters,
       endpoint,
       recordEvent: recordKeyEvent,

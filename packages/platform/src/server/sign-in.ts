@@ -81,7 +81,8 @@ export function createSignInParts(deps: SignInDeps): SignInParts {
       providers: identityProviders,
       issuerKeys,
       allKeys: () => keys.all(),
-      take: ({ source }, id, expiresAt) => markTokenUsed(core.takenTokens, { source }, `logout ${id}`, expiresAt),
+      take: ({ source }, id, expiresAt) =>
+        markTokenUsed(core.takenTokens, { source, project: undefined }, `logout ${id}`, expiresAt),
       endSession: ({ name }) => surface.mint.revoke(name, signal),
       annotation: (name) => names.key(name),
       now: () => clock.now(),

@@ -193,7 +193,7 @@ async function goOn(
     return sessionPage(value, expiresAt, purpose.next, deps, proof.signedIn.identity.warning);
   }
   const pending = transactions.secret();
-  const isKept = await records.put("pending", pending, writeProof(proof), clock.now() + STEP_MS);
+  const isKept = await records.put("pending", pending, writeProof(proof), clock.now() + STEP_MS, proof.signedIn.user);
   if (!isKept) return failurePage(503, "Too many users are signing in. Try again later.");
   // A new transaction, so that cookies from before the sign-in are useless.
   const next: SignInTransaction = { purpose, csrf: transactions.secret(), pending };
@@ -326,7 +326,13 @@ async function answerLoopback(
   const code = transactions.secret();
   const isKept =
     proof !== undefined &&
-    (await records.put("code", code, { ...writeProof(proof), redirectUri, challenge }, clock.now() + CODE_MS));
+    (await records.put(
+      "code",
+      code,
+      { ...writeProof(proof), redirectUri, challenge },
+      clock.now() + CODE_MS,
+      proof.signedIn.user,
+    ));
   if (isKept) target.searchParams.set("code", code);
   else target.searchParams.set("error", proof === undefined ? "access_denied" : "temporarily_unavailable");
   return redirectResponse(target.href, headers);
@@ -347,7 +353,7 @@ async function answerDevice(
     // The command line polls meanwhile, and each poll updates the record.
     const record = await records.read("device", deviceCode);
     if (record === undefined) break;
-    isWritten = await records.replace("device", deviceCode, record, decision);
+    isWritten = await records.replace("device", deviceCode, record, decision, proof?.signedIn.user);
   }
   if (!isWritten) return failurePage(400, AGAIN, headers);
   const [title, text] =

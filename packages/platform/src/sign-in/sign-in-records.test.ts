@@ -19,6 +19,11 @@ async function recordsAt(clock: { now(): number }) {
     records,
     ask: (from: string, code: string, until = 1_000) =>
       records.putDevice({ deviceCode: `device-${code}`, userCode: `user-${code}`, from }, until),
+    bytes: () =>
+      cache
+        .view(PREFIX)
+        .list(PREFIX)
+        .reduce((sum, { storedBytes }) => sum + storedBytes, 0),
     /** Whether both of its codes are known. */
     waits: async (code: string) =>
       (await records.read("device", `device-${code}`)) !== undefined &&
@@ -42,7 +47,7 @@ it("gives a device code to another address when a flood holds all of them (secur
     true,
   ]);
   // Users who have signed in have places of their own.
-  expect(await device.records.put("pending", "secret", {}, 1_000)).toBe(true);
+  expect(await device.records.put("pending", "secret", {}, 1_000, "jane")).toBe(true);
 });
 
 it("counts neither codes that were used nor those that have expired as waiting", async () => {
@@ -64,4 +69,32 @@ it("counts neither codes that were used nor those that have expired as waiting",
   expect(await device.waits("9")).toBe(false);
   expect(await device.ask("203.0.113.4", "last")).toBe(true);
   expect(await device.waits("other")).toBe(true);
+});
+
+const large = { groups: Array.from({ length: 1_000 }, (_, number) => `${"g".repeat(99)}${number}`) };
+
+it("lets the oldest sign-ins of the user with the most of them make way, however large they are", async () => {
+  await using device = await recordsAt({ now: () => 0 });
+  const { records } = device;
+  expect(await records.put("pending", "mine", large, 1_000, "jane")).toBe(true);
+  for (let count = 0; count < 400; count++) {
+    expect(await records.put(count % 2 === 0 ? "pending" : "code", `flood-${count}`, large, 1_000, "flood")).toBe(true);
+  }
+  expect(await records.read("pending", "mine")).toBeDefined();
+  expect(await records.read("pending", "flood-0")).toBeUndefined();
+  expect(await records.read("code", "flood-399")).toBeDefined();
+  expect(await records.put("pending", "theirs", large, 1_000, "joe")).toBe(true);
+  expect(device.bytes()).toBeLessThanOrEqual(16 << 20);
+});
+
+it("counts what users confirm for other devices", async () => {
+  await using device = await recordsAt({ now: () => 0 });
+  const { records } = device;
+  for (let count = 0; count < 400; count++) {
+    await device.ask(`203.0.113.${count % 200}`, String(count));
+    const before = await records.read("device", `device-${count}`);
+    expect(before && (await records.replace("device", `device-${count}`, before, large, "flood"))).toBe(true);
+  }
+  // The codes themselves are small, and have a number of their own.
+  expect(device.bytes()).toBeLessThanOrEqual((16 << 20) + 4_000 * 512);
 });

@@ -23,8 +23,11 @@ export type SignInRecord = {
 };
 
 export type SignInRecords = {
-  /** Resolves with false if there are too many. */
-  put(kind: "pending" | "code", secret: string, content: JsonObject, until: number): Promise<boolean>;
+  /**
+   * `user` has signed in. If there are too many, or they are too large together, the oldest of the user with the most of them makes way. Resolves with
+   * false if this server knows of none.
+   */
+  put(kind: "pending" | "code", secret: string, content: JsonObject, until: number, user: string): Promise<boolean>;
   /**
    * A device code and the user code that refers to it. If too many wait, the oldest of the address with the most of them makes way. Resolves with false if
    * this server knows of none.
@@ -42,13 +45,15 @@ export type SignInRecords = {
   read(kind: RecordKind, secret: string): Promise<SignInRecord | undefined>;
   /** The same, and deletes it: of two callers, only one gets it. */
   take(kind: RecordKind, secret: string): Promise<JsonObject | undefined>;
-  /** Resolves with false if it has changed since it was read. */
-  replace(kind: RecordKind, secret: string, before: SignInRecord, content: JsonObject): Promise<boolean>;
+  /** Resolves with false if it has changed since it was read. `user`: whose sign-in the content is, for which there may be no room either. */
+  replace(kind: RecordKind, secret: string, before: SignInRecord, content: JsonObject, user?: string): Promise<boolean>;
 };
 
 const MAX_RECORDS = 5_000;
 /** Unauthenticated clients may create these, so some room is reserved for signed-in users. */
 const MAX_OF_STRANGERS = 4_000;
+/** A sign-in with all groups that a user may have takes up to 100 kB. */
+const MAX_BYTES = 16 << 20;
 
 export function createSignInRecords(
   { view, prefix, storage }: ExpiringRecords,
@@ -94,24 +99,35 @@ export function createSignInRecords(
       throw error;
     }
   };
-  const waiting = new WaitingDevices();
-  const makeWay = async (): Promise<boolean> => {
-    for (let names = waiting.takeOldest(clock.now()); names !== undefined; names = waiting.takeOldest(clock.now())) {
+  const waiting = new WaitingRecords();
+  /** What users have signed in with, until it is used. */
+  const confirmed = new WaitingRecords();
+  const makeWay = async (from = waiting): Promise<boolean> => {
+    for (let names = from.takeOldest(clock.now()); names !== undefined; names = from.takeOldest(clock.now())) {
       const removed = await Promise.all(names.map(remove));
       if (removed.includes(true)) return true;
     }
     return false;
   };
 
+  const isFull = (bytes: number): boolean =>
+    view.count(prefix) >= MAX_RECORDS ||
+    view.list(prefix).reduce((sum, { storedBytes }) => sum + storedBytes, bytes) > MAX_BYTES;
+  /** Whether there is room for a sign-in of a user, for which older ones make way. */
+  const hasRoom = async (bytes: number): Promise<boolean> => !isFull(bytes) || (await makeWay(confirmed));
+
   return {
     read,
-    async put(kind, secret, content, until) {
-      if (view.list(prefix).length >= MAX_RECORDS) return false;
-      await write(kind, secret, content, until);
+    async put(kind, secret, content, until, user) {
+      const name = nameOf(kind, secret);
+      const value = encode(name, content, until);
+      if (!(await hasRoom(value.length))) return false;
+      await storage.create(prefix + name, value);
+      confirmed.add(user, { names: [name], until }, clock.now());
       return true;
     },
     async putDevice({ deviceCode, userCode, from }, until) {
-      if (view.list(prefix).length + 2 > MAX_OF_STRANGERS && !(await makeWay())) return false;
+      if (view.count(prefix) + 2 > MAX_OF_STRANGERS && !(await makeWay())) return false;
       await write("device", deviceCode, { waits: true }, until);
       await write("user-code", userCode, { deviceCode, from }, until);
       const names = [nameOf("device", deviceCode), nameOf("user-code", userCode)];
@@ -119,7 +135,7 @@ export function createSignInRecords(
       return true;
     },
     async useOnce(secret, from, until) {
-      if (view.list(prefix).length + 1 > MAX_OF_STRANGERS && !(await makeWay())) return false;
+      if (view.count(prefix) + 1 > MAX_OF_STRANGERS && !(await makeWay())) return false;
       const name = nameOf("used", secret);
       try {
         await storage.create(prefix + name, encode(name, {}, until));
@@ -141,10 +157,13 @@ export function createSignInRecords(
         throw error;
       }
     },
-    async replace(kind, secret, { until, revision }, content) {
+    async replace(kind, secret, { until, revision }, content, user) {
       const name = nameOf(kind, secret);
+      const value = encode(name, content, until);
+      if (user !== undefined && !(await hasRoom(value.length))) return false;
       try {
-        await storage.update(prefix + name, encode(name, content, until), revision);
+        await storage.update(prefix + name, value, revision);
+        if (user !== undefined) confirmed.add(user, { names: [name], until }, clock.now());
         return true;
       } catch (error) {
         if (error instanceof RevisionConflictError) return false;
@@ -156,15 +175,15 @@ export function createSignInRecords(
 
 const purposeOf = (name: string): string => `step of sign-in ${name}`;
 
-type WaitingDevice = { readonly names: readonly string[]; readonly until: number };
+type WaitingRecord = { readonly names: readonly string[]; readonly until: number };
 
-/** The device codes that this server has given out, and the sign-ins that have returned to it, by address. Some records may be gone. */
-class WaitingDevices {
-  readonly #bySource = new Map<string, WaitingDevice[]>();
+/** Records that this server has written, by address or user, such as the device codes that it has given out. Some may be gone. */
+class WaitingRecords {
+  readonly #bySource = new Map<string, WaitingRecord[]>();
 
   #count = 0;
 
-  add(source: string, device: WaitingDevice, now: number): void {
+  add(source: string, device: WaitingRecord, now: number): void {
     if (this.#count >= MAX_OF_STRANGERS) this.#forgetExpired(now);
     const before = this.#bySource.get(source);
     if (before === undefined) this.#bySource.set(source, [device]);
@@ -184,7 +203,7 @@ class WaitingDevices {
   /** Names of the records of the oldest of the source that has the most; undefined if none waits. */
   takeOldest(now: number): readonly string[] | undefined {
     this.#forgetExpired(now);
-    let most: [source: string, devices: WaitingDevice[]] | undefined;
+    let most: [source: string, devices: WaitingRecord[]] | undefined;
     for (const [source, devices] of this.#bySource) {
       if (most === undefined || devices.length > most[1].length) most = [source, devices];
     }

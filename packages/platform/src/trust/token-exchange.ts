@@ -140,19 +140,24 @@ export function createTokenExchange({ rules, judge, take, issue, clock }: TokenE
     if (rule.singleUse) {
       // The verifier has checked that it exists.
       const id = String(token.claims["jti"]);
-      if (!(await take(rule, id, token.expiresAt)))
-        throw new ExchangeRefusal("invalid_request", "the token was used before", { token });
+      const isFirst = await take(rule, id, token.expiresAt).catch((error: unknown) => {
+        throw refusedNow(error, token);
+      });
+      if (!isFirst) throw new ExchangeRefusal("invalid_request", "the token was used before", { token });
     }
     try {
       return { ...(await issue(rule, token)), rule, token };
     } catch (error) {
-      if (!isApiError(error) || error.code >= 500) throw error;
-      throw new ExchangeRefusal("invalid_target", "the trust rule cannot issue a key now", {
-        token,
-        detail: error.message,
-      });
+      throw refusedNow(error, token);
     }
   };
+}
+
+/** What stands against a good token now, such as a quota. */
+function refusedNow(error: unknown, token: UnverifiedToken): unknown {
+  if (!isApiError(error) || error.code >= 500) return error;
+  const why = "the trust rule cannot issue a key now";
+  return new ExchangeRefusal("invalid_target", why, { token, detail: error.message });
 }
 
 function decoded(text: string): UnverifiedToken {

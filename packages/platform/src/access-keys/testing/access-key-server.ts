@@ -198,6 +198,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     recordEvent: (event: KeyEvent) => void events.push(event),
     identityOf: authenticator.identityOf,
     sealedRecords,
+    countedRecords: createSealedRecordWriter({ ...keyRecords, storage: budgets.storage, cache }),
     comparisons: createComparisonLimits(time.clock),
     valueClaims: createValueClaims({
       prefix: "/registry/test/internal/key-values/",

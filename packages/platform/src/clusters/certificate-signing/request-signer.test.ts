@@ -2,9 +2,9 @@ import { generateKeyPairSync } from "node:crypto";
 import { createTestCluster } from "@postern/apiserver/builtin/testing/test-cluster";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { expect, it } from "vitest";
-import { fullAccountError } from "../../budgets/record-accounts.ts";
 import { createCertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
+import { fullAccountError } from "../../store/record-accounts.ts";
 import { createRequestSigner } from "./request-signer.ts";
 
 it("discards a certificate for whose holder there is no room, and says so in the request", async () => {

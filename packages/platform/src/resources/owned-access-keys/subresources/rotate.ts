@@ -38,6 +38,9 @@ export type RotateDeps = Pick<
     readonly recordEvent: RecordKeyEvent;
     /** `ownedaccesskeys` as callers reach it. */
     readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+    /** Writes for which there must be room in the budget of the owner. */
+    readonly countedRecords: SealedRecordWriter;
+    /** Writes that nothing may stop. */
     readonly sealedRecords: SealedRecordWriter;
   };
 
@@ -81,7 +84,7 @@ const fields = s
 type OwnedAccessKeyRotation = KindOf<typeof fields>;
 
 export const rotate = (deps: RotateDeps): Subresource => {
-  const { names, runtime, keys, secrets, recordEvent, ownKeys, sealedRecords } = deps;
+  const { names, runtime, keys, secrets, recordEvent, ownKeys, sealedRecords, countedRecords } = deps;
   const kind = { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyRotation" };
   return {
     name: "rotate",
@@ -112,7 +115,9 @@ export const rotate = (deps: RotateDeps): Subresource => {
       let id = "";
       let repeated = false;
       let revoked: { readonly from: number; readonly below: number } | undefined;
-      const isThere = await sealedRecords.write({ name, uid }, (sealed) => {
+      // A value that others know is replaced even where the owner has no room left.
+      const records = compromised ? sealedRecords : countedRecords;
+      const isThere = await records.write({ name, uid }, (sealed) => {
         const before = isRepeated(sealed, digests);
         repeated = before !== undefined;
         const origins = othersOf(caller, uid, sealed);

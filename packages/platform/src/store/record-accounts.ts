@@ -9,7 +9,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 export class RecordAccounts {
   readonly #stored = new Map<string, StoredAmount>();
   /** Writes in progress, so that concurrent ones do not all take the last place. */
-  readonly #pending = new Map<string, number>();
+  readonly #pending = new Map<string, Set<() => boolean>>();
 
   /** `sign` is 1 for a record that came, -1 for one that went. */
   add(account: string, bytes: number, sign: 1 | -1): void {
@@ -29,28 +29,32 @@ export class RecordAccounts {
   /** Whether one more would exceed the limit; writes in progress count. */
   isFull(account: string, limit: StoredAmount): boolean {
     const { objects, bytes } = this.of(account);
-    return objects + (this.#pending.get(account) ?? 0) >= limit.objects || bytes >= limit.bytes;
+    let pending = 0;
+    for (const isVisible of this.#pending.get(account) ?? []) if (!isVisible()) pending++;
+    return objects + pending >= limit.objects || bytes >= limit.bytes;
   }
 
-  /** Counts one more until `write` is done: by then it is stored and counted, or was not written. */
-  async during<T>(account: string, write: () => Promise<T>): Promise<T> {
-    this.#pending.set(account, (this.#pending.get(account) ?? 0) + 1);
+  /** Counts one more until `write` is done, or `isVisible` says that it is counted already. */
+  async during<T>(account: string, isVisible: () => boolean, write: () => Promise<T>): Promise<T> {
+    const pending = this.#pending.get(account) ?? new Set();
+    this.#pending.set(account, pending.add(isVisible));
     try {
       return await write();
     } finally {
-      const left = (this.#pending.get(account) ?? 1) - 1;
-      if (left === 0) this.#pending.delete(account);
-      else this.#pending.set(account, left);
+      pending.delete(isVisible);
+      if (pending.size === 0 && this.#pending.get(account) === pending) this.#pending.delete(account);
     }
   }
 }
+
+export type FollowedAccounts = RecordAccounts & Disposable & { has(key: string): boolean };
 
 /** Of all records of one view; those for which `accountOf` gives undefined are not counted. */
 export function followAccounts(
   records: ViewPrefix,
   scheduler: Scheduler,
   accountOf: (record: CachedObject) => string | undefined,
-): RecordAccounts & Disposable {
+): FollowedAccounts {
   const accounts = new RecordAccounts();
   const count = (record: CachedObject, sign: 1 | -1): void => {
     const account = accountOf(record);
@@ -67,7 +71,10 @@ export function followAccounts(
     },
     delete: (record) => count(record, -1),
   });
-  return Object.assign(accounts, { [Symbol.dispose]: () => following[Symbol.dispose]() });
+  return Object.assign(accounts, {
+    has: (key: string) => records.view.get(key) !== undefined,
+    [Symbol.dispose]: () => following[Symbol.dispose](),
+  });
 }
 
 export const fullAccountError = (message: string): ApiError =>

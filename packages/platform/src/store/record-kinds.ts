@@ -1,0 +1,67 @@
+// All records of the store that no resource serves: to whom each belongs, what limits it, and what happens at the limit (ADR 157).
+
+export type RecordKind = {
+  /** For whom a record counts. */
+  readonly owner: string;
+  readonly limit: string;
+  readonly whenFull: string;
+};
+
+export const RECORD_KINDS = {
+  "access-key": {
+    owner: "the control plane of a cluster or virtual cluster",
+    limit: "one for each; deleted with it",
+    whenFull: "cannot be full",
+  },
+  "certificate-authority": {
+    owner: "the embedded virtual cluster",
+    limit: "one for each; deleted with it",
+    whenFull: "cannot be full",
+  },
+  certificates: {
+    owner:
+      "the owner that a certificate was issued to; the virtual cluster, if it was requested there without an access key",
+    limit: "2,000 and 4 MiB",
+    whenFull: "expired and revoked ones go; then 403, or the condition Failed of the CertificateSigningRequest",
+  },
+  "key-activity": {
+    owner: "the access key",
+    limit: "a few timestamps for each key; the keys of an owner have a limit",
+    whenFull: "cannot be full",
+  },
+  "key-notices": {
+    owner: "the access key",
+    limit: "one notice for each lead time of the configuration",
+    whenFull: "cannot be full",
+  },
+  "key-ring": { owner: "the platform", limit: "one", whenFull: "cannot be full" },
+  "key-usage": {
+    owner: "the access key",
+    limit: "50 entries and 100 uses of 300 characters for each key; 20,000 keys in memory",
+    whenFull: "the first ones stay",
+  },
+  "key-values": {
+    owner: "the owner of the access key whose value was chosen",
+    limit: "5,000",
+    whenFull: "403 for a chosen value; generated values need no record",
+  },
+  "service-account-key": {
+    owner: "the embedded virtual cluster",
+    limit: "one for each; deleted with it",
+    whenFull: "cannot be full",
+  },
+  "sign-ins": {
+    owner: "the user who has signed in; before that, the address",
+    limit: "5,000 and 16 MiB, of which 4,000 for addresses",
+    whenFull: "the oldest of the user or address with the most goes",
+  },
+  "taken-tokens": {
+    owner: "the project of a trust rule; otherwise the issuer",
+    limit: "10,000 of a project, 100,000 of an issuer",
+    whenFull: "the exchange is refused until older tokens have expired",
+  },
+} as const satisfies { readonly [name: string]: RecordKind };
+
+/** Under which the records of one kind are, with a slash at its end. */
+export const recordPrefixOf = (composition: string, kind: keyof typeof RECORD_KINDS): string =>
+  `/registry/${composition}/internal/${kind}/`;
