@@ -3,7 +3,7 @@
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 
 /** Creates one object as the tenant; false where a limit of the server refuses it. */
-export type Store = (path: string, body: object) => Promise<boolean>;
+type Store = (path: string, body: object) => Promise<boolean>;
 
 export type StoredThing = {
   readonly name: string;
