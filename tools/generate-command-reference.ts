@@ -11,6 +11,7 @@ const context = {
   stdout: silent,
   stderr: silent,
   readSecret: async () => undefined,
+  readAnswer: async () => undefined,
   environment: {},
   workingDirectory: "/",
   program: { command: "postern", args: [] },

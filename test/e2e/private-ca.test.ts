@@ -1,9 +1,12 @@
 // The certificate of a company's PKI: kubectl and the CLI verify it by the kubeconfigs alone, on machines that trust the company nowhere.
 
+import { spawnSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { runCommand } from "../../packages/cli/src/testing/run-command.ts";
 import { type CompanyPki, makeCompanyPki } from "./testing/company-pki.ts";
 import { doctor } from "./testing/doctor.ts";
 import {
@@ -147,17 +150,130 @@ describe("a CA file", () => {
 });
 
 describe("postern login", () => {
+  let server: PosternProcess;
+  let own: PosternProcess;
+  let key: string;
+  let ownKey: string;
+  let home: string;
+  const keyIn = (path: string): string => parse(read(path)).users[0].user.token;
+  beforeAll(async () => {
+    // It names no CA, so that kubeconfigs have that of the login.
+    server = await startPostern(file("unnamed"), flagsOf());
+    own = await startPostern(file("own"));
+    key = keyIn(server.adminKubeconfig);
+    ownKey = keyIn(own.adminKubeconfig);
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await own?.[Symbol.asyncDispose]();
+  });
+  beforeEach(() => {
+    home = file(`home-${++homes}`);
+  });
+  const cli = (args: readonly string[], input?: string): Promise<Outcome> =>
+    tool("env", [`HOME=${home}`, NODE, ENTRY, ...args], input);
+  /** On a terminal, which `script` makes; a person types the lines. */
+  const onTerminal = (address: string, ...lines: readonly string[]): Promise<Outcome> =>
+    tool(
+      "env",
+      [`HOME=${home}`, "script", "--quiet", "--return", "--command", `${NODE} ${ENTRY} login ${address}`, "/dev/null"],
+      lines.map((line) => `${line}\n`).join(""),
+    );
+  const fingerprintOf = async (path: string): Promise<string> =>
+    (await succeed(tool("openssl", ["x509", "-in", path, "-noout", "-fingerprint", "-sha256"]))).trim();
+  const hexOf = async (path: string): Promise<string> => (await fingerprintOf(path)).replace(/^.*=/, "");
+  const remembered = (): string | undefined => authorityIn(read(join(home, ".config/postern/platforms.yaml")));
+
   it("gives the CA that it remembers to kubeconfigs of a server that names none", async () => {
-    await using server = await startPostern(file("unnamed"), flagsOf());
-    const environment = [`HOME=${file("home")}`, NODE, ENTRY];
-    const key = parse(read(server.adminKubeconfig)).users[0].user.token;
-    await succeed(tool("env", [...environment, "login", server.url, "--ca", pki.root], key));
+    await succeed(cli(["login", server.url, "--ca", pki.root], key));
     const kubeconfig = file("remembered.kubeconfig");
-    for (const args of [[], ["--client-cert"], ["--exec"]]) {
-      await succeed(tool("env", [...environment, "kubeconfig", "demo", ...args, "--out", kubeconfig]));
+    for (const args of [["--client-cert"], ["--exec"], []]) {
+      await succeed(cli(["kubeconfig", "demo", ...args, "--out", kubeconfig]));
       expect(authorityIn(read(kubeconfig))).toBe(read(pki.root));
     }
-    await succeed(tool("env", [...environment, "kubeconfig", "demo", "--out", kubeconfig]));
     expect(await succeed(kubectl(kubeconfig, "get", "namespaces", "-o", "name"))).toContain("namespace/default");
+  });
+
+  it.each([
+    ["of a company", () => ({ address: server.url, ca: pki.intermediate, secret: key })],
+    ["of the server", () => ({ address: own.url, ca: own.caFile, secret: ownKey })],
+  ])("without a terminal says the fingerprint of an unknown CA %s, and takes it", async (_, given) => {
+    const { address, ca, secret } = given();
+    const hex = await hexOf(ca);
+    const refused = await cli(["login", address], secret);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(new RegExp(`does not trust.*--ca;.*--ca-fingerprint SHA256:${hex}\n$`));
+    for (const written of [`SHA256:${hex}`, await fingerprintOf(ca), hex.replaceAll(":", "").toLowerCase()]) {
+      await succeed(cli(["login", address, "--ca-fingerprint", written], secret));
+      expect(new X509Certificate(remembered() ?? "").fingerprint256).toBe(hex);
+    }
+    const kubeconfig = file("pinned.kubeconfig");
+    await succeed(cli(["kubeconfig", "demo", "--out", kubeconfig]));
+    expect(await succeed(kubectl(kubeconfig, "get", "namespaces", "-o", "name"))).toContain("namespace/default");
+  });
+
+  it("takes the fingerprint of the certificate itself as well", async () => {
+    await succeed(cli(["login", server.url, "--ca-fingerprint", await hexOf(pki.leaf)], key));
+    expect(await succeed(cli(["whoami"]))).toContain("user admin");
+  });
+
+  it("refuses a fingerprint that the platform does not present, and text that is none, and remembers nothing", async () => {
+    const wrong = await cli(["login", server.url, "--ca-fingerprint", await hexOf(other.root)], key);
+    expect(wrong.stderr).toMatch(
+      /presents no certificate with the fingerprint SHA256:\S+, but SHA256:\S+ \(CN=platform\)/,
+    );
+    expect((await cli(["login", server.url, "--ca-fingerprint", "abc"], key)).stderr).toContain(
+      "64 hexadecimal digits",
+    );
+    const both = await cli(["login", server.url, "--ca-fingerprint", "abc", "--ca", pki.root], key);
+    expect(both).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("cannot be used with option '--ca <file>'"),
+    });
+    expect(remembered).toThrow(/ENOENT/);
+  });
+
+  it("does not trust a stranger that shows the company's CA beside a certificate of its own", async () => {
+    const strange = file("strange.crt");
+    writeFileSync(strange, read(other.leaf) + read(pki.intermediate));
+    await using stranger = await startPostern(file("strange"), [
+      "--tls-cert-file",
+      strange,
+      "--tls-private-key-file",
+      other.key,
+    ]);
+    const refused = await cli(["login", stranger.url, "--ca-fingerprint", await hexOf(pki.intermediate)], key);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/presents no certificate|does not trust/);
+  });
+
+  it("refuses another certificate than the remembered CA's, and takes its CA when that is named", async () => {
+    const mistaken = await cli(["login", server.url, "--ca", other.root, "--name", "here"], key);
+    expect(mistaken.stderr).toMatch(/the CA that was passed with --ca .*--ca-fingerprint SHA256:/);
+    await succeed(cli(["login", server.url, "--ca", pki.root, "--name", "here"], key));
+    const file = join(home, ".config/postern/platforms.yaml");
+    const [right, wrong] = [pki.root, other.root].map((path) => Buffer.from(read(path)).toString("base64"));
+    writeFileSync(file, read(file).replace(right ?? "", wrong ?? ""));
+    const changed = await cli(["login", "here"], key);
+    expect(changed.stderr).toMatch(/that a login remembers did not issue it.*--ca-fingerprint SHA256:/);
+    await succeed(cli(["login", "here", "--ca-fingerprint", await hexOf(pki.intermediate)], key));
+    expect(await succeed(cli(["whoami"]))).toContain("user admin");
+  });
+
+  it("on a terminal shows the fingerprint of an unknown CA, and asks to trust it", async ({ skip }) => {
+    if (spawnSync("script", ["--version"]).status !== 0) return skip("no script makes a terminal here");
+    const refused = await onTerminal(own.url, "n");
+    expect(refused.code).toBe(1);
+    expect(refused.stdout).toContain(`Fingerprint: SHA256:${await hexOf(own.caFile)}`);
+    expect(refused.stdout).toContain("not signed in: the certificate of the platform is not trusted");
+    expect(remembered).toThrow(/ENOENT/);
+    // No key: a terminal shows what is typed before the program asks for it.
+    expect((await onTerminal(own.url, "y", "no-key")).stdout).toContain("(401)");
+    expect(remembered).toThrow(/ENOENT/);
+    const { code, stderr } = await runCommand(["login", own.url], { HOME: home }, ownKey, "y");
+    expect(stderr).toContain(`Signed in to ${own.url} as user admin`);
+    expect(code).toBe(0);
+    expect(remembered()).toBe(read(own.caFile));
+    expect(await succeed(cli(["whoami"]))).toContain("user admin");
   });
 });

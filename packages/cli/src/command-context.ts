@@ -17,6 +17,8 @@ export type CommandContext = {
   readonly stderr: Output;
   /** A secret from a pipe, or typed without echo. Undefined without a pipe and without a terminal. */
   readonly readSecret: (prompt: string) => Promise<string | undefined>;
+  /** A line typed on a terminal, after `ask` has written the question. Undefined without a terminal: `ask` is not called then. */
+  readonly readAnswer: (ask: () => void) => Promise<string | undefined>;
   readonly environment: { readonly [name: string]: string | undefined };
   readonly workingDirectory: string;
   /** How this program is run again. */

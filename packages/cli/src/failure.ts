@@ -2,14 +2,19 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 
+const UNTRUSTED = "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig";
+
 const SYSTEM_FAILURES: { readonly [code: string]: string } = {
   ECONNREFUSED: "connection refused: check the server in the kubeconfig, and that it is running",
   ECONNRESET: "the server closed the connection: try again",
   ENOTFOUND: "unknown host: check the server in the kubeconfig",
   ETIMEDOUT: "the server does not respond: check the address and the network",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig",
+  CERT_SIGNATURE_FAILURE: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
   CERT_HAS_EXPIRED: "its certificate has expired: renew it on the server",
   ERR_TLS_CERT_ALTNAME_INVALID:
     "its certificate is for another name: use a name in the certificate, or add this one with --tls-san",

@@ -4,7 +4,7 @@
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { execProgram } from "./kubeconfig/exec-program.ts";
 import { createProgram } from "./program.ts";
-import { readSecret } from "./read-secret.ts";
+import { readAnswer, readSecret } from "./read-secret.ts";
 import { run } from "./run.ts";
 
 // The reader of the output may stop early, like `head`.
@@ -17,6 +17,7 @@ const context = {
   stdout: process.stdout,
   stderr: process.stderr,
   readSecret,
+  readAnswer,
   environment: process.env,
   workingDirectory: process.cwd(),
   program: execProgram({

@@ -1,4 +1,4 @@
-// Reads a secret from standard input: everything from a pipe, or one line from a terminal without echo.
+// Reads what people type, or pipe in: a secret, without echo on a terminal, and the answer to a question.
 
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
@@ -19,5 +19,21 @@ export async function readSecret(prompt: string): Promise<string | undefined> {
   } finally {
     lines.close();
     stderr.write("\n");
+  }
+}
+
+/** Trimmed; "" at the end of the input. Undefined where standard input or the messages are not on a terminal: nobody could answer. */
+export async function readAnswer(ask: () => void): Promise<string | undefined> {
+  const { stdin, stderr } = process;
+  if (!stdin.isTTY || !stderr.isTTY) return undefined;
+  ask();
+  const lines = createInterface({ input: stdin });
+  try {
+    return await new Promise((resolve) => {
+      lines.once("line", (line) => resolve(line.trim()));
+      lines.once("close", () => resolve(""));
+    });
+  } finally {
+    lines.close();
   }
 }

@@ -14,6 +14,7 @@ import { plainText } from "../plain-text.ts";
 import { printFields, printRows } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 import { askWhoAmI } from "../whoami.ts";
+import { askForTrust, authorityWithFingerprint, explainUntrusted, isUntrusted } from "./platform-trust.ts";
 import {
   type ConnectionFlags,
   findConnection,
@@ -29,6 +30,7 @@ import { findSignIn, type SignInServer, signInWithBrowser, signInWithDevice } fr
 
 type LoginFlags = {
   readonly ca?: string;
+  readonly caFingerprint?: string;
   readonly name?: string;
   readonly browser?: boolean;
   readonly device?: boolean;
@@ -42,12 +44,19 @@ export const createLoginCommand = (context: CommandContext): Command =>
       "address of the platform, such as https://postern.example.com:8443, or the name of a known one",
     )
     .option("--ca <file>", "certificate authority of the platform, if its certificate is not publicly trusted")
+    .addOption(
+      new Option(
+        "--ca-fingerprint <sha256>",
+        "SHA-256 fingerprint of the certificate authority, or of another certificate that the platform presents, to trust it",
+      ).conflicts("ca"),
+    )
     .option("--name <name>", "name for the platform (default: its host and port)")
     .addOption(new Option("--browser", "sign in with a browser on this machine").conflicts("device"))
     .addOption(new Option("--device", "sign in with a code that you enter on another device"))
     .addHelpText(
       "after",
-      "\nOn a terminal, opens the browser if the platform has identity providers." +
+      "\nOn a terminal, asks whether to trust a certificate authority that is not known, and remembers it." +
+        "\nOn a terminal, opens the browser if the platform has identity providers." +
         "\nReads an access key from standard input, or prompts for it on a terminal: postern login https://host:8443 < key.txt" +
         "\nIn CI, set POSTERN_URL, POSTERN_TOKEN and POSTERN_CA instead: no login is needed.",
     )
@@ -56,20 +65,18 @@ export const createLoginCommand = (context: CommandContext): Command =>
 async function logIn(server: string, flags: LoginFlags, context: CommandContext): Promise<void> {
   const { environment, stderr } = context;
   const known = (await listPlatforms(environment)).find(({ name }) => name === server);
-  if (known !== undefined && (await goOnWith(known.name, context))) return;
+  const isNewTrust = flags.ca !== undefined || flags.caFingerprint !== undefined;
+  if (known !== undefined && !isNewTrust && (await goOnWith(known.name, context))) return;
   const address = known?.server ?? parseAddress(server);
   const name = flags.name ?? known?.name ?? new URL(address).host;
-  const authority =
-    flags.ca === undefined
-      ? ((await knownAuthority(name, address, context)) ?? (await environmentAuthority(context)))
-      : await readAuthority(flags.ca);
+  const authority = await authorityFor(name, address, flags, context);
   const transport = {
     server: address,
     insecureSkipTlsVerify: false,
     ...(authority === undefined ? {} : { certificateAuthorityPem: authority }),
   };
-  const token = await getToken(transport, flags, context).catch(explainTrust);
-  const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust);
+  const token = await getToken(transport, flags, context).catch(explainTrust(address));
+  const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust(address));
   await savePlatform(environment, { name, server: address, token, certificateAuthorityPem: authority });
   stderr.write(
     `Signed in to ${address} as ${holderOf(me)}, with access key ${plainText(String(me["accessKey"] ?? "?"))}, expires ${endOf(me)}.\n`,
@@ -100,8 +107,21 @@ async function goOnWith(name: string, context: CommandContext): Promise<boolean>
     return true;
   } catch (error) {
     if (isApiError(error) && error.code === 401) return false;
-    throw error;
+    return await explainTrust(transport.server)(error);
   }
+}
+
+/** PEM of the CA to trust; undefined for those that this machine trusts. */
+async function authorityFor(
+  name: string,
+  address: string,
+  { ca, caFingerprint }: LoginFlags,
+  context: CommandContext,
+): Promise<string | undefined> {
+  if (caFingerprint !== undefined) return await authorityWithFingerprint(address, caFingerprint);
+  if (ca !== undefined) return await readAuthority(ca);
+  const remembered = (await knownAuthority(name, address, context)) ?? (await environmentAuthority(context));
+  return remembered ?? (await askForTrust(address, context));
 }
 
 /** A platform with a stored CA needs no --ca again. */
@@ -120,15 +140,12 @@ async function environmentAuthority({ environment }: CommandContext): Promise<st
   return authority === "" ? undefined : await readAuthority(authority);
 }
 
-const UNTRUSTED = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
-
-function explainTrust(error: unknown): never {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (!UNTRUSTED.includes(code)) throw error;
-  throw new UsageError(
-    "this machine does not trust the certificate of the platform: get its certificate authority (ca.crt in the data directory of the server) and pass it with --ca",
-  );
-}
+/** The error of a certificate that the CA of the connection does not verify, with what to do; every other error as it is. */
+const explainTrust =
+  (server: string) =>
+  async (error: unknown): Promise<never> => {
+    throw isUntrusted(error) ? await explainUntrusted(server) : error;
+  };
 
 export const createLogoutCommand = (context: CommandContext): Command =>
   new Command("logout")

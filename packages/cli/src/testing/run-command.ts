@@ -10,12 +10,18 @@ export function createTestContext(
   environment: CommandContext["environment"] = {},
   workingDirectory = "/work-dir",
   secret?: string,
+  answer?: string,
 ) {
   const written = { stdout: "", stderr: "" };
   const context: CommandContext = {
     stdout: { write: (text) => (written.stdout += text) },
     stderr: { write: (text) => (written.stderr += text) },
     readSecret: async () => secret,
+    readAnswer: async (ask) => {
+      if (answer === undefined) return undefined;
+      ask();
+      return answer;
+    },
     environment,
     workingDirectory,
     program: { command: "/usr/local/bin/postern", args: [] },
@@ -27,8 +33,9 @@ export async function runCommand(
   args: readonly string[],
   environment?: CommandContext["environment"],
   secret?: string,
+  answer?: string,
 ): Promise<Outcome> {
-  const { context, written } = createTestContext(environment, undefined, secret);
+  const { context, written } = createTestContext(environment, undefined, secret, answer);
   const code = await run(await createProgram(context), args, context);
   return { code, ...written };
 }

@@ -67,7 +67,8 @@ export async function loadServingIdentity(
     random,
   });
   return {
-    tls: { cert: certificatePem, key: privateKeyPem },
+    // With the CA, whose fingerprint `postern login` shows: it stays, while the certificate is renewed.
+    tls: { cert: certificatePem + authority.certificatePem, key: privateKeyPem },
     certificateAuthorityPem: authority.certificatePem,
     caPath,
     renewAt,
