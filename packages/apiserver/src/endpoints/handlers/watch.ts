@@ -24,12 +24,10 @@ import {
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateStream } from "../negotiation/negotiate-output.ts";
 import { readListOptions, watchQueryOf } from "./list-query.ts";
+import { scheduleBookmarks } from "./watch-bookmarks.ts";
 import { createWatchEncoder, type WatchEncoder } from "./watch-encoder.ts";
 import { webSocketResponse, webSocketUpgrade } from "./watch-websocket.ts";
 
-const BOOKMARK_INTERVAL_MS = 60_000;
-/** A last bookmark goes out this long before the deadline, so that the next watch starts close to where this one ended. */
-const LAST_BOOKMARK_LEAD_MS = 2_000;
 const MIN_TIMEOUT_SECONDS = 1_800;
 
 /** Events joined into one write. So much of each watch lies where HTTP/2 counts it against its connection. */
@@ -192,7 +190,13 @@ class WatchStream implements WatchEventObserver {
     else if (retired.aborted) retire();
     this.#sink = sink;
     using _deadline = scheduler.schedule(Math.max(0, timeoutMs), stop);
-    using _bookmarks = this.#query.allowWatchBookmarks ? this.#scheduleBookmarks(timeoutMs) : undefined;
+    using _bookmarks = this.#query.allowWatchBookmarks
+      ? scheduleBookmarks(this.#endpoint.runtime, timeoutMs, {
+          // Nobody may go on from a state of which it has a part.
+          progress: () => (this.#readInitial === undefined ? String(this.#progress) : ""),
+          send: (progress) => this.#guard(() => this.#send(this.#encoder.bookmark(progress, false))),
+        })
+      : undefined;
     if (this.#isEnding) this.#hurry();
     this.#guard(() => this.#write(sink));
     await this.#finished;
@@ -292,10 +296,11 @@ class WatchStream implements WatchEventObserver {
       lines.push(line);
       size += line.length;
     };
+    // Once for all of it: no right is lost while this runs.
+    if (this.#pageTaken < this.#page.length && !this.#isAllowed()) return undefined;
     const workBefore = this.#encoder.work;
     while (size + this.#encoder.work - workBefore < CHUNK_BYTES) {
       if (this.#pageTaken < this.#page.length) {
-        if (!this.#isAllowed()) return undefined;
         const object = this.#page[this.#pageTaken++];
         if (object !== undefined) add(this.#lineOf("ADDED", object));
         continue;
@@ -371,27 +376,6 @@ class WatchStream implements WatchEventObserver {
       this.#end();
     });
     void this.#finished.then(() => timer[Symbol.dispose]());
-  }
-
-  /** Source: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime) */
-  #scheduleBookmarks(timeoutMs: number): Disposable {
-    const { scheduler, clock } = this.#endpoint.runtime;
-    const last = clock.elapsed() + timeoutMs - LAST_BOOKMARK_LEAD_MS;
-    let next: Disposable | undefined;
-    let sent = "";
-    const scheduleNext = (): void => {
-      const untilLast = last - clock.elapsed();
-      next = untilLast <= 0 ? undefined : scheduler.schedule(Math.min(BOOKMARK_INTERVAL_MS, untilLast), send);
-    };
-    const send = (): void => {
-      // Nobody may go on from a state of which it has a part.
-      const progress = this.#readInitial === undefined ? String(this.#progress) : "";
-      if (progress !== "" && progress !== sent) this.#guard(() => this.#send(this.#encoder.bookmark(progress, false)));
-      sent = progress;
-      scheduleNext();
-    };
-    scheduleNext();
-    return { [Symbol.dispose]: () => next?.[Symbol.dispose]() };
   }
 
   #end(): void {
