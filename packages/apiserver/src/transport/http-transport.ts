@@ -14,15 +14,14 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import { sourceOf } from "../limits/rate-limiter.ts";
-import { type Arrivals, createArrivals, createTurn, type Turn } from "../limits/turn.ts";
+import { type Arrivals, createArrivals, createTurn } from "../limits/turn.ts";
 import { createFaults, type Faults, guarded } from "../logging/faults.ts";
-import type { Logger } from "../logging/logger.ts";
-import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
 import type { Exchange } from "./api-request.ts";
 import { createBodyTurns } from "./body-turns.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
 import { createSessionEnds, endDeadSession, endSession } from "./end-session.ts";
+import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
@@ -32,31 +31,8 @@ import { createReadTurns, type ReadConnection } from "./read-turns.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
+import { installListeners } from "./transport-listeners.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
-
-export type HttpTransportOptions = {
-  readonly tls: TlsCredentials;
-  /** An IP address or host name. */
-  readonly bindAddress: string;
-  /** 0 lets the operating system choose. */
-  readonly port: number;
-  /** Must not reject; if it does, the client gets a bare 500. */
-  readonly handler: ApiHandler;
-  readonly logger: Logger;
-  /** Takes errors that no handler answers. Default: the log. */
-  readonly faults?: Faults | undefined;
-  readonly clock: Pick<Clock, "elapsed">;
-  readonly scheduler: Scheduler;
-  readonly random: Random;
-  /** Shared with the fair shares of the handler. Default: one of its own. */
-  readonly turn?: Turn | undefined;
-  readonly limits?: Partial<TransportLimits>;
-  readonly onTlsHandshakeError?: () => void;
-  /** A connection was ended in favour of others, or for its silence. */
-  readonly onConnectionDropped?: (reason: DropReason) => void;
-  /** A client took a request back before its turn came: nothing else is known of it, and nothing is recorded. */
-  readonly onTakenBack?: () => void;
-};
 
 export type ListenAddress = { readonly address: string; readonly port: number };
 
@@ -128,7 +104,17 @@ export class HttpTransport {
     this.#server = createTlsServer(options.tls, this.#limits);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     this.#gate = installConnectionGate(this.#server, { limits: this.#limits, scheduler, onDrop });
-    this.#installListeners();
+    installListeners(this.#server, {
+      logger,
+      faults: this.#faults,
+      onTlsHandshakeError: () => options.onTlsHandshakeError?.(),
+      onSocket: (socket) => this.#addSocket(socket),
+      onClientError: (error, socket) => this.#onClientError(error, socket),
+      onSession: (session) => this.#addSession(session),
+      onStream: (stream, headers, rawHeaders) => this.#onStream(stream, headers, rawHeaders),
+      onRequest: (request, response) => this.#onRequest(request, response),
+      onUpgrade: (request, socket, head) => this.#onUpgrade(request, socket, head),
+    });
   }
 
   /** Further requests have this handler. */
@@ -193,66 +179,6 @@ export class HttpTransport {
     for (const exchange of this.#exchanges) exchange.cut();
     for (const session of this.#sessions.keys()) session.destroy();
     for (const socket of this.#sockets.keys()) socket.destroy();
-  }
-
-  #installListeners(): void {
-    const server = this.#server;
-    const { logger } = this.#options;
-    /** An error in a listener ends the connection or the stream that it listens to. */
-    const guard = <Args extends readonly unknown[]>(
-      work: (...args: Args) => void,
-      onFault: (...args: Args) => void = () => undefined,
-    ) => guarded(this.#faults, "transport", work, onFault);
-    server.on(
-      "tlsClientError",
-      guard(() => this.#options.onTlsHandshakeError?.()),
-    );
-    const destroy = (socket: Duplex): void => void socket.destroy();
-    server.prependListener(
-      "secureConnection",
-      guard((socket: TLSSocket) => this.#addSocket(socket), destroy),
-    );
-    server.on(
-      "clientError",
-      guard(
-        (error: Error, socket: Duplex) => this.#onClientError(error, socket),
-        (_error, socket) => destroy(socket),
-      ),
-    );
-    server.on(
-      "session",
-      guard(
-        (session: ServerHttp2Session) => this.#addSession(session),
-        (session) => session.destroy(),
-      ),
-    );
-    server.on("sessionError", (error) => logger.debug({ error }, "HTTP/2 session failed"));
-    // Node passes the raw headers too, which its types do not say.
-    type StreamListener = (
-      stream: ServerHttp2Stream,
-      headers: IncomingHttpHeaders,
-      flags: number,
-      raw: string[],
-    ) => void;
-    const onStream: StreamListener = guard(
-      (stream, headers, _flags, raw) => this.#onStream(stream, headers, raw),
-      (stream) => stream.destroy(),
-    );
-    server.on("stream", onStream as Parameters<typeof server.on>[1]);
-    server.on(
-      "request",
-      guard(
-        (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response),
-        (request) => destroy(request.socket),
-      ),
-    );
-    server.on(
-      "upgrade",
-      guard(
-        (request: IncomingMessage, socket: Duplex, head: Uint8Array) => this.#onUpgrade(request, socket, head),
-        (_request, socket) => destroy(socket),
-      ),
-    );
   }
 
   #addSocket(socket: TLSSocket): void {

@@ -1,0 +1,34 @@
+// States what a listener needs from the server that runs it.
+
+import type { Turn } from "../limits/turn.ts";
+import type { Faults } from "../logging/faults.ts";
+import type { Logger } from "../logging/logger.ts";
+import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
+import type { DropReason } from "./connection-gate.ts";
+import type { TlsCredentials } from "./secure-server.ts";
+import type { ApiHandler } from "./serve-exchange.ts";
+import type { TransportLimits } from "./transport-limits.ts";
+
+export type HttpTransportOptions = {
+  readonly tls: TlsCredentials;
+  /** An IP address or host name. */
+  readonly bindAddress: string;
+  /** 0 lets the operating system choose. */
+  readonly port: number;
+  /** Must not reject; if it does, the client gets a bare 500. */
+  readonly handler: ApiHandler;
+  readonly logger: Logger;
+  /** Takes errors that no handler answers. Default: the log. */
+  readonly faults?: Faults | undefined;
+  readonly clock: Pick<Clock, "elapsed">;
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  /** Shared with the fair shares of the handler. Default: one of its own. */
+  readonly turn?: Turn | undefined;
+  readonly limits?: Partial<TransportLimits>;
+  readonly onTlsHandshakeError?: () => void;
+  /** A connection was ended in favour of others, or for its silence. */
+  readonly onConnectionDropped?: (reason: DropReason) => void;
+  /** A client took a request back before its turn came: nothing else is known of it, and nothing is recorded. */
+  readonly onTakenBack?: () => void;
+};
