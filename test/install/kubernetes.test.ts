@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { kustomizeBase } from "../../tools/release/kustomize-base.ts";
 import { byNight } from "../../tools/test-cost/by-night.ts";
+import { makeCompanyPki } from "../e2e/testing/company-pki.ts";
 import { type KubernetesTools, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { REPOSITORY, startPostern, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
 
@@ -224,6 +225,26 @@ byNight("starts a server with the configuration of the chart", async () => {
   await writeFile(file, config.replace("0.0.0.0", "127.0.0.1"));
   await using server = await startPostern(data, ["--config", file]);
   expect(readFileSync(server.adminKubeconfig, "utf8")).toContain("https://postern.example.com");
+});
+
+it("gives kubeconfigs the CA that cert-manager writes into the Secret, and none where it writes none", async () => {
+  await using directory = await temporaryDirectory();
+  const issuer = ["tls.certManager.enabled=true", "tls.certManager.issuerRef.name=ca"];
+  const config = parse(configOf(await render([...issuer, "externalHostname=p.example.com"])));
+  expect(config).toMatchObject({
+    tlsCertFile: "/tls/tls.crt",
+    tlsPrivateKeyFile: "/tls/tls.key",
+    tlsCaFile: "/tls/ca.crt",
+  });
+  const pki = await makeCompanyPki(directory.path, "acme");
+  const flags = ["--tls-cert-file", pki.chain, "--tls-private-key-file", pki.key, "--tls-ca-file"];
+  for (const [name, ca, shown] of [
+    ["private", pki.root, true],
+    ["public", join(directory.path, "ca.crt"), false],
+  ] as const) {
+    await using server = await startPostern(join(directory.path, name), [...flags, ca]);
+    expect(readFileSync(server.adminKubeconfig, "utf8").includes("certificate-authority-data")).toBe(shown);
+  }
 });
 
 it("starts a server on the bootstrap manifests of the chart, whether text, an object or a list", async () => {
