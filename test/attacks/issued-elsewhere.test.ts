@@ -91,6 +91,27 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
     expect(await statuses(enable)).toEqual({ 201: TRIES });
   });
 
+  it("accepts values that clients chose, also beside guesses of such values", async () => {
+    const chosen = async (at: number): Promise<number> => {
+      const key = `q7Zr2mXw9TbKf4LcV8nYd3HsJ6gPa5Eu-${100 + at}`;
+      await create(`chosen${at}`, { key });
+      return asked(key);
+    };
+    let isDone = false;
+    const lane = async (at: number): Promise<Set<number>> => {
+      const answers = new Set<number>();
+      while (!isDone) answers.add(await asked(`guessed-by-somebody-else-number-${at}`));
+      return answers;
+    };
+    const guesses = Promise.all(Array.from({ length: 5 }, (_, at) => lane(at)));
+    try {
+      expect(await statuses(chosen)).toEqual({ 201: TRIES });
+    } finally {
+      isDone = true;
+    }
+    for (const answers of await guesses) expect([...answers]).toEqual([401]);
+  });
+
   it("accepts tokens of kubeconfigs", async () => {
     const instance = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/demo`;
     await expect.poll(async () => (await issue(instance, { key: admin })).body.status?.phase).toBe("Ready");
@@ -101,6 +122,15 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
       return (await use(inside, { key: token })).status;
     };
     expect(await statuses(attempt)).toEqual({ 200: TRIES });
+    const token = async (at: number): Promise<number> => {
+      const accounts = `${inside}/default/serviceaccounts`;
+      const metadata = { name: `robot${at}` };
+      expect((await issue(accounts, { key: admin, body: { metadata } })).status).toBe(201);
+      const { body } = await issue(`${accounts}/robot${at}/token`, { key: admin, body: { spec: {} } });
+      // Without permissions: the account is known, but may not list.
+      return (await use(inside, { key: body.status.token })).status;
+    };
+    expect(await statuses(token)).toEqual({ 403: TRIES });
   });
 
   it("refuses guesses while keys of the other server are accepted", async () => {

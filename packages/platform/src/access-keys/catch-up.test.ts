@@ -74,3 +74,12 @@ it("lets nobody wait for a store that does not answer, and has a bound for those
   await settle();
   expect(done).toBe(1);
 });
+
+it("lets values without a form wait in places of their own, with the same question", async () => {
+  const { catchUp, answers } = world();
+  let formless = 0;
+  while (formless < 10_000 && catchUp(true) !== undefined) formless++;
+  expect(formless).toBe(1_000);
+  expect(catchUp()).toBeDefined();
+  expect(answers.length).toBe(1);
+});

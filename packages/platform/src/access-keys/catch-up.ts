@@ -5,9 +5,9 @@ import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 
 /**
  * Resolves when memory shows everything that had been written at the call, or when that cannot be found out; undefined if it does already,
- * and where too many wait. Never rejects.
+ * and where too many wait. Never rejects. `isFormless`: anybody can make up such values, so they have places of their own to wait in.
  */
-export type CatchUp = () => Promise<void> | undefined;
+export type CatchUp = (isFormless?: boolean) => Promise<void> | undefined;
 
 export type CatchUpDeps = {
   readonly cache: Pick<WatchCache, "isNewest" | "refresh">;
@@ -21,12 +21,13 @@ const INTERVAL_MS = 25;
 const PATIENCE_MS = 1_500;
 /** Further ones are refused at once. */
 const MAX_WAITING = 5_000;
+const MAX_FORMLESS = 1_000;
 
 export function createCatchUp({ cache, clock, scheduler }: CatchUpDeps): CatchUp {
   let askedAt = Number.NEGATIVE_INFINITY;
   /** The question that has not been put yet, so that its answer has everything from before. */
   let next: Promise<void> | undefined;
-  let waiting = 0;
+  const waiting = { formed: 0, formless: 0 };
 
   const ask = async (): Promise<void> => {
     next = undefined;
@@ -49,11 +50,12 @@ export function createCatchUp({ cache, clock, scheduler }: CatchUpDeps): CatchUp
     return next;
   };
 
-  return () => {
-    if (waiting >= MAX_WAITING || cache.isNewest()) return undefined;
-    waiting++;
+  return (isFormless = false) => {
+    const [kind, most] = isFormless ? (["formless", MAX_FORMLESS] as const) : (["formed", MAX_WAITING] as const);
+    if (waiting[kind] >= most || cache.isNewest()) return undefined;
+    waiting[kind]++;
     return soon().finally(() => {
-      waiting--;
+      waiting[kind]--;
     });
   };
 }

@@ -16,6 +16,7 @@ import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
 import type { CatchUp } from "./catch-up.ts";
+import { MIN_KEY_LENGTH } from "./key-finder.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import {
   createKeyExpirations,
@@ -150,10 +151,12 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
       if (keys.isRead) {
         if (catchUp === undefined) return undefined;
         const id = secrets.format.idOf(presented);
-        const record = id === undefined ? undefined : keys.byId(id);
+        // Clients choose no shorter ones.
+        if (id === undefined && presented.length < MIN_KEY_LENGTH) return undefined;
+        const record = id === undefined ? findPresented(presented, keys, secrets) : keys.byId(id);
         // A refused key may have been enabled, or its owner.
-        const isGood = id === undefined || (record !== undefined && refusalOf(record) === undefined);
-        return isGood ? undefined : catchUp();
+        const isGood = record !== undefined && refusalOf(record) === undefined;
+        return isGood ? undefined : catchUp(id === undefined);
       }
       const known = keys.byIdAtHand(secrets.format.idOf(presented) ?? "");
       const isFound = known?.structured === true && known.parentUids.length === 0 && secrets.matches(known, presented);

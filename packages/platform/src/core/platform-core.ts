@@ -17,7 +17,7 @@ import {
   createDigestRenewal,
 } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import { createCatchUp } from "../access-keys/catch-up.ts";
+import { type CatchUp, createCatchUp } from "../access-keys/catch-up.ts";
 import { type ComparisonLimits, createComparisonLimits } from "../access-keys/comparison-limits.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
@@ -91,6 +91,7 @@ export type PlatformCore = Disposable & {
   readonly ruleResolver: RuleResolver;
   readonly visibility: Visibility;
   readonly certificates: CertificateLedger;
+  readonly catchUp: CatchUp;
   readonly usage: KeyUsage;
   readonly usageRecords: ViewPrefix;
   readonly activityRecords: ViewPrefix;
@@ -258,6 +259,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     ruleResolver: createEffectiveRules(sources),
     visibility: createVisibility(sources),
     certificates,
+    catchUp,
     usage,
     usageRecords,
     activityRecords,

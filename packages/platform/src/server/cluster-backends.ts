@@ -120,6 +120,7 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
     serverCertificateAuthority: endpoint.certificateAuthorityPem,
     holders: createCertificateHolders(core.directory, names),
     certificates: core.certificates,
+    catchUp: core.catchUp,
   };
   return {
     embeddedClusters,

@@ -10,6 +10,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/apiserver/service-accounts/service-account-tokens";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
+import type { CatchUp } from "../../access-keys/catch-up.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { checkedCertificate } from "../../certificates/checked-certificate.ts";
 import { makeKeyPair } from "../../pki/p256-key-pair.ts";
@@ -37,11 +38,13 @@ export type EmbeddedBackendDeps = {
   readonly holders?: CertificateHolders;
   /** The ledger of certificates, by serial number. Absent: all that the CA signed are valid. */
   readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">;
+  /** For tokens whose ServiceAccount another server may just have created. Default: memory shows everything that has been written. */
+  readonly catchUp?: CatchUp;
 };
 
 /** `uid` is that of the instance. */
 export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): VirtualClusterBackend {
-  const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates } = deps;
+  const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates, catchUp } = deps;
   /** A token of another cluster is not valid here, even if it was authenticated before. */
   const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
   return {
@@ -70,7 +73,14 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       const token = presentedToken(request);
       if (token === undefined) return undefined;
       const { serviceAccountTokens } = await clusters.open(uid);
-      const authentication = await serviceAccountTokens.authenticateToken(token);
+      const authenticate = async () => await serviceAccountTokens.authenticateToken(token);
+      const authentication = await authenticate().catch(async (error: unknown) => {
+        // Only for tokens with the signature of the cluster, which nobody can guess.
+        const caughtUp = isApiError(error) ? catchUp?.() : undefined;
+        if (caughtUp === undefined) throw error;
+        await caughtUp;
+        return await authenticate();
+      });
       if (authentication?.credential === undefined) return undefined;
       const { user, credential } = authentication;
       const id = `${accountCredential}${credential.id.slice(SERVICE_ACCOUNT_CREDENTIAL.length)}`;
