@@ -1,5 +1,5 @@
 // The widest thing that each role of a scope and each built-in ClusterRole reaches, over every resource and subresource that the server lists: a new
-// one that a role opens, or a new role, fails here until it is classified.
+// one, or a new role, fails here until it is classified. `vitest --update` writes the page of it in the reference.
 
 import { ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -104,6 +104,38 @@ it("the ClusterRoles reach no more than this", () => {
   const expected = Object.entries(CLUSTER_ROLES).map(([role, lines]) => [role, [...lines].toSorted()]);
   expect(found).toEqual(Object.fromEntries(expected));
 });
+
+it("the page in the reference says so, and names what no role reaches", async () => {
+  const section = (title: string, roles: { readonly [role: string]: readonly string[] }): readonly string[] => [
+    ...["", `## ${title}`, "", "| role | verbs | resource |", "|---|---|---|"],
+    ...Object.entries(roles).flatMap(([role, lines]) =>
+      (lines.length === 0 ? ["no resource"] : lines).map((line) => {
+        const [verbs = "", resource] = line.split(" ");
+        return resource === undefined || line === "no resource"
+          ? `| \`${role}\` | | ${line} |`
+          : `| \`${role}\` | ${verbs.replaceAll(",", ", ")} | \`${resource}\` |`;
+      }),
+    ),
+  ];
+  const lists = [...Object.values(SCOPE_ROLES), ...Object.values(CLUSTER_ROLES)].flat();
+  const reached = new Set(lists.map((line) => line.split(" ")[1]));
+  const all = asked.map(({ group, resource, subresource }) =>
+    [...(group === "" ? [] : [group]), resource, ...(subresource === "" ? [] : [subresource])].join("/"),
+  );
+  const closed = [...new Set(all)].filter((what) => !reached.has(what)).toSorted();
+  const page = [
+    ...["# What roles reach", "", PAGE_HEAD],
+    ...section("Roles of a scope", SCOPE_ROLES),
+    ...section("ClusterRoles", CLUSTER_ROLES),
+    ...["", "## Only with postern:admin", "", CLOSED_HEAD, "", ...closed.map((what) => `- \`${what}\``), ""],
+  ];
+  await expect(page.join("\n")).toMatchFileSnapshot("../../../../docs/reference/roles.md");
+});
+
+const PAGE_HEAD =
+  "The most that each role of `spec.scope.roles` and each built-in ClusterRole allows, beside what every user may do. A key never has more than its owner.";
+const CLOSED_HEAD =
+  "No other role allows these. Some of them, such as reviews of your own permissions, are open to every user.";
 
 /** A control plane may also get its own instance and its `accesskey`, an agent its own cluster. */
 const REVIEWS = [
