@@ -1,5 +1,5 @@
-// What a directory may do with users and teams over SCIM: only with those that it created, never with the last administrator, and it gives no
-// permissions that were granted to a name before the directory used it.
+// What a directory may do with users and teams over SCIM: only with those that it created, never with the last administrator, and it takes no
+// name to which a ClusterRoleBinding gives permissions already. What single projects granted to a name counts for whoever the directory gives it.
 
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
