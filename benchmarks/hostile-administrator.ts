@@ -35,7 +35,8 @@ await using tenants = await startTenants({
   env: { POSTERN_LOG_LEVEL: "warn" },
 });
 const { send, target } = tenants;
-const bystander = await tenants.newKey("bystander", { user: "good" });
+// Not the user whose waits are measured: these requests take places of their own user.
+const bystander = await tenants.newKey("bystander", { user: "attacker" });
 const statuses = new Map<number, number>();
 let isOver = false;
 let clusters = 0;

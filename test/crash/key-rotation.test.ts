@@ -134,7 +134,9 @@ it.concurrent(`a killed rotation continues after the next start, and no access k
   await expect.poll(async () => (await ring()).reencryption?.finishedAt, WAIT).toBeGreaterThan(0);
   // The administrator's key has been used since, the other one not: its digest holds the old key on the ring.
   await expect.poll(async () => (await ring()).keys[1]?.accessKeys, WAIT).toBe(1);
-  expect((await postern("keys", "status", "--kubeconfig", server.adminKubeconfig)).stderr).toContain("unused");
+  expect((await postern("encryption-key", "status", "--kubeconfig", server.adminKubeconfig)).stderr).toContain(
+    "unused",
+  );
   expect((await http("/apis", { key: unused })).status).toBe(200);
   await expect.poll(async () => keyIds(await ring()), WAIT).toEqual([rotated.keys[0]?.id]);
   expect((await http("/apis", { key: unused })).status).toBe(200);
@@ -155,7 +157,7 @@ it.concurrent("backups and copies of a store with a ring are whole; another serv
     const { http, key } = await connect(server);
     admin = key;
     await createSecrets(http, key, 50);
-    const told = await postern("keys", "rotate", "--kubeconfig", server.adminKubeconfig);
+    const told = await postern("encryption-key", "rotate", "--kubeconfig", server.adminKubeconfig);
     expect(told.code, told.stderr).toBe(0);
     await succeed(postern("backup", "--kubeconfig", server.adminKubeconfig, "--out", at("backup")));
     await server.stop();

@@ -19,10 +19,10 @@ it("prints results as JSON and nothing beside them, and shows on a terminal how 
   {
     await using server = await startPostern(file("data"), SQLITE);
     const to = ["--kubeconfig", server.adminKubeconfig];
-    const ring = await json("keys", "rotate", ...to);
+    const ring = await json("encryption-key", "rotate", ...to);
     expect(ring.keys[0]).toMatchObject({ isPrimary: true });
     expect(ring.reencryption).toMatchObject({ primary: ring.keys[0].id, left: 0 });
-    expect(await json("keys", "status", ...to)).toMatchObject({ serverKeys: ring.serverKeys });
+    expect(await json("encryption-key", "status", ...to)).toMatchObject({ serverKeys: ring.serverKeys });
     const out = [file("a.backup"), file("a.keys")];
     const backup = ["backup", ...to, "--out", out[0] ?? "", "--revocations-out", out[1] ?? ""];
     expect(await json(...backup)).toEqual({ files: out });

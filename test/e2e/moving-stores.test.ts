@@ -210,9 +210,9 @@ it("a backup from before the server key was replaced comes back, without what wa
   {
     await using server = await startPostern(here("data"), [...SQLITE, ...previous]);
     const [http, admin] = [await httpClient(server), await adminKey(server)];
-    const before = await postern("keys", "status", "--kubeconfig", server.adminKubeconfig);
+    const before = await postern("encryption-key", "status", "--kubeconfig", server.adminKubeconfig);
     expect(before.stderr).toMatch(/encrypted with 2 server keys.*postern encryption-key rotate/);
-    const rotated = await postern("keys", "rotate", "--kubeconfig", server.adminKubeconfig);
+    const rotated = await postern("encryption-key", "rotate", "--kubeconfig", server.adminKubeconfig);
     expect(rotated.stderr).toMatch(/encrypted with server key [0-9a-f]{8} only/);
     await http(`${KEYS}/revoked`, { key: admin, method: "DELETE" });
     await succeed(postern("backup", "--kubeconfig", server.adminKubeconfig, "--revocations-out", here("in-force")));
@@ -233,7 +233,7 @@ it("a backup from before the server key was replaced comes back, without what wa
   {
     await using server = await startPostern(here("new"), [...SQLITE, ...previous]);
     expect([await statusOf(server, stays), await statusOf(server, revoked)]).toEqual([200, 401]);
-    await succeed(postern("keys", "rotate", "--kubeconfig", server.adminKubeconfig));
+    await succeed(postern("encryption-key", "rotate", "--kubeconfig", server.adminKubeconfig));
     await server.stop();
   }
   await using server = await startPostern(here("new"), SQLITE);

@@ -30,8 +30,7 @@ type RingKey = {
   readonly examples: readonly string[];
 };
 
-/** `name`: `encryption-key`, or its deprecated name. */
-export function createEncryptionKeyCommand(context: CommandContext, name = "encryption-key"): Command {
+export function createEncryptionKeyCommand(context: CommandContext): Command {
   const status = withConnectionOptions(
     withOutputOption(
       new Command("status").description("show the encryption keys, and what is still encrypted with each of them"),
@@ -60,7 +59,7 @@ export function createEncryptionKeyCommand(context: CommandContext, name = "encr
       printRing(ring, flags, context);
     });
   });
-  return new Command(name)
+  return new Command("encryption-key")
     .description("manage the keys that data is encrypted with")
     .addCommand(status)
     .addCommand(rotate);

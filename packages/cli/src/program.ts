@@ -40,8 +40,6 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));
   program.addCommand(createEncryptionKeyCommand(context));
-  // The name in earlier releases.
-  program.addCommand(createEncryptionKeyCommand(context, "keys"), { hidden: true });
   program.addCommand(createAuditCommand(context));
   program.addCommand(await createDoctorCommand(context));
   program.addCommand(createVersionCommand(context));
