@@ -2,6 +2,7 @@
 // Source: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go)
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { expectYamlWithinDepth } from "@postern/apimachinery/yaml/tokens-within-depth";
 import { parse } from "yaml";
 
 /** Bytes that a kubeconfig contains as PEM, or names by a file. Data takes precedence over the file, as in kubectl. */
@@ -115,8 +116,12 @@ export function resolveContext(config: Kubeconfig, contextName?: string): Resolv
   return { name, cluster, user, namespace: context.namespace };
 }
 
+/** Far more than any credential plugin needs. */
+const MAX_DEPTH = 100;
+
 function readYaml(text: string, origin: string): JsonValue {
   try {
+    expectYamlWithinDepth(text, MAX_DEPTH);
     // No aliases, and only JSON tags: a kubeconfig needs neither, and both have been used in attacks. The rest
     // is JSON values.
     return parse(text, { maxAliasCount: 0, schema: "core", prettyErrors: false }) as JsonValue;

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { Parser } from "yaml";
 import type { JsonValue } from "../json/json-value.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
 import { decodeYaml } from "./decode-yaml.ts";
@@ -160,6 +161,11 @@ describe("hostile texts", () => {
     ["block", `${"- ".repeat(5_000)}x`],
     ["flow mappings", "{a: ".repeat(20_000)],
     ["explicit keys", "? ".repeat(20_000)],
+    ["blocks that end", `${"- ".repeat(5_000)}x\nb: c`],
+    ["lists and explicit keys by turns", `${"- ? ".repeat(5_000)}x\n- b`],
+    ["explicit values", `${"? ".repeat(5_000)}${": ".repeat(5_000)}`],
+    ["lists in flow lists", "[- ".repeat(20_000)],
+    ["JSON", `${'{"a":'.repeat(60_000)}1${"}".repeat(60_000)}`],
     [
       "aliases that nest",
       [
@@ -169,6 +175,24 @@ describe("hostile texts", () => {
     ],
   ])("refuses deep %s", (_, text) => {
     expect(() => decode(text)).toThrow(expect.objectContaining({ name: "YamlError" }));
+  });
+
+  it.each([
+    ["flow", "[".repeat(500_000)],
+    ["block", `${"- ".repeat(400_000)}x\nb: c`],
+    ["explicit keys", `${"? ".repeat(400_000)}x\nb: c`],
+    ["mappings", "{a: ".repeat(200_000)],
+    ["JSON", '{"a":'.repeat(150_000)],
+  ])("stops reading deep %s at the limit, before anything calls itself for each level", (_, text) => {
+    const read = vi.spyOn(Parser.prototype, "next");
+    expect(() => decodeYaml(text, { maxDepth: 10 })).toThrow("yaml: exceeded max depth");
+    expect(read.mock.calls.length).toBeLessThan(100);
+    read.mockRestore();
+  });
+
+  it("accepts many that stand side by side", () => {
+    expect(decode(`${"- [[], {a: [b]}]\n".repeat(1_000)}`)).toHaveLength(1_000);
+    expect(decode(Array.from({ length: 190 }, (_, i) => `${" ".repeat(i)}a:\n`).join(""))).toHaveProperty("a");
   });
 
   it("accepts nesting up to the limit", () => {

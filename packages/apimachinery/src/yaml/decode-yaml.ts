@@ -1,12 +1,13 @@
 // Reads the first document of a YAML 1.1 text as JSON, the way kube-apiserver reads `application/yaml` bodies.
 // Source: sigs.k8s.io/yaml/yaml.go, sigs.k8s.io/yaml/goyaml.v2/decode.go
 
-import { Composer, type CST, LineCounter, type ParsedNode, Parser, type YAMLError } from "yaml";
+import { Composer, type CST, LineCounter, type ParsedNode, type YAMLError } from "yaml";
 import { findDuplicateFields, MAX_STRICT_ERRORS } from "../json/find-duplicate-fields.ts";
 import { JsonSyntaxError } from "../json/json-cursor.ts";
 import type { JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { goYamlError, unprintableError } from "./go-yaml-error.ts";
+import { tokensWithinDepth } from "./tokens-within-depth.ts";
 import { YamlError } from "./yaml-error.ts";
 import { yamlNodeToJson } from "./yaml-node-to-json.ts";
 
@@ -54,7 +55,7 @@ function decodeAsYaml(text: string, limits: YamlLimits): DecodedYaml {
   const unprintable = unprintableError(text);
   if (unprintable !== undefined) throw unprintable;
   const lines = new LineCounter();
-  const { contents, errors } = composeFirstDocument(text, lines);
+  const { contents, errors } = composeFirstDocument(text, limits.maxDepth, lines);
   if (errors.length > 0) throw goYamlError(errors, text);
   const duplicates: string[] = [];
   const value = yamlNodeToJson(contents, {
@@ -69,17 +70,17 @@ function decodeAsYaml(text: string, limits: YamlLimits): DecodedYaml {
 
 type FirstDocument = { readonly contents: ParsedNode | null; readonly errors: readonly YAMLError[] };
 
-function composeFirstDocument(text: string, lines: LineCounter): FirstDocument {
+function composeFirstDocument(text: string, maxDepth: number, lines: LineCounter): FirstDocument {
   // The failsafe schema keeps every scalar a string; what it means in YAML 1.1 as Go reads it is worked out afterwards.
   const composer = new Composer({ version: "1.1", schema: "failsafe", merge: false, uniqueKeys: false });
-  for (const document of composer.compose(tokensOfFirstDocument(text, lines), true)) return document;
+  for (const document of composer.compose(tokensOfFirstDocument(text, maxDepth, lines), true)) return document;
   return { contents: null, errors: [] };
 }
 
 /** Tokens are made on demand, so nothing behind the first document is even read, and its faults do not count. */
-function* tokensOfFirstDocument(text: string, lines: LineCounter): Generator<CST.Token> {
+function* tokensOfFirstDocument(text: string, maxDepth: number, lines: LineCounter): Generator<CST.Token> {
   let complete = false;
-  for (const token of new Parser(lines.addNewLine).parse(text)) {
+  for (const token of tokensWithinDepth(text, maxDepth, lines)) {
     if (complete && (token.type === "document" || token.type === "doc-end")) return;
     yield token;
     complete ||= token.type === "document";

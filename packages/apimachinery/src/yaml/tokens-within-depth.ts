@@ -1,0 +1,30 @@
+// Splits a YAML text into documents of tokens, and refuses collections that nest too deep before anything descends into them.
+
+import { type CST, Lexer, type LineCounter, Parser } from "yaml";
+import { YamlError } from "./yaml-error.ts";
+
+/** Beside open collections: the document, and the scalar that is read. */
+const OTHER_OPEN = 2;
+
+/**
+ * The package `yaml` calls itself for every level of a text, and V8 ends the whole process if it compiles a regular expression
+ * where the stack has no room. No `catch` holds that, nor a thread: so the depth is known before the stack is used.
+ * @throws YamlError
+ */
+export function* tokensWithinDepth(text: string, maxDepth: number, lines?: LineCounter): Generator<CST.Token> {
+  const parser = new Parser(lines?.addNewLine);
+  lines?.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme);
+    if (parser.stack.length > maxDepth + OTHER_OPEN) throw new YamlError("yaml: exceeded max depth");
+  }
+  yield* parser.end();
+}
+
+/**
+ * For a text that another reader reads afterwards.
+ * @throws YamlError
+ */
+export function expectYamlWithinDepth(text: string, maxDepth: number): void {
+  for (const _ of tokensWithinDepth(text, maxDepth));
+}
