@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { Parser } from "yaml";
 import { KubeconfigError, mergeKubeconfigs, parseKubeconfig, resolveContext } from "./kubeconfig.ts";
 import { loadConnection } from "./load-kubeconfig.ts";
 
@@ -100,6 +101,17 @@ describe("a kubeconfig", () => {
     expect(() => parseKubeconfig('users: [{name: u, user: {token: "hunter2}}', "file")).toThrow(
       expect.not.objectContaining({ message: expect.stringContaining("hunter2") }),
     );
+  });
+
+  it.each([
+    ["flow", "[".repeat(100_000)],
+    ["block", `${"- ".repeat(100_000)}x\nb: c`],
+    ["JSON", `${'{"a":'.repeat(60_000)}1${"}".repeat(60_000)}`],
+  ])("refuses deep %s before the stack is used for each level", (_, text) => {
+    const read = vi.spyOn(Parser.prototype, "next");
+    expect(() => parseKubeconfig(text, "file")).toThrow("file is not valid YAML");
+    expect(read.mock.calls.length).toBeLessThan(1_000);
+    read.mockRestore();
   });
 
   it("merges by first entry", () => {
