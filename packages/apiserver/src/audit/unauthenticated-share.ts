@@ -27,7 +27,7 @@ export class UnauthenticatedShare {
     this.#maxBytes = maxBytes * SHARE;
   }
 
-  /** What is to be written of these events. */
+  /** The part of these events that is to be written. */
   admit(events: readonly AuditEvent[]): readonly AuditEvent[] {
     if (this.#maxBytes === Number.POSITIVE_INFINITY || !events.some(isUnauthenticated)) return events;
     return events.flatMap((event) => (isUnauthenticated(event) ? this.#admitOne(event) : [event]));

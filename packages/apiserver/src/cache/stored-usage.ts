@@ -61,7 +61,7 @@ export class StoredUsage {
   }
 }
 
-/** What has nothing is forgotten: clusters and namespaces come and go. */
+/** Empty entries are removed: clusters and namespaces come and go. */
 function change(amounts: Map<string, StoredAmount>, account: string, bytes: number, sign: 1 | -1): StoredAmount {
   const known = amounts.get(account) ?? NOTHING_STORED;
   const amount = { objects: known.objects + sign, bytes: known.bytes + sign * bytes };

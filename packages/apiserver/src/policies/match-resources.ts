@@ -10,7 +10,7 @@ import type { ResourceRegistry } from "../registry/resource-registry.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { MatchResources, MatchRule } from "./validating-admission-policy.ts";
 
-/** What is asked about each request, with selectors parsed once. */
+/** The questions about each request, with selectors parsed once. */
 export type CompiledMatch = Omit<MatchResources, "namespaceSelector" | "objectSelector"> & {
   /** Undefined: selects everything. */
   readonly namespaces: ParsedSelector | undefined;

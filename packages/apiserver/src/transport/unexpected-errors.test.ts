@@ -175,6 +175,6 @@ it("a listener of the signal that throws is reported, and the connection is clos
   await once(opened, "response");
   session.destroy();
   expect((await http1({ port, path: "/" })).body).toBe("alive");
-  // Its client has left: nobody is told.
+  // Its client has left, and needs no answer.
   expect(counted).toEqual([]);
 });

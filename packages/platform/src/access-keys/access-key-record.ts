@@ -75,7 +75,7 @@ export class AccessKeyRecord implements AccessKeyState {
   /** Read from the bytes when it is needed; of a retired value it is known. */
   #kept: KeptAccessKey | undefined;
 
-  /** What the whole key takes in the store. */
+  /** Bytes of the whole key in the store. */
   get storedBytes(): number {
     return this.#stored.storedBytes;
   }

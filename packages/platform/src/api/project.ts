@@ -142,7 +142,7 @@ export const COUNTED_RESOURCES = ["virtualclusterinstances", "spaceinstances", "
 export type CountedResource = (typeof COUNTED_RESOURCES)[number];
 
 const PER_CLUSTER = ["virtualcluster.objects", "virtualcluster.bytes"] as const;
-/** What the project has outside its virtual clusters. */
+/** Objects and bytes of the project outside its virtual clusters. */
 const STORAGE = ["storage.objects", "storage.bytes"] as const;
 const ENFORCED: { readonly [scope in QuotaScope]: readonly string[] } = {
   project: [...COUNTED_RESOURCES, ...PER_CLUSTER, ...STORAGE],
@@ -194,7 +194,7 @@ export const errorsOfQuotas = ({ spec }: Project, old?: Project): readonly Field
     });
   });
 
-/** What the project may store outside its virtual clusters, where it says so. */
+/** The project's own limit outside its virtual clusters, if it has one. */
 export function storageQuotaOf(project: Project): { readonly objects?: number; readonly bytes?: number } | undefined {
   const objects = quotaOf(project, "project", "storage.objects");
   const bytes = quotaOf(project, "project", "storage.bytes");

@@ -78,7 +78,7 @@ export const MAX_COMPARISONS = 500_000;
 
 const NO_HOLDERS: readonly Holder[] = [];
 
-/** The rules that somebody holds, indexed by each value that they name. */
+/** The rules of one user, indexed by each value that they name. */
 export class HeldRules {
   /** Comparisons of one rule with another so far. */
   comparisons = 0;

@@ -24,7 +24,7 @@ export function prepareBody(content: Uint8Array | string): PreparedBody {
   return preparedBody(bytes, createHash("sha512").update(bytes).digest("hex"));
 }
 
-/** What is digested in one step. */
+/** Bytes digested in one step. */
 const STEP_BYTES = 1024 * 1024;
 
 /** A body that may be large, from parts of it. */

@@ -192,7 +192,7 @@ class WatchStream implements WatchEventObserver {
     using _deadline = scheduler.schedule(Math.max(0, timeoutMs), stop);
     using _bookmarks = this.#query.allowWatchBookmarks
       ? scheduleBookmarks(this.#endpoint.runtime, timeoutMs, {
-          // Nobody may go on from a state of which it has a part.
+          // A client must not resume from a partial state.
           progress: () => (this.#readInitial === undefined ? String(this.#progress) : ""),
           send: (progress) => this.#guard(() => this.#send(this.#encoder.bookmark(progress, false))),
         })

@@ -29,7 +29,7 @@ import { writeV3Paths } from "./write-v3-paths.ts";
 export type ApiInfo = { readonly title: string; readonly version: string };
 
 export type OpenApiDocuments = {
-  /** What stands behind `/openapi/v3/`, such as `apis/management.example.com/v1`, sorted. */
+  /** The paths behind `/openapi/v3/`, such as `apis/management.example.com/v1`, sorted. */
   readonly names: readonly string[];
   /** Undefined for an unknown name. */
   v3(name: string): Steps<PreparedBody> | undefined;
@@ -137,7 +137,7 @@ function partsOf(
         return resources.flatMap(apiPaths).sort(byPath);
       },
       resources,
-      // Nobody gives a component of the server another meaning.
+      // No other code gives a component of the server another meaning.
       own: [...own.values()].filter(({ name }) => !components.has(name)),
     };
   }

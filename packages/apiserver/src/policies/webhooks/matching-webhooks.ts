@@ -37,7 +37,7 @@ export function createWebhookList({ view, keys }: InstalledResource): () => Step
     if (made?.revision === revision) return made.index;
     const all: NamedWebhook[] = [];
     for (const object of view.size === 0 ? [] : view.list(keys.prefix)) {
-      // What the store holds has gone through the schema of its kind.
+      // Stored objects have passed the schema of their kind.
       const webhooks = known.get(object) ?? (yield* compile(object.decode() as WebhookConfiguration));
       known.set(object, webhooks);
       for (const webhook of webhooks) all.push(webhook);
