@@ -16,23 +16,17 @@ import { createMalformedCalls, type RecordedBody } from "./testing/malformed-cal
 import { minimalObject } from "./testing/minimal-objects.ts";
 import { jsonText } from "./testing/random-values.ts";
 import { type ServedOperation, servedOperations } from "./testing/served-operations.ts";
+import { NAMESPACES, SURFACES, startWithWorkloads } from "./testing/served-surfaces.ts";
 
 const REQUESTS = Number(process.env["POSTERN_MALFORMED_BODIES"] ?? 300);
 const SEED = Number(process.env["TEST_SEED"]);
 const IN_FLIGHT = 8;
-const NAMESPACES = { management: "p-default", embedded: "default" } as const;
-const SURFACES = { management: "", embedded: "/kubernetes/project/default/virtualcluster/demo" } as const;
 
 describe.each(["management", "embedded"] as const)(`${REQUESTS} malformed bodies, seed ${SEED}: %s`, (name) => {
   let platform: RunningPlatform;
   let operations: readonly ServedOperation[];
   beforeAll(async () => {
-    platform = await startPlatform();
-    const demo = { path: "namespaces/p-default/virtualclusterinstances/demo" };
-    await platform.until(demo, ({ body }) => body?.status?.phase === "Ready");
-    // Kinds that need nodes are refused otherwise.
-    const workloads = { spec: { template: { workloads: "stored" } } };
-    expect((await platform.send({ ...demo, method: "PATCH", body: workloads })).status).toBe(200);
+    platform = await startWithWorkloads();
     if (name === "embedded") await customResources(platform, SURFACES[name]);
     operations = await servedOperations(platform, SURFACES[name]);
   });

@@ -2,14 +2,13 @@
 // never stumbles.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningPlatform, startPlatform } from "../../packages/platform/src/testing/running-platform.ts";
+import type { RunningPlatform } from "../../packages/platform/src/testing/running-platform.ts";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
 import { minimalObject } from "./testing/minimal-objects.ts";
 import { type ServedOperation, servedOperations } from "./testing/served-operations.ts";
+import { NAMESPACES, SURFACES, startWithWorkloads } from "./testing/served-surfaces.ts";
 
 const IN_FLIGHT = 8;
-const NAMESPACES = { management: "p-default", embedded: "default" } as const;
-const SURFACES = { management: "", embedded: "/kubernetes/project/default/virtualcluster/demo" } as const;
 
 type Path = readonly (string | number)[];
 
@@ -38,11 +37,7 @@ describe.each(["management", "embedded"] as const)("an object of each kind of %s
   let platform: RunningPlatform;
   let creations: readonly ServedOperation[];
   beforeAll(async () => {
-    platform = await startPlatform();
-    const demo = { path: "namespaces/p-default/virtualclusterinstances/demo" };
-    await platform.until(demo, ({ body }) => body?.status?.phase === "Ready");
-    const workloads = { spec: { template: { workloads: "stored" } } };
-    expect((await platform.send({ ...demo, method: "PATCH", body: workloads })).status).toBe(200);
+    platform = await startWithWorkloads();
     const operations = await servedOperations(platform, SURFACES[name]);
     creations = operations.filter(({ method, subresource }) => method === "POST" && subresource === "");
   });

@@ -5,11 +5,22 @@ import type { Scheduler } from "../runtime/clock.ts";
 import type { ControlledResource, Controller } from "./controller-port.ts";
 import type { WorkQueue } from "./work-queue.ts";
 
+type Work = Pick<WorkQueue, "idle" | typeof Symbol.dispose>;
+
+/** A sweeper and the queue that it fills, as one. */
+export const sweptQueue = (sweeper: Work, queue: Work): Work => ({
+  async idle() {
+    await sweeper.idle();
+    await queue.idle();
+  },
+  [Symbol.dispose]() {
+    sweeper[Symbol.dispose]();
+    queue[Symbol.dispose]();
+  },
+});
+
 /** Idle when the queue is. Disposing ends what feeds it first, in this order, and then the queue. */
-export const createQueueController = (
-  queue: Pick<WorkQueue, "idle" | typeof Symbol.dispose>,
-  feeds: readonly Disposable[],
-): Controller => ({
+export const createQueueController = (queue: Work, feeds: readonly Disposable[]): Controller => ({
   idle: () => queue.idle(),
   [Symbol.dispose]() {
     for (const feed of feeds) feed[Symbol.dispose]();

@@ -3,20 +3,13 @@
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { createdAtColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
+import { defineBuiltin } from "../builtin/builtin-resource.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import type { Strategy } from "../registry/strategy.ts";
 import type { CompiledDefinitions } from "./compiled-definitions.ts";
-import {
-  APIEXTENSIONS_GROUP,
-  CLEANUP_FINALIZER,
-  type CustomResourceDefinition,
-  customResourceDefinitionFields,
-  withCondition,
-} from "./custom-resource-definition.ts";
-import { noCustomResourceDefinitions } from "./no-custom-resource-definitions.ts";
+import { CLEANUP_FINALIZER, type CustomResourceDefinition, withCondition } from "./custom-resource-definition.ts";
+import { definitionsResource, noCustomResourceDefinitions } from "./no-custom-resource-definitions.ts";
 import {
   validateDefinitionUpdate,
   validateNewDefinition,
@@ -67,18 +60,9 @@ export const customResourceDefinitions = (compiled: CompiledDefinitions | undefi
 
 const storedDefinitions = (compiled: CompiledDefinitions): ResourceDefinition =>
   defineBuiltin({
-    group: APIEXTENSIONS_GROUP,
-    version: "v1",
-    kind: "CustomResourceDefinition",
-    plural: "customresourcedefinitions",
-    singular: "customresourcedefinition",
-    shortNames: ["crd", "crds"],
-    categories: ["api-extensions"],
-    namespaced: false,
+    ...definitionsResource,
     tracksGeneration: true,
-    schema: kindSchema(customResourceDefinitionFields.schema),
     hasStatus: true,
-    columns: [createdAtColumn],
     strategy: strategyFor(compiled),
     setDefaults: withDefaults,
   });

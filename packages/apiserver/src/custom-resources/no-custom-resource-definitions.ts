@@ -1,5 +1,5 @@
-// CustomResourceDefinitions where none can be created: a list without items, unless some were stored when they were accepted. Clients look in it before they send what discovery and OpenAPI do not settle: kubectl creates
-// reviews, and whatever else can only be created, after it has read this list.
+// CustomResourceDefinitions where none can be created: a list without items, unless some were stored when they were accepted. Clients read the list
+// before they send an object that discovery and OpenAPI do not settle: kubectl creates reviews, and other kinds that can only be created, after it.
 // Source: k8s.io/cli-runtime/pkg/resource/crd_finder.go
 
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -7,7 +7,8 @@ import { createdAtColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { APIEXTENSIONS_GROUP, customResourceDefinitionFields } from "./custom-resource-definition.ts";
 
-export const noCustomResourceDefinitions: ResourceDefinition = defineBuiltin({
+/** The kind as clients see it, whether or not any can be created. */
+export const definitionsResource = {
   group: APIEXTENSIONS_GROUP,
   version: "v1",
   kind: "CustomResourceDefinition",
@@ -17,6 +18,10 @@ export const noCustomResourceDefinitions: ResourceDefinition = defineBuiltin({
   categories: ["api-extensions"],
   namespaced: false,
   schema: kindSchema(customResourceDefinitionFields.schema),
-  verbs: ["get", "list", "watch"],
   columns: [createdAtColumn],
+} satisfies ResourceDefinition;
+
+export const noCustomResourceDefinitions: ResourceDefinition = defineBuiltin({
+  ...definitionsResource,
+  verbs: ["get", "list", "watch"],
 });

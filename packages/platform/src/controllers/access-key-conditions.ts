@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, sweptQueue } from "@postern/apiserver/controllers/queue-controller";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -113,17 +113,7 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
       delete() {},
     }),
   ];
-  const work = {
-    async idle() {
-      await sweeper.idle();
-      await queue.idle();
-    },
-    [Symbol.dispose]() {
-      sweeper[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
-  return createQueueController(work, followers);
+  return createQueueController(sweptQueue(sweeper, queue), followers);
 }
 
 function withReady(object: KubeObject, ready: ConditionState, now: number): KubeObject {

@@ -3,7 +3,7 @@
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, sweptQueue } from "@postern/apiserver/controllers/queue-controller";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
@@ -57,17 +57,7 @@ export function createAccessKeyGracePeriods(deps: AccessKeyGracePeriodsDeps): Co
     },
     delete() {},
   });
-  const work = {
-    async idle() {
-      await sweeper.idle();
-      await queue.idle();
-    },
-    [Symbol.dispose]() {
-      sweeper[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
-  return createQueueController(work, [follower]);
+  return createQueueController(sweptQueue(sweeper, queue), [follower]);
 }
 
 /** Being deleted with a grace period, which may be over. */
