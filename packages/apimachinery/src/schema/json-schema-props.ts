@@ -4,7 +4,7 @@
 
 import type { StructuralSchema } from "./structural-schema.ts";
 
-/** Stands for a schema inside of other kinds, and inside of schemas: their form has no end. */
+/** The schema of a schema, inside of other kinds and of itself: schemas nest without limit. */
 export const JSON_SCHEMA_PROPS: StructuralSchema = {
   type: "object",
   description: "JSONSchemaProps is a JSON-Schema following Specification Draft 4 (http://json-schema.org/).",

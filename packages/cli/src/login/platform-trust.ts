@@ -20,7 +20,7 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
 const HANDSHAKE_TIMEOUT_MS = 30_000;
 const HTTPS_PORT = 443;
 
-/** What the platform shows in a handshake, which proves nothing: whoever answers at the address shows it. */
+/** The certificates that a server shows in a handshake, which proves nothing: any server at the address can show them. */
 type Presented = {
   /** The certificate, then its issuers as far as they were sent. Each is signed by the next. */
   readonly chain: readonly [X509Certificate, ...X509Certificate[]];

@@ -61,7 +61,7 @@ export function narrowRulesBehind(
 
 // What two sets of rules both open, as rules again.
 
-/** Comparisons of values for one answer. Of rules beyond, nothing is told: a key may have as many rules as its owner. */
+/** Comparisons of values for one answer. It leaves out the rules beyond: a key may have as many rules as its owner. */
 export const MAX_VALUE_COMPARISONS = 1_000_000;
 
 /** What all lists open. */

@@ -32,7 +32,7 @@ export class PendingWrites {
     if (writes?.size === 0) this.#accounts.delete(account);
   }
 
-  /** What they will add to what memory shows: as many are looked at as are in progress. */
+  /** The additions of writes in progress to the amounts in memory. */
   of(account: string): StoredAmount {
     let [objects, bytes] = [0, 0];
     for (const write of this.#accounts.get(account) ?? []) {
@@ -60,7 +60,7 @@ export type BudgetedStorageDeps = {
 
 /** Updates may exceed a budget a little: conditions and finalizers are updates, and without them nothing could be completed. */
 const UPDATE_ROOM = 1.1;
-/** What the timestamp and the annotations of a deletion take. */
+/** Bytes of the timestamp and the annotations of a deletion. */
 const DELETION_BYTES = 4096;
 const DELETION = Buffer.from('"deletionTimestamp":');
 

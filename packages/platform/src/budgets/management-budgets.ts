@@ -39,7 +39,7 @@ export type ManagementBudgetsDeps = {
   readonly accessKeysPrefix: string;
   readonly keys: Pick<AccessKeyIndex, "usageOf" | "whenRead" | "isRead">;
   readonly names: Pick<PlatformNames, "projectOf" | "projectNamespace">;
-  /** What the project itself says. */
+  /** The project's own limits. */
   readonly quotaOf: (project: string) => Partial<StoredAmount> | undefined;
   readonly limits: { readonly project: StoredAmount; readonly ownerBytes: number; readonly platformBytes: number };
   readonly onRefused: (scope: "projects" | "access-keys") => void;
@@ -64,7 +64,7 @@ export function createManagementBudgets(deps: ManagementBudgetsDeps): Management
   /** The number of keys has a limit of its own, which does not count keys that have ended. */
   const limitOfOwner: StoredAmount = { objects: Number.POSITIVE_INFINITY, bytes: limits.ownerBytes };
 
-  /** Nobody may take more than is left: the largest are refused first, and the others have room. */
+  /** No account may have more than is left: the largest are refused first, and the others have room. */
   const platformBudget = (who: string, used: () => StoredAmount): Budget => ({
     account: "platform",
     check(growth, inProgress) {

@@ -6,7 +6,7 @@ import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 
 export type MemoryBudgets = {
   readonly limitBytes: number;
-  /** What is stored outside embedded clusters. */
+  /** Objects and bytes outside embedded clusters. */
   readonly platformBytes: number;
   /** All embedded clusters together. */
   readonly clustersBytes: number;

@@ -68,7 +68,7 @@ const TAKEN_TOKENS = recordPrefixOf(MANAGEMENT, "taken-tokens");
 const SIGN_INS = recordPrefixOf(MANAGEMENT, "sign-ins");
 /** Which notices access keys got. */
 const KEY_NOTICES = recordPrefixOf(MANAGEMENT, "key-notices");
-/** Whose the values are that clients chose. */
+/** The owners of values that clients chose. */
 const KEY_VALUES = recordPrefixOf(MANAGEMENT, "key-values");
 
 export const DAY_MS = 86_400_000;

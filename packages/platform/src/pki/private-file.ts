@@ -29,7 +29,7 @@ export async function readFileIfPresent(path: string, what: string): Promise<str
   }
 }
 
-/** What to do about a write that failed with this code of the system. */
+/** The advice for a write that failed with this code of the system. */
 export function remedyForWrite(code: string): string {
   switch (code) {
     case "ENOSPC":

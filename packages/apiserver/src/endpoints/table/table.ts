@@ -25,7 +25,7 @@ export type TableOptions = {
   readonly includeObject: IncludeObject;
   /** Milliseconds since the epoch that ages are counted to. */
   readonly now: () => number;
-  /** Is told of rows with cells that were left empty because they take too much work. */
+  /** Called for rows with cells that were left empty because they take too much work. */
   readonly onOverBudget?: (() => void) | undefined;
 };
 
