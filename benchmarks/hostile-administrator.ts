@@ -6,7 +6,8 @@
 import { parseArgs } from "node:util";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { API, residentMiB } from "../test/attacks/testing/attacked-server.ts";
-import { experience, percentile } from "../test/attacks/testing/denial/bystander.ts";
+import { percentile } from "../test/attacks/testing/denial/bystander.ts";
+import { experienceElsewhere } from "../test/attacks/testing/denial/start-bystander.ts";
 import { startTenants } from "../test/attacks/testing/denial/tenants.ts";
 import { SENT_THINGS } from "../test/attacks/testing/products/sent-things.ts";
 import { STORED_THINGS } from "../test/attacks/testing/products/stored-things.ts";
@@ -40,6 +41,8 @@ const bystander = await tenants.newKey("bystander", { user: "attacker" });
 const statuses = new Map<number, number>();
 let isOver = false;
 let clusters = 0;
+/** Of the rounds. */
+const lately: string[] = [];
 
 /** Refusals are what the limits are for. 0: the server closed the connection. */
 async function attack(path: string, key: string, request: object = {}): Promise<number> {
@@ -75,6 +78,7 @@ async function round(): Promise<void> {
   const thing = STORED_THINGS[random(STORED_THINGS.length)];
   const times = 1 + random(MOST_TIMES);
   if (thing === undefined) return;
+  lately.push(`${thing.name} x ${times}`);
   const store = async (path: string, body: object): Promise<boolean> =>
     (await attack(path.startsWith("/") ? path : `${cluster}/${path}`, target.key, { body })) < 300;
   await thing.before?.(store, thing.base.size * times);
@@ -99,23 +103,35 @@ async function round(): Promise<void> {
 }
 
 async function hostility(): Promise<void> {
-  while (performance.now() < endsAt) {
+  // In the middle of a round.
+  setTimeout(() => (isOver = true), endsAt - performance.now());
+  while (!isOver) {
     expectServer();
     await round();
   }
-  isOver = true;
+}
+
+/** Series of the server that say where waits come from. */
+const TELLING =
+  /^(postern_store_operation_duration_seconds|apiserver_event_loop_stall_seconds|nodejs_gc_duration_seconds)_(sum|count)/;
+
+async function printSeries(): Promise<void> {
+  const { text } = await send("/metrics", { key: tenants.admin });
+  for (const line of text.split("\n")) if (TELLING.test(line)) console.log(line);
 }
 
 let mostResident = 0;
 const sampling = setInterval(() => {
   void residentMiB(tenants).then((now) => {
+    if (now > limit && mostResident <= limit) console.log(`outgrew the limit after: ${lately.join(", ")}`);
     mostResident = Math.max(mostResident, now);
   });
 }, 500);
 const attacking = hostility();
-const { reads, revocations, logins, writes, acceptedAfterwards } = await experience(tenants, attacking);
+const { reads, revocations, logins, writes, acceptedAfterwards } = await experienceElsewhere(tenants, attacking);
 clearInterval(sampling);
 await attacking;
+await printSeries();
 
 /** The longest stalls of the server's event loop, with the requests in progress. */
 const stalls = tenants.process

@@ -39,11 +39,7 @@ export async function startAttackedServer(
   });
   const send = await httpClient(server);
   const admin = await adminKey(server);
-  const newKey = async (name: string, spec: object): Promise<string> => {
-    const made = await send(KEYS, { key: admin, body: { metadata: { name }, spec: { type: "User", ...spec } } });
-    if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
-    return made.body.spec.key;
-  };
+  const newKey = keyMaker(send, admin);
   for (const name of ["good", "attacker"]) {
     const made = await send(`${API}/users`, { key: admin, body: { metadata: { name }, spec: { username: name } } });
     if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
@@ -61,6 +57,15 @@ export async function startAttackedServer(
       await server[Symbol.asyncDispose]();
       await directory[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Creates keys with the key of an administrator. */
+export function keyMaker(send: HttpClient, admin: string): AttackedServer["newKey"] {
+  return async (name, spec) => {
+    const made = await send(KEYS, { key: admin, body: { metadata: { name }, spec: { type: "User", ...spec } } });
+    if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+    return made.body.spec.key;
   };
 }
 

@@ -39,8 +39,13 @@ export const percentile = (times: readonly number[], part: number): number => {
 
 let revocations = 0;
 
+/** The parts of a server under attack that the bystander needs. */
+export type Bystanding = Pick<Tenants, "ca" | "good" | "admin" | "newKey"> & {
+  readonly process: Pick<Tenants["process"], "url" | "pid">;
+};
+
 /** Resolves when all are answered that were sent until `until` did. */
-export async function experience(tenants: Tenants, until: Promise<unknown>): Promise<Experience> {
+export async function experience(tenants: Bystanding, until: Promise<unknown>): Promise<Experience> {
   let isOver = false;
   void until.finally(() => {
     isOver = true;
@@ -85,7 +90,7 @@ export async function experience(tenants: Tenants, until: Promise<unknown>): Pro
 
 type Recorder = Waits & { time(ask: () => Promise<number | string>): Promise<number | string> };
 
-function createRecorder(tenants: Tenants): Recorder {
+function createRecorder(tenants: Bystanding): Recorder {
   const times: number[] = [];
   const work: number[] = [];
   const failures: Record<string, number> = {};
@@ -105,7 +110,7 @@ function createRecorder(tenants: Tenants): Recorder {
 }
 
 /** Processor time of the server's event loop, in milliseconds. */
-const workOf = ({ process }: Tenants): number =>
+const workOf = ({ process }: Bystanding): number =>
   Number(readFileSync(`/proc/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
 
 type Asked = {
@@ -117,7 +122,7 @@ type Asked = {
 
 /** The status, or what was wrong with the connection. */
 function send(
-  { process, ca }: Tenants,
+  { process, ca }: Bystanding,
   path: string,
   { key, method = "GET", body, agent }: Asked,
 ): Promise<number | string> {
