@@ -130,7 +130,7 @@ export const RETURNS: readonly Return[] = [
 /** Headers that give a browser, or the original command line, the key of its session. */
 const SIGN_INS: readonly { readonly place: RegExp; readonly shown: RegExp }[] = [
   {
-    place: /^(GET \/login\/callback\/\S+|POST \/login\/(?:key|session)) 200 \(headers\)$/,
+    place: /^(GET \/login\/callback\/\S+|POST \/login\/(?:key|link|session)) 200 \(headers\)$/,
     shown: /__Host-session=[^;"]+/,
   },
   { place: /^POST \/login\/confirm 303 \(headers\)$/, shown: /http:\/\/localhost:25843\/login\?key=[^"]+/ },

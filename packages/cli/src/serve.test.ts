@@ -9,15 +9,19 @@ import { Command } from "commander";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { run } from "./run.ts";
 import { createServeCommand, oldNodeNote, type StartServer } from "./serve.ts";
+import { startText } from "./start-text.ts";
 import { listenForStop } from "./stop-signals.ts";
 import { createTestContext } from "./testing/run-command.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "postern-serve-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+const LINK = "https://127.0.0.1/login/link?code=once";
+
 /** `postern serve` with a plain HTTP server in the place of the platform, which listens on the configured address. */
-function startServe(args: readonly string[], environment: Record<string, string> = {}, isFirst = true) {
-  const { context, written } = createTestContext(environment, directory);
+function startServe(args: readonly string[], environment: Record<string, string> = {}, isFirst = true, isTTY = false) {
+  const { context: plain, written } = createTestContext(environment, directory);
+  const context = { ...plain, stdout: { ...plain.stdout, isTTY } };
   const source = new EventEmitter();
   const events = new EventEmitter();
   const exits: number[] = [];
@@ -34,6 +38,7 @@ function startServe(args: readonly string[], environment: Record<string, string>
       url: `https://${given.bindAddress}:${(server.address() as AddressInfo).port}`,
       adminKubeconfigPath: join(given.dataDir, "admin.kubeconfig"),
       caPath: join(given.dataDir, "ca.crt"),
+      createSignInLink: async () => LINK,
       async close() {
         server.close();
         await once(server, "close");
@@ -62,18 +67,64 @@ function startServe(args: readonly string[], environment: Record<string, string>
 
 describe("postern serve", () => {
   it("prints its address and what to try, in a few lines", async () => {
-    const serve = startServe(["--secure-port", "0", "--platform-domain", "example.com"]);
+    const serve = startServe(["--secure-port", "0"]);
     await serve.ready;
-    const lines = serve.written.stdout.trimEnd().split("\n");
-    expect(lines[0]).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:[1-9]\d*$/);
-    expect(lines.slice(2, 5)).toEqual([
-      "  kubectl --kubeconfig data/admin.kubeconfig get virtualclusterinstances --all-namespaces",
-      `  echo '{"apiVersion":"management.example.com/v1","kind":"OwnedAccessKey","metadata":{"name":"ci"},"spec":{"displayName":"CI","ttl":3600}}' | kubectl --kubeconfig data/admin.kubeconfig create -o yaml -f -`,
-      "  echo '{}' | kubectl --kubeconfig data/admin.kubeconfig create --raw /apis/management.example.com/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig -f -",
+    const [ready, ...lines] = serve.written.stdout.trimEnd().split("\n");
+    expect(ready).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:[1-9]\d*$/);
+    expect(lines.slice(0, 5)).toEqual([
+      "",
+      `  Console      ${ready?.replace(/^.* /, "")} (sign in with an access key)`,
+      "  Access key   /usr/local/bin/postern key create laptop --ttl 24h --kubeconfig data/admin.kubeconfig",
+      "  Kubeconfig   /usr/local/bin/postern kubeconfig demo --merge --kubeconfig data/admin.kubeconfig && kubectl get namespaces",
+      "  Help         /usr/local/bin/postern --help, and docs/README.md of the source",
     ]);
-    expect(serve.written.stdout.endsWith(` -f -\n${oldNodeNote(process.versions.node)}`)).toBe(true);
+    expect(serve.written.stdout.endsWith(`${lines[4]}\n${oldNodeNote(process.versions.node)}`)).toBe(true);
     serve.signal("SIGTERM");
     expect(await serve.ended).toBe(0);
+  });
+
+  it.each([
+    ["on a terminal", [], true, true],
+    ["elsewhere", [], false, false],
+    ["elsewhere, if it is asked to", ["--print-sign-in-link"], false, true],
+    ["on a terminal without the first administrator", [], true, false, false],
+  ])("%s prints the one-time link or not", async (_, args, isTTY, isShown, isFirst = true) => {
+    const dataDir = mkdtempSync(join(directory, "link-"));
+    const serve = startServe(["--secure-port", "0", "--data-dir", dataDir, ...args], {}, isFirst, isTTY);
+    await serve.ready;
+    expect(serve.written.stdout.includes(LINK)).toBe(isShown);
+    expect(serve.written.stderr).not.toContain(LINK);
+    serve.signal("SIGTERM");
+    await serve.ended;
+  });
+
+  it("calls the command as users can call it again", async () => {
+    const text = (command: string, args: readonly string[], PATH = "") => {
+      const dataDir = mkdtempSync(join(directory, "name-"));
+      writeFileSync(join(dataDir, "admin.kubeconfig"), "");
+      const server = { url: "https://x", adminKubeconfigPath: join(dataDir, "admin.kubeconfig"), caPath: "" };
+      const shown = startText({
+        server,
+        link: undefined,
+        hasConsole: true,
+        environment: { PATH },
+        workingDirectory: "/srv/me",
+        program: { command, args },
+      });
+      return /^ {2}Access key {3}(.*) key create/m.exec(shown)?.[1];
+    };
+    expect(text("/usr/bin/node", ["/srv/me/postern/packages/cli/bin/postern.js"])).toBe("npx postern");
+    expect(text("npx", ["--yes", "postern@0.1.0"])).toBe("npx postern");
+    expect(text("/srv/me/app/node_modules/.bin/postern", [])).toBe("npx postern");
+    expect(text("/srv/me/postern-linux-x64", [])).toBe("./postern-linux-x64");
+    expect(text("/opt/postern/postern-linux-x64", [])).toBe("/opt/postern/postern-linux-x64");
+    const bin = mkdtempSync(join(directory, "bin-"));
+    writeFileSync(join(bin, "postern"), "#!/bin/sh\n", { mode: 0o755 });
+    expect(text("/usr/bin/node", ["/app/bundle/main.js"], `relative:${bin}`)).toBe("postern");
+    const ofNpm = join(bin, "node_modules/.bin");
+    mkdirSync(ofNpm, { recursive: true });
+    writeFileSync(join(ofNpm, "postern"), "#!/bin/sh\n", { mode: 0o755 });
+    expect(text("/usr/bin/node", ["/app/bundle/main.js"], ofNpm)).toBe("npx postern");
   });
 
   it.each([
@@ -91,7 +142,7 @@ describe("postern serve", () => {
     onTestFinished(() => rmSync(outside, { recursive: true }));
     const serve = startServe(["--secure-port", "0", "--data-dir", outside]);
     await serve.ready;
-    expect(serve.written.stdout).toContain(`--kubeconfig '${outside.replace("'", `'\\''`)}/admin.kubeconfig' get`);
+    expect(serve.written.stdout).toContain(`--kubeconfig '${outside.replace("'", `'\\''`)}/admin.kubeconfig'\n`);
     serve.signal("SIGINT");
     await serve.ended;
   });

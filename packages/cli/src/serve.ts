@@ -1,13 +1,11 @@
 // `postern serve`: reads the configuration, starts the server, prints its address, and stops it on a signal.
 
-import { existsSync } from "node:fs";
-import { isAbsolute, relative } from "node:path";
 import type { Configuration } from "@postern/platform/config/configuration";
 import type { RunningServer } from "@postern/platform/main";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
-import { shellQuote } from "./shell-quote.ts";
+import { startText } from "./start-text.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { takeProcessErrors } from "./take-process-errors.ts";
 import { UsageError } from "./usage-error.ts";
@@ -62,7 +60,10 @@ async function serve(
   const server = await startServer(configuration, stopping.signal).catch((error: unknown) => {
     throw explainListenFailure(error, configuration);
   });
-  context.stdout.write(readyText(server, configuration, context.workingDirectory));
+  // A link in a file or a log would be read by others.
+  const showsLink = context.stdout.isTTY === true || configuration.printSignInLink;
+  const link = showsLink ? await server.createSignInLink() : undefined;
+  context.stdout.write(startText({ ...context, server, link, hasConsole: configuration.console }));
   context.stdout.write(oldNodeNote(process.versions.node));
   const signal = await stop.stopped;
   context.stderr.write(`postern: ${signal} received, stopping; send it again to stop immediately\n`);
@@ -78,36 +79,6 @@ export const oldNodeNote = (version: string): string =>
   Number.parseInt(version, 10) < 22
     ? `Node ${version} is past its end of life, and slower than newer ones: run the server on Node 24\n`
     : "";
-
-/** The suggested commands are built from the configuration, so that they can be pasted. */
-export function readyText(server: RunningServer, { platform }: Configuration, workingDirectory: string): string {
-  const group = `management.${platform.domain}`;
-  const kubectl = `kubectl --kubeconfig ${shellQuote(shortPath(server.adminKubeconfigPath, workingDirectory))}`;
-  const key = JSON.stringify({
-    apiVersion: `${group}/v1`,
-    kind: "OwnedAccessKey",
-    metadata: { name: "ci" },
-    spec: { displayName: "CI", ttl: 3600 },
-  });
-  const demo = `/apis/${group}/v1/namespaces/${platform.projectNamespacePrefix}default/virtualclusterinstances/demo`;
-  const ready = `Postern is ready at ${server.url}`;
-  // Only the first server on a store creates the file; without the file there is nothing to paste.
-  if (!existsSync(server.adminKubeconfigPath)) return `${ready}\n`;
-  return [
-    ready,
-    "Try next: list virtual clusters, create an access key, get a kubeconfig",
-    `  ${kubectl} get virtualclusterinstances --all-namespaces`,
-    `  echo '${key}' | ${kubectl} create -o yaml -f -`,
-    `  echo '{}' | ${kubectl} create --raw ${demo}/kubeconfig -f -`,
-    "",
-  ].join("\n");
-}
-
-/** Relative if inside the working directory, as people would type it. */
-function shortPath(path: string, workingDirectory: string): string {
-  const short = relative(workingDirectory, path);
-  return short === "" || short.startsWith("..") || isAbsolute(short) ? path : short;
-}
 
 /** A listen error has a code but no remedy. */
 function explainListenFailure(error: unknown, { bindAddress, securePort }: Configuration): unknown {

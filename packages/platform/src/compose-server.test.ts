@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,11 +64,17 @@ it("answers probes while objects are loaded, and requests when they have been", 
     await expect.poll(() => statusOf("/livez").catch(() => 0)).toBe(200);
     expect(await statusOf("/readyz")).toBe(500);
     const waiting = statusOf("/version");
+    const readiness = (async () => {
+      while ((await statusOf("/readyz")) !== 200);
+      // Whatever waits for readiness reads it next.
+      expect(existsSync(join(root, "admin.kubeconfig"))).toBe(true);
+    })();
     loaded.resolve();
     // A first start creates the roles behind it.
     expect([200, 403]).toContain(await waiting);
     expect((await composing).url.endsWith(String(port))).toBe(true);
     expect([await statusOf("/version"), await statusOf("/readyz")]).toEqual([200, 200]);
+    await readiness;
   } finally {
     await teardown.run();
   }

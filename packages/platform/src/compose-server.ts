@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { HealthCheck } from "@postern/apiserver/health/health-check";
 import { createTurn } from "@postern/apiserver/limits/turn";
 import type { Faults } from "@postern/apiserver/logging/faults";
 import type { Logger } from "@postern/apiserver/logging/logger";
@@ -15,7 +16,7 @@ import { eventOfKey } from "./access-keys/key-events.ts";
 import { createLastActivityWriter } from "./access-keys/last-activity.ts";
 import { openAuditLog } from "./audit/audit-log.ts";
 import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
-import { pathOf } from "./bootstrap/admin-kubeconfig.ts";
+import { pathOf, readAdministratorKey } from "./bootstrap/admin-kubeconfig.ts";
 import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
@@ -35,6 +36,9 @@ import { publicUrl, renewCertificate, type ServingIdentity } from "./server/serv
 import { createSignInParts } from "./server/sign-in.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createStartingHandler } from "./server/starting-handler.ts";
+import { LINK_PARAMETER } from "./sign-in/link-routes.ts";
+import { createOneTimeLink } from "./sign-in/one-time-link.ts";
+import { LINK_PATH, PROFILE_PATH } from "./sign-in/sign-in-deps.ts";
 import { SETTLE_MS } from "./store/open-sealed-store.ts";
 import type { ServerStore } from "./store/open-server-store.ts";
 import { CONTROLLERS, runWhileLeading } from "./store/run-while-leading.ts";
@@ -45,6 +49,11 @@ export type RunningServer = {
   readonly url: string;
   readonly adminKubeconfigPath: string;
   readonly caPath: string;
+  /**
+   * A link that signs a browser in as the first administrator: once, within minutes, while this process runs. Undefined without an administrator's
+   * kubeconfig.
+   */
+  createSignInLink(): Promise<string | undefined>;
   /** Drains requests in progress, and resolves when everything is written and closed. */
   close(): Promise<void>;
 };
@@ -139,6 +148,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
   teardown.use(core.rotations);
   domainMetrics.followCensus(createKeyCounts({ ...core, clock: runtime.clock }));
+  const preparation = createPreparation();
   const surface = teardown.use(
     createManagementSurface({
       core,
@@ -163,6 +173,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
         logger,
         metrics,
         auditPath,
+        prepared: preparation.check,
         draining: draining.signal,
       }),
       signal,
@@ -200,11 +211,17 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   );
   teardown.defer(() => lifetime.abort());
 
+  const link = createOneTimeLink(runtime.clock, random);
   const handler = createRequestHandler({
     configuration,
     core,
     surface,
     signIn,
+    administrator: {
+      link,
+      key: () => readAdministratorKey(configuration),
+      home: parts.loadConsole === undefined || !configuration.console ? PROFILE_PATH : "/",
+    },
     loadConsole: parts.loadConsole,
     freshness,
     replicas,
@@ -243,6 +260,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     },
     signal,
   });
+  preparation.done();
   // Until then all requests are refused.
   await followed?.confirmed;
   await replicas?.entered;
@@ -253,6 +271,26 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     url,
     adminKubeconfigPath: pathOf(configuration),
     caPath: serving.caPath,
+    async createSignInLink() {
+      if ((await readAdministratorKey(configuration)) === undefined) return undefined;
+      return `${url}${LINK_PATH}?${LINK_PARAMETER}=${link.create()}`;
+    },
     close: () => teardown.run(),
+  };
+}
+
+function createPreparation(): { readonly check: HealthCheck; done(): void } {
+  let isDone = false;
+  return {
+    check: {
+      name: "store-prepared",
+      check() {
+        if (!isDone)
+          throw new Error("the store is being prepared: roles, the first administrator and bootstrap manifests");
+      },
+    },
+    done() {
+      isDone = true;
+    },
   };
 }

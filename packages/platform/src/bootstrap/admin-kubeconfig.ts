@@ -51,11 +51,19 @@ async function keepBeside(path: string, text: string): Promise<void> {
 export async function refreshAdminKubeconfig(deps: AdminKubeconfigDeps): Promise<void> {
   const path = pathOf(deps);
   const current = await readFileIfPresent(path, WHAT);
-  const key = current === undefined ? undefined : TOKEN_LINE.exec(current)?.[1];
+  const key = current === undefined ? undefined : keyIn(current);
   if (current === undefined || key === undefined) return;
   const text = textOf(deps, key);
   if (text !== current) await replacePrivateFile(path, text);
 }
+
+/** The key in the file; undefined if there is none. */
+export async function readAdministratorKey(deps: Pick<AdminKubeconfigDeps, "dataDir">): Promise<string | undefined> {
+  const text = await readFileIfPresent(pathOf(deps), WHAT);
+  return text === undefined ? undefined : keyIn(text);
+}
+
+const keyIn = (kubeconfig: string): string | undefined => TOKEN_LINE.exec(kubeconfig)?.[1];
 
 export const pathOf = ({ dataDir }: Pick<AdminKubeconfigDeps, "dataDir">): string =>
   join(dataDir, ADMIN_KUBE_CONFIG_FILE);

@@ -7,7 +7,7 @@ import {
   type NonResourceHandler,
   nonResourcePaths,
 } from "@postern/apiserver/endpoints/non-resource-handler";
-import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
+import { type HealthCheck, pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -29,6 +29,8 @@ export type NonResourceRoutesDeps = {
   readonly metrics: ServerMetrics;
   /** The newest file of the audit log; undefined if it goes to standard output. */
   readonly auditPath: string | undefined;
+  /** Fails until the store is prepared, and admin.kubeconfig is written. */
+  readonly prepared: HealthCheck;
   /** Aborts when the server is to take no new requests. */
   readonly draining: AbortSignal;
 };
@@ -40,12 +42,12 @@ export type NonResourceRoutes = {
 };
 
 export function createNonResourceRoutes(deps: NonResourceRoutesDeps): NonResourceRoutes {
-  const { core, store, cache, freshness, runtime, logger, metrics, auditPath, draining } = deps;
+  const { core, store, cache, freshness, runtime, logger, metrics, auditPath, prepared, draining } = deps;
   const { disk, keyRing, serverKeys, checks } = store;
   const health = {
     healthz: [pingCheck],
     livez: [pingCheck],
-    readyz: [pingCheck, ...checks, keyRingCheck(keyRing), freshnessCheck(freshness), shutdownCheck(draining)],
+    readyz: [pingCheck, ...checks, keyRingCheck(keyRing), freshnessCheck(freshness), prepared, shutdownCheck(draining)],
   };
   const everyServer = createNonResourceHandler({
     health,

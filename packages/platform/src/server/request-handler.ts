@@ -61,6 +61,7 @@ export type RequestHandlerDeps = {
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
   readonly signIn: SignInParts;
+  readonly administrator: SignInRoutesDeps["administrator"];
   /** Undefined: there is no console in this process. */
   readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
   readonly freshness: Freshness;
@@ -113,7 +114,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
   ];
   const outermost = withReplicaConfirmation(replicas);
   const management = createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost });
-  const signIn = createSignInDeps(deps.signIn, management);
+  const signIn = createSignInDeps(deps.signIn, management, deps.administrator);
   const { audit: _, ...unaudited } = chain;
   const { loadConsole } = deps;
   return createFrontDoor({

@@ -91,7 +91,11 @@ export function createSignInParts(deps: SignInDeps): SignInParts {
 }
 
 /** `management` handles requests of pages on behalf of the signed-in user. */
-export function createSignInDeps(parts: SignInParts, management: HandlerChain): SignInRoutesDeps {
+export function createSignInDeps(
+  parts: SignInParts,
+  management: HandlerChain,
+  administrator: SignInRoutesDeps["administrator"],
+): SignInRoutesDeps {
   const { core, surface, runtime, publicUrl, signal, providers, client, users, isReserved } = parts;
   const { names, directory, secrets, keys } = core;
   const { clock, random } = runtime;
@@ -114,6 +118,7 @@ export function createSignInDeps(parts: SignInParts, management: HandlerChain): 
       call: createManagementCall(management, names.managementGroup, signal),
     }),
     publicUrl,
+    administrator,
     clock,
     onError: surface.onError,
   };

@@ -167,7 +167,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
 }
 
 /** Shows a refusal to the user. Throws anything else. */
-function refused(
+export function refused(
   error: unknown,
   context: RequestContext,
   deps: SignInRoutesDeps,
@@ -204,7 +204,13 @@ async function goOn(
 }
 
 /** A new session, whatever the browser had before. The page sends the next request from this site, so that it includes the cookie. */
-function sessionPage(key: string, expiresAt: number, next: string, deps: SignInRoutesDeps, warning = ""): ApiResponse {
+export function sessionPage(
+  key: string,
+  expiresAt: number,
+  next: string,
+  deps: SignInRoutesDeps,
+  warning = "",
+): ApiResponse {
   const { transactions, clock } = deps;
   const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
   const note = warning === "" ? html`` : html`<p class="note">Please note: ${warning}. Tell an administrator.</p>`;

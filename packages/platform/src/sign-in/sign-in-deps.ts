@@ -5,6 +5,7 @@ import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { IdentityProviders } from "./identity-providers.ts";
+import type { OneTimeLink } from "./one-time-link.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import type { SignInTransactions } from "./sign-in-flow.ts";
 import type { SignInRecords } from "./sign-in-records.ts";
@@ -19,6 +20,14 @@ export type SignInRoutesDeps = {
   readonly transactions: SignInTransactions;
   readonly records: SignInRecords;
   readonly service: SignInService;
+  /** The first administrator, who signs in with the link on the terminal. */
+  readonly administrator: {
+    readonly link: OneTimeLink;
+    /** Undefined: this server has no administrator's kubeconfig. */
+    readonly key: () => Promise<string | undefined>;
+    /** Path of the first page. */
+    readonly home: string;
+  };
   /** URL of this server for clients, such as `https://postern.example.com:8443`. */
   readonly publicUrl: () => string;
   readonly clock: Clock;
@@ -30,6 +39,7 @@ export const START_PATH = "/login/start";
 export const CALLBACK_PATH = "/login/callback";
 export const KEY_PATH = "/login/key";
 export const SESSION_PATH = "/login/session";
+export const LINK_PATH = "/login/link";
 export const CONFIRM_PATH = "/login/confirm";
 export const AUTHORIZE_PATH = "/oauth/authorize";
 export const DEVICE_AUTHORIZATION_PATH = "/oauth/device_authorization";

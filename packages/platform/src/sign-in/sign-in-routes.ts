@@ -8,6 +8,7 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type BackChannelLogoutDeps, logOutByBackChannel } from "./back-channel-logout.ts";
+import { showLink, signInWithLink } from "./link-routes.ts";
 import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, startSignIn } from "./login-routes.ts";
 import { authorize, authorizeDevice, describeServer, devicePage, takeUserCode } from "./oauth-routes.ts";
 import { redirectResponse } from "./pages.ts";
@@ -22,6 +23,7 @@ import {
   DEVICE_AUTHORIZATION_PATH,
   DEVICE_PATH,
   KEY_PATH,
+  LINK_PATH,
   LOGIN_PATH,
   METADATA_PATH,
   PROFILE_PATH,
@@ -40,6 +42,7 @@ const ROUTES: { readonly [path: string]: Routes } = {
   [LOGIN_PATH]:                { GET: openLogin },
   [START_PATH]:                { GET: startSignIn },
   [KEY_PATH]:                  { POST: signInWithKey },
+  [LINK_PATH]:                 { GET: showLink, POST: signInWithLink },
   [SESSION_PATH]:              { GET: showSession, POST: openSession, DELETE: closeSession },
   [CONFIRM_PATH]:              { GET: confirmPage, POST: confirmSignIn },
   [AUTHORIZE_PATH]:            { GET: authorize },
@@ -50,7 +53,7 @@ const ROUTES: { readonly [path: string]: Routes } = {
   [SIGN_OUT_PATH]:             { POST: signOut },
 };
 /** Paths that users open in a browser. */
-const PAGES: readonly string[] = [LOGIN_PATH, START_PATH, AUTHORIZE_PATH, DEVICE_PATH, PROFILE_PATH];
+const PAGES: readonly string[] = [LOGIN_PATH, START_PATH, LINK_PATH, AUTHORIZE_PATH, DEVICE_PATH, PROFILE_PATH];
 
 const isBelow = (path: string, base: string): boolean =>
   path.startsWith(`${base}/`) && path.length > base.length + 1 && !path.slice(base.length + 1).includes("/");

@@ -57,6 +57,12 @@ export const serverOptions = {
     default: true,
     description: "Whether to serve the web console at /",
   }),
+  printSignInLink: switchOption({
+    flag: "print-sign-in-link",
+    default: false,
+    description:
+      "Whether a start prints the one-time link of the administrator also if the standard output is not a terminal",
+  }),
   tlsCertFile: textOption({
     flag: "tls-cert-file",
     placeholder: "<file>",
