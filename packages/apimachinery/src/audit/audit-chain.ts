@@ -28,6 +28,9 @@ export function isSealed(line: string, hmac: (text: string) => string): boolean 
  */
 export const TORN_LINE_ANNOTATION = "audit-chain/follows-torn-line";
 
+/** Several of them in a row are confirmed together: what stands for them in the chain is the hash of all, with the line breaks between them. */
+export const tornRun = (parts: readonly string[]): string => parts.join("\n");
+
 /** What the first line of all carries. */
 export const CHAIN_START = "0".repeat(64);
 
@@ -37,11 +40,16 @@ export type ChainError = {
   readonly fault: "not-json" | "not-chained" | "broken" | "not-sealed";
 };
 
+/** Lines that were written in part, and their texts. */
+export type TornEnd = { readonly lines: readonly number[]; readonly texts: readonly string[] };
+
 export type ChainReport = {
   readonly lines: number;
   readonly faults: readonly ChainError[];
-  /** Lines that were written in part, which the line after them confirms. Counted from 1. */
+  /** Lines that were written in part, which the line after them confirms. Counted from 1; 0 are those at the end of the file before. */
   readonly torn: readonly number[];
+  /** Last lines that were written in part: the first line of the next file may confirm them. */
+  readonly tornEnd: TornEnd | undefined;
   /** The hash that the first line must have for the line before it. */
   readonly startsAfter: string;
   /** The hash of the last line: what the next one must carry. */
@@ -53,18 +61,20 @@ export type ChainReport = {
 /**
  * Reads lines one at a time. `sha256` gives lower-case hexadecimal of the UTF-8 of a text. `wanted` is the hash of a line that was
  * there before: a chain alone does not tell that its end was cut off. With `hmac` every line has to be sealed by its key: anybody can
- * write a chain anew, and nobody without the key its seals.
+ * write a chain anew, and nobody without the key its seals. `follows` is the end of the file before, where it was written
+ * in part.
  */
 export function createChainReader(
   sha256: (text: string) => string,
   startsAfter?: string,
   wanted?: string,
   hmac?: (text: string) => string,
+  follows?: TornEnd,
 ) {
   const faults: ChainError[] = [];
   const torn: number[] = [];
-  /** The line before, where it is no JSON. */
-  let unread: number | undefined;
+  /** The lines before, where they are no JSON. */
+  let unread: TornEnd | undefined = follows && { lines: [0], texts: follows.texts };
   let lines = 0;
   let first: string | undefined = startsAfter;
   let expected: string | undefined = startsAfter;
@@ -74,14 +84,20 @@ export function createChainReader(
     read(text: string): void {
       lines++;
       const carried = previousLineOf(text);
+      if (carried.fault === "not-json") {
+        const { lines: before, texts } = unread ?? { lines: [], texts: [] };
+        unread = { lines: [...before, lines], texts: [...texts, text] };
+        expected = sha256(tornRun(unread.texts));
+        holdsWanted ||= expected === wanted;
+        return;
+      }
       if (unread !== undefined) {
         const isSeen = carried.fault === undefined && carried.followsTorn && carried.hash === expected;
-        if (isSeen && (hmac === undefined || isSealed(text, hmac))) torn.push(unread);
-        else faults.push({ line: unread, fault: "not-json" });
+        if (isSeen && (hmac === undefined || isSealed(text, hmac))) torn.push(...unread.lines);
+        else faults.push(...unread.lines.map((line): ChainError => ({ line, fault: "not-json" })));
         unread = undefined;
       }
-      if (carried.fault === "not-json") unread = lines;
-      else if (carried.fault !== undefined) faults.push({ line: lines, fault: carried.fault });
+      if (carried.fault !== undefined) faults.push({ line: lines, fault: carried.fault });
       else {
         first ??= carried.hash;
         if (hmac !== undefined && !isSealed(text, hmac)) faults.push({ line: lines, fault: "not-sealed" });
@@ -92,9 +108,9 @@ export function createChainReader(
     },
     report: (): ChainReport => ({
       lines,
-      // Nothing confirms a last line.
-      faults: unread === undefined ? faults : [...faults, { line: unread, fault: "not-json" }],
+      faults,
       torn,
+      tornEnd: unread,
       startsAfter: first ?? CHAIN_START,
       endsWith: expected ?? CHAIN_START,
       holdsWanted,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CHAIN_START, createChainReader, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createAuditChain, sha256 } from "./audit-chain.ts";
+import { createAuditChain, lineOf, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import { createFileAuditSink } from "./file-audit-sink.ts";
 
@@ -67,7 +67,9 @@ describe("a line of an audit log", () => {
       { ...bare, requestObject: { big: 2n ** 63n }, annotations: { a: "b" } },
     ],
   ])("is the same text however it is written: %s", (_, given) => {
-    const lines = createAuditChain().linesOf([given, given]).text.split("\n");
+    const lines = createAuditChain()
+      .linesOf([lineOf(given), lineOf(given)])
+      .text.split("\n");
     const first = definedLine(given, CHAIN_START);
     expect(lines).toEqual([first, definedLine(given, sha256(first)), ""]);
   });

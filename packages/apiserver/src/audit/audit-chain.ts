@@ -5,9 +5,14 @@ import { CHAIN_START, PREVIOUS_LINE_ANNOTATION, sealedLine } from "@postern/apim
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { AuditEvent } from "./audit-event.ts";
 
+/** An event with its JSON, made once. */
+export type AuditLine = { readonly event: AuditEvent; readonly json: string };
+
+export const lineOf = (event: AuditEvent): AuditLine => ({ event, json: stringifyJson(event) });
+
 export type AuditChain = {
-  /** The lines of events that are about to be written, each with its line break. Nothing is remembered until `written`. */
-  linesOf(events: readonly AuditEvent[]): { readonly text: string; readonly head: string };
+  /** The text of lines that are about to be written, each with its line break. Nothing is remembered until `written`. */
+  linesOf(lines: readonly AuditLine[]): { readonly text: string; readonly head: string };
   /** The lines whose head this is are in the log. */
   written(head: string): void;
 };
@@ -16,16 +21,16 @@ export type AuditChain = {
 export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditChain {
   let last = head;
   return {
-    linesOf(events) {
+    linesOf(lines) {
       let head = last;
-      let lines = "";
-      for (const event of events) {
-        const text = textOf(event, head);
+      let written = "";
+      for (const unchained of lines) {
+        const text = textOf(unchained, head);
         const line = key === undefined ? text : sealedLine(text, hmacWith(key));
         head = sha256(line);
-        lines += `${line}\n`;
+        written += `${line}\n`;
       }
-      return { text: lines, head };
+      return { text: written, head };
     },
     written(newHead) {
       last = newHead;
@@ -34,7 +39,7 @@ export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditCha
 }
 
 /** The annotations stand behind all other members, and the hash behind all other annotations. */
-function textOf(event: AuditEvent, head: string): string {
+function textOf({ event, json }: AuditLine, head: string): string {
   const { annotations } = event;
   const isAtItsPlace =
     annotations === undefined ||
@@ -43,11 +48,9 @@ function textOf(event: AuditEvent, head: string): string {
     const chained = stringifyJson({ ...annotations, [PREVIOUS_LINE_ANNOTATION]: head });
     return `${stringifyJson({ ...event, annotations: undefined }).slice(0, -1)},"annotations":${chained}}`;
   }
-  // The usual one is written once.
-  const text = stringifyJson(event);
   const link = `"${PREVIOUS_LINE_ANNOTATION}":"${head}"}}`;
-  if (annotations === undefined) return `${text.slice(0, -1)},"annotations":{${link}`;
-  return text.endsWith("{}}") ? text.slice(0, -2) + link : `${text.slice(0, -2)},${link}`;
+  if (annotations === undefined) return `${json.slice(0, -1)},"annotations":{${link}`;
+  return json.endsWith("{}}") ? json.slice(0, -2) + link : `${json.slice(0, -2)},${link}`;
 }
 
 /** Lower-case hexadecimal. */

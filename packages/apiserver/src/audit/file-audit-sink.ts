@@ -1,13 +1,13 @@
 // Writes audit events to a file as JSON lines in a hash chain.
 
 import { constants } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, rename, stat } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { CHAIN_START, isSealed, TORN_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
-import { type AuditChain, createAuditChain, hmacWith, sha256 } from "./audit-chain.ts";
+import { CHAIN_START, isSealed, TORN_LINE_ANNOTATION, tornRun } from "@postern/apimachinery/audit/audit-chain";
+import { type AuditChain, type AuditLine, createAuditChain, hmacWith, lineOf, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
-import { UnauthenticatedShare } from "./unauthenticated-share.ts";
+import { FileShares, isServerRecord, serverRecord } from "./file-shares.ts";
 
 export type FileAuditSinkOptions = {
   readonly path: string;
@@ -30,6 +30,10 @@ export async function createFileAuditSink(options: FileAuditSinkOptions): Promis
   return new FileAuditSink(options, await renameAndOpen(options, file));
 }
 
+/** On the record of events whose write failed: how many there were, of which some may be in the log, and when the first was. */
+const UNWRITTEN_ANNOTATION = "audit-log/unwritten-events";
+const UNWRITTEN_SINCE_ANNOTATION = "audit-log/unwritten-since";
+
 /** Without `resolve`, no caller waits. */
 type Line = { readonly event: AuditEvent; readonly resolve?: () => void; readonly reject: (error: unknown) => void };
 
@@ -46,13 +50,17 @@ class FileAuditSink implements AuditSink {
   #writing: Promise<void> | undefined;
   #gathering: NodeJS.Timeout | undefined;
   #closed = false;
-  readonly #share: UnauthenticatedShare;
+  /** The record of events whose write failed. */
+  #lost: AuditLine | undefined;
+  /** Records of omitted events that are not written yet. */
+  readonly #records: AuditLine[] = [];
+  readonly #shares: FileShares;
 
   constructor(options: FileAuditSinkOptions, file: OpenFile) {
     this.#options = options;
     this.#file = file;
     this.#chain = createAuditChain(file.head, options.key);
-    this.#share = new UnauthenticatedShare(options.maxBytes ?? Number.POSITIVE_INFINITY);
+    this.#shares = new FileShares(options.maxBytes ?? Number.POSITIVE_INFINITY);
   }
 
   /** Resolves when the line has been handed to the operating system. */
@@ -89,10 +97,13 @@ class FileAuditSink implements AuditSink {
       await nextTurn();
       const lines = this.#waiting;
       this.#waiting = [];
+      let admitted: readonly AuditLine[] = [];
       try {
-        await this.#append(this.#share.admit(lines.map(({ event }) => event)));
+        admitted = this.#shares.admit(lines.map(({ event }) => event));
+        await this.#append(admitted);
         for (const { resolve } of lines) resolve?.();
       } catch (error) {
+        this.#keepCounts(admitted);
         for (const { reject } of lines) reject(error);
       }
     } while (this.#closed ? this.#waiting.length > 0 : this.#waiting.some(({ resolve }) => resolve !== undefined));
@@ -100,24 +111,38 @@ class FileAuditSink implements AuditSink {
     if (this.#waiting.length > 0) this.#gather();
   }
 
-  async #append(events: readonly AuditEvent[]): Promise<void> {
-    if (events.length === 0) return;
+  async #append(admitted: readonly AuditLine[]): Promise<void> {
+    const linesNow = (): readonly AuditLine[] => [
+      ...(this.#lost === undefined ? [] : [this.#lost]),
+      ...this.#records,
+      ...admitted,
+    ];
+    let lines = linesNow();
+    if (lines.length === 0) return;
     if (this.#isTorn) await this.#mend();
-    let { text, head } = this.#chain.linesOf(this.#file.endsTorn ? markTorn(events) : events);
+    let { text, head } = this.#linesOf(lines);
     const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#file.size > 0 && this.#file.size + Buffer.byteLength(text) > maxBytes) {
-      await this.#rotate();
-      const left = this.#share.beginFile();
-      if (left.length > 0) ({ text, head } = this.#chain.linesOf([...left, ...events]));
+      this.#file = await renameAndOpen(this.#options, this.#file);
+      this.#records.push(...this.#shares.beginFile());
+      lines = linesNow();
+      ({ text, head } = this.#linesOf(lines));
     }
     const bytes = Buffer.from(text);
     this.#isTorn = true;
     await writeWhole(this.#file.handle, bytes);
     this.#isTorn = false;
     this.#file.size += bytes.length;
+    this.#file.head = head;
     this.#file.endsTorn = false;
     this.#chain.written(head);
+    this.#lost = undefined;
+    this.#records.length = 0;
     this.#options.onWritten?.();
+  }
+
+  #linesOf(lines: readonly AuditLine[]): { readonly text: string; readonly head: string } {
+    return this.#chain.linesOf(this.#file.endsTorn ? markTorn(lines) : lines);
   }
 
   /** Goes on from what really is in the file. */
@@ -129,8 +154,17 @@ class FileAuditSink implements AuditSink {
     await previous.close();
   }
 
-  async #rotate(): Promise<void> {
-    this.#file = await renameAndOpen(this.#options, this.#file);
+  /** The next line says how many events could not be written. Counts of omitted events wait for it. */
+  #keepCounts(lines: readonly AuditLine[]): void {
+    this.#records.push(...lines.filter(isServerRecord));
+    const events = lines.filter((line) => !isServerRecord(line)).map(({ event }) => event);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    const before = this.#lost?.event.annotations ?? {};
+    this.#lost = serverRecord(last, {
+      [UNWRITTEN_ANNOTATION]: String(Number(before[UNWRITTEN_ANNOTATION] ?? 0) + events.length),
+      [UNWRITTEN_SINCE_ANNOTATION]: before[UNWRITTEN_SINCE_ANNOTATION] ?? events[0]?.stageTimestamp ?? "",
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -139,7 +173,7 @@ class FileAuditSink implements AuditSink {
     this.#writeGathered();
     await this.#writing;
     try {
-      await this.#append(this.#share.record());
+      await this.#append(this.#shares.records());
     } finally {
       await this.#file.handle.close();
     }
@@ -148,22 +182,50 @@ class FileAuditSink implements AuditSink {
 
 const closedError = (): Error => new Error("the audit log is closed");
 
-/** The chain continues across files. */
+/** Names the file anew only once there is another to go on in: a failure at any step loses nothing, and the next attempt goes on from there. */
 async function renameAndOpen({ path, maxBackups = 10 }: FileAuditSinkOptions, file: OpenFile): Promise<OpenFile> {
-  await rm(`${path}.${maxBackups}`, { force: true });
-  for (let number = maxBackups - 1; number >= 1; number -= 1)
-    await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
-  await renameIfThere(path, `${path}.1`);
-  const next = await openForAppend(path);
-  await file.handle.close();
-  return next;
+  const handle = await open(
+    `${path}.next`,
+    constants.O_APPEND | constants.O_CREAT | constants.O_TRUNC | constants.O_RDWR,
+    0o600,
+  );
+  try {
+    if (await exists(path)) {
+      await makeRoom(path, maxBackups);
+      await rename(path, `${path}.1`);
+    }
+    await rename(`${path}.next`, path);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  // Its lines are written; an error of its end changes nothing.
+  await file.handle.close().catch(() => undefined);
+  // The chain continues across files, and so does a line that was written in part.
+  return { handle, size: 0, head: file.head, last: undefined, endsTorn: file.endsTorn };
 }
 
-/** `head` is the hash of the last line; `last` that line, where this file has one. */
+/** Moves files up to the first free number; without one, the oldest is removed. */
+async function makeRoom(path: string, maxBackups: number): Promise<void> {
+  let free = 1;
+  while (free < maxBackups && (await exists(`${path}.${free}`))) free++;
+  for (let number = free - 1; number >= 1; number--) await rename(`${path}.${number}`, `${path}.${number + 1}`);
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+
+/** `head` is the hash of the last line, also where an earlier file has it; `last` the last line that the file had when it was opened. */
 type OpenFile = {
   readonly handle: FileHandle;
-  readonly head: string;
   readonly last: string | undefined;
+  head: string;
   size: number;
   endsTorn: boolean;
 };
@@ -173,20 +235,22 @@ async function openForAppend(path: string): Promise<OpenFile> {
   try {
     await handle.chmod(0o600);
     const { size } = await handle.stat();
+    // An empty log continues the chain of the renamed one.
+    if (size === 0) return { handle, size, ...(await endOfFile(`${path}.1`)), last: undefined };
     const added = await endLine(handle, size);
-    if (size === 0) return { handle, size, head: await headOfRotated(`${path}.1`), last: undefined, endsTorn: false };
-    const last = await lastLine(handle, size + added);
-    const text = Buffer.from(last).toString("utf8");
-    return { handle, size: size + added, head: sha256(last), last: text, endsTorn: !isJson(text) };
+    const end = await endOfLines(handle, size + added);
+    return { handle, size: size + added, ...end };
   } catch (error) {
     await handle.close();
     throw error;
   }
 }
 
-function isJson(text: string): boolean {
+const textOf = (line: Uint8Array): string => Buffer.from(line).toString("utf8");
+
+function isJson(line: Uint8Array): boolean {
   try {
-    JSON.parse(text);
+    JSON.parse(textOf(line));
     return true;
   } catch {
     return false;
@@ -194,18 +258,22 @@ function isJson(text: string): boolean {
 }
 
 /** The first of them confirms that the line before it was written in part. */
-const markTorn = ([first, ...rest]: readonly AuditEvent[]): readonly AuditEvent[] =>
-  first === undefined
-    ? rest
-    : [{ ...first, annotations: { ...first.annotations, [TORN_LINE_ANNOTATION]: "true" } }, ...rest];
+const markTorn = ([first, ...rest]: readonly AuditLine[]): readonly AuditLine[] =>
+  first === undefined ? rest : [withAnnotation(first.event, TORN_LINE_ANNOTATION), ...rest];
+
+const withAnnotation = (event: AuditEvent, name: string): AuditLine =>
+  lineOf({ ...event, annotations: { ...event.annotations, [name]: "true" } });
 
 /** A process that was killed may have left half a line, which the next one must not be glued to. */
 async function endLine(handle: FileHandle, size: number): Promise<number> {
-  if (size === 0) return 0;
-  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
-  if (buffer.toString() === "\n") return 0;
+  if (await endsWithLineBreak(handle, size)) return 0;
   await handle.appendFile("\n");
   return 1;
+}
+
+async function endsWithLineBreak(handle: FileHandle, size: number): Promise<boolean> {
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer[0] === LINE_BREAK;
 }
 
 /** FileHandle.appendFile does the same with more around it. */
@@ -215,7 +283,7 @@ async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> 
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Of a file that is not empty and ends with a line break. Reads from its end. */
+/** Of a file that is not empty, whose last line break is or would be at `size - 1`. Reads from its end. */
 async function lastLine(handle: FileHandle, size: number): Promise<Uint8Array> {
   let tail: Uint8Array = new Uint8Array(0);
   for (let end = size - 1; end > 0; ) {
@@ -231,23 +299,36 @@ async function lastLine(handle: FileHandle, size: number): Promise<Uint8Array> {
 
 const LINE_BREAK = 0x0a;
 
-/** An empty log continues the chain of the rotated file. */
-async function headOfRotated(path: string): Promise<string> {
+type EndOfFile = Pick<OpenFile, "head" | "last" | "endsTorn">;
+
+/** Lines in a row of a file that no line confirms; a file with more is none of this server. */
+const MAX_TORN = 100;
+
+/** Of a file that is not empty. Several lines in a row that were written in part are confirmed together. */
+async function endOfLines(handle: FileHandle, size: number): Promise<EndOfFile> {
+  const last = await lastLine(handle, size);
+  const torn: string[] = [];
+  let line = last;
+  for (let end = size; !isJson(line) && torn.length < MAX_TORN; line = await lastLine(handle, end)) {
+    torn.unshift(textOf(line));
+    end -= line.length + 1;
+    if (end <= 0) break;
+  }
+  const isTorn = torn.length > 0;
+  return { head: sha256(isTorn ? tornRun(torn) : last), last: textOf(last), endsTorn: isTorn };
+}
+
+async function endOfFile(path: string): Promise<EndOfFile> {
   try {
     await using handle = await open(path, "r");
     const { size } = await handle.stat();
-    return size === 0 ? CHAIN_START : sha256(await lastLine(handle, size));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    return CHAIN_START;
-  }
-}
-
-async function renameIfThere(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
+    if (size === 0) return NO_LINES;
+    return await endOfLines(handle, (await endsWithLineBreak(handle, size)) ? size : size + 1);
   } catch (error) {
     // Errors of system calls carry their name here.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return NO_LINES;
   }
 }
+
+const NO_LINES: EndOfFile = { head: CHAIN_START, last: undefined, endsTorn: false };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
+import { CHAIN_START, PREVIOUS_LINE_ANNOTATION, TORN_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
@@ -47,6 +47,27 @@ it("names the line that does not fit", async () => {
   expect(code).not.toBe(0);
   expect(stdout).toContain(`${path}:3 does not follow`);
   expect(stderr).toContain("1 of 3 lines");
+});
+
+it("a torn end of a file is confirmed by the first line of the next, and is a fault of a file alone", async () => {
+  const torn = '{"kind":"Ev';
+  const confirming = (previous: string) =>
+    JSON.stringify({
+      annotations: { [TORN_LINE_ANNOTATION]: "true", [PREVIOUS_LINE_ANNOTATION]: previous },
+    });
+  const older = await fileOf("audit.log.2", [...chain(["1"]), torn]);
+  const empty = await fileOf("audit.log.1", []);
+  const newer = await fileOf("audit.log", [confirming(sha256(torn))]);
+  const whole = await runCommand(["audit", "verify", older, empty, newer]);
+  expect(whole.code).toBe(0);
+  expect(whole.stdout).toContain(`${older}:2 was written in part`);
+  const alone = await runCommand(["audit", "verify", older]);
+  expect(alone.code).not.toBe(0);
+  expect(alone.stdout).toContain(`${older}:2 is not complete`);
+  const other = await fileOf("other", [confirming(sha256("another part"))]);
+  const changed = await runCommand(["audit", "verify", older, other]);
+  expect(changed.stdout).toContain(`${older}:2 is not complete`);
+  expect(changed.stderr).toContain("2 of 3 lines");
 });
 
 it("checks the beginning of what is left against a hash that is known", async () => {

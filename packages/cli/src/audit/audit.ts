@@ -3,7 +3,7 @@
 import { createHash, createHmac, createSecretKey } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { CHAIN_START, createChainReader } from "@postern/apimachinery/audit/audit-chain";
+import { CHAIN_START, createChainReader, type TornEnd } from "@postern/apimachinery/audit/audit-chain";
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { linesOf, withRotated } from "@postern/platform/audit/log-files";
 import {
@@ -26,6 +26,8 @@ const FAULTS = {
   broken: "does not follow the line before it: a line was changed, added or removed",
 } as const;
 
+const TORN = "was written in part, when the disk was full or the server was killed; the next line confirms it";
+
 export function createAuditCommand(context: CommandContext): Command {
   const { stdout } = context;
   const verify = new Command("verify")
@@ -46,21 +48,32 @@ export function createAuditCommand(context: CommandContext): Command {
       let head = from;
       let total = 0;
       let faulty = 0;
+      /** The end of the file before, where it was written in part. */
+      let torn: (TornEnd & { readonly file: string }) | undefined;
+      const tell = (file: string, line: number, text: string): void => {
+        // Line 0 stands for those at the end of the file before.
+        const [place, lines] = line > 0 || torn === undefined ? [file, [line]] : [torn.file, torn.lines];
+        for (const at of lines) stdout.write(`${place}:${at} ${text}\n`);
+      };
       for (const file of files) {
-        const reader = createChainReader(sha256, head, through, hmac);
+        const reader = createChainReader(sha256, head, through, hmac, torn);
         for await (const line of linesOf(file)) reader.read(line);
-        const { lines, faults, torn, startsAfter, endsWith, holdsWanted } = reader.report();
-        for (const { line, fault } of faults) stdout.write(`${file}:${line} ${FAULTS[fault]}\n`);
-        for (const line of torn)
-          stdout.write(
-            `${file}:${line} was written in part, when the disk was full or the server was killed; the next line confirms it\n`,
-          );
+        const { lines, faults, torn: confirmed, tornEnd, startsAfter, endsWith, holdsWanted } = reader.report();
+        for (const { line, fault } of faults) tell(file, line, FAULTS[fault]);
+        for (const line of confirmed) tell(file, line, TORN);
         const start = startsAfter === CHAIN_START ? "from the first line" : `after ${startsAfter}`;
         stdout.write(`${file}: ${lines} lines, ${start}, last ${endsWith}\n`);
         head = endsWith;
         isThere ||= holdsWanted;
         total += lines;
         faulty += faults.length;
+        // A file without lines says nothing of the one before it.
+        if (lines > 0) torn = tornEnd && { ...tornEnd, file };
+      }
+      // Nothing confirms the last line of all.
+      if (torn !== undefined) {
+        tell(torn.file, 0, FAULTS["not-json"]);
+        faulty += torn.lines.length;
       }
       if (!isThere) throw new UsageError(`the line ${through} is missing: the end of the log was cut off or replaced`);
       if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not match the chain`);

@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
-import { createAuditChain } from "@postern/apiserver/audit/audit-chain";
+import { createAuditChain, lineOf } from "@postern/apiserver/audit/audit-chain";
 import { type AuditRules, METADATA, METADATA_OF_ARRIVALS_TOO } from "@postern/apiserver/audit/audit-policy";
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
@@ -100,7 +100,7 @@ function standardOutputSink(key: Uint8Array | undefined, onWritten: () => void):
   return {
     write: (event) =>
       new Promise((resolve, reject) => {
-        const { text, head } = chain.linesOf([event]);
+        const { text, head } = chain.linesOf([lineOf(event)]);
         chain.written(head);
         process.stdout.write(text, (error) => {
           if (error) return reject(error);
