@@ -11,6 +11,7 @@ import {
   startPostern,
   succeed,
   temporaryDirectory,
+  tool,
 } from "../e2e/testing/postern-process.ts";
 import { connectRawHttp2, FLAG, FRAME } from "./testing/raw-http2.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
@@ -243,5 +244,181 @@ describe("a log with a key", () => {
     await again.stop();
     expect((await readFile(`${log}.1`, "utf8")).trimEnd().split("\n")).toEqual(forged);
     expect(await postern("audit", "verify", log, "--key-file", keyFile)).toMatchObject({ code: 0 });
+  });
+});
+
+/** The events of requests, which are written before their answers. */
+async function recordedFor(requests: () => Promise<unknown>): Promise<readonly { event: any; length: number }[]> {
+  const before = (await readFile(log, "utf8")).length;
+  await requests();
+  const added = (await readFile(log, "utf8")).slice(before).trimEnd().split("\n");
+  return added.filter((line) => line !== "").map((line) => ({ event: JSON.parse(line), length: line.length }));
+}
+
+describe("the share of strangers (ADR 141)", () => {
+  const BASIC = `Basic ${Buffer.from("admin:admin").toString("base64")}`;
+  const expired = async (): Promise<string> => {
+    const key = await attack.newKey("over", { ttl: 3_600 });
+    await attack.http("/apis/management.postern/v1/ownedaccesskeys/over", { key: attack.admin, method: "DELETE" });
+    return key;
+  };
+  const foreign = async () => {
+    const [cert, key] = [join(directory.path, "foreign.crt"), join(directory.path, "foreign.key")];
+    const subject = ["-subj", "/O=system:masters/CN=admin", "-days", "1"];
+    await succeed(
+      tool("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, ...subject]),
+    );
+    return {
+      what: "certificate",
+      certificate: { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") },
+    };
+  };
+  const json = { "content-type": "application/json" };
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const preflight = { origin: "https://evil.example", "access-control-request-method": "DELETE" };
+
+  it.each<[string, () => Promise<unknown>]>([
+    ["no credential", () => attack.http("/api/v1/secrets")],
+    ["a credential of another form", () => attack.http("/api/v1/secrets", { key: "x".repeat(5_000) })],
+    ["a wrong key", () => attack.http("/api/v1/secrets", { key: `${attack.admin.slice(0, -8)}00000000` })],
+    ["a key that has ended", async () => attack.http("/api/v1/secrets", { key: await expired() })],
+    ["a password", () => attack.http("/api/v1/secrets", { headers: { authorization: BASIC } })],
+    ["a certificate of an unknown CA", async () => attack.working([await foreign()])],
+    [
+      "impersonation without a credential",
+      () => attack.http("/api/v1/secrets", { headers: { "impersonate-user": "admin" } }),
+    ],
+    ["a preflight", () => attack.http("/api/v1/secrets", { method: "OPTIONS", headers: preflight })],
+    ["an unknown method", () => attack.http("/api/v1/secrets", { method: "PROPFIND" })],
+    [
+      "probes and the version",
+      async () => {
+        for (const path of ["/healthz", "/livez?verbose", "/readyz", "/version", "/metrics", "/openid/v1/jwks"])
+          await attack.http(path);
+      },
+    ],
+    [
+      "the console and its assets",
+      async () => {
+        for (const path of ["/", "/ui", "/ui/assets/none.js", "/favicon.ico"]) await attack.http(path);
+      },
+    ],
+    [
+      "a sign-in with a wrong key",
+      () => attack.http("/login/key", { method: "POST", headers: json, body: '{"key":"wrong"}' }),
+    ],
+    [
+      "a sign-in that returns from no provider",
+      () => attack.http("/login/callback/none?error=x&error_description=y&state=z"),
+    ],
+    [
+      "a token exchange",
+      () => attack.http("/oauth/token", { headers: form, body: "grant_type=x&subject_token=a.b.c" }),
+    ],
+    ["a test of a trust rule", () => attack.http("/apis/management.postern/v1/clustertrustrules/x/test", { body: {} })],
+    ["provisioning", () => attack.http("/scim/v2/Users", { body: { userName: "x".repeat(9_000) } })],
+    ["the proxy", () => attack.http(`${INSIDE}/api/v1/secrets`)],
+    [
+      "a cookie",
+      () => attack.http("/api/v1/secrets", { headers: { cookie: `__Host-postern-session=${"x".repeat(99)}` } }),
+    ],
+  ])("holds %s", async (_, request) => {
+    const recorded = await recordedFor(request);
+    const others = recorded.filter(
+      ({ event }) => event.annotations?.["access-key/name"] !== "admin" && event.user.username !== "admin",
+    );
+    expect(others).not.toEqual([]);
+    for (const { event } of others) expect([undefined, "system:anonymous"]).toContain(event.user.username);
+  });
+});
+
+describe("texts that a client chooses (ADR 141)", () => {
+  const LONG = "x".repeat(60_000);
+  const PATH = "y".repeat(16_000);
+  const header = (name: string) => (key: string | undefined) => attack.http("/api", { key, headers: { [name]: LONG } });
+  const uri = (path: string) => (key: string | undefined) => attack.http(path, { key });
+
+  const REQUESTS: readonly [string, (key: string | undefined) => Promise<unknown>][] = [
+    ["User-Agent", header("user-agent")],
+    [
+      "X-Forwarded-For",
+      (key) => attack.http("/api", { key, headers: { "x-forwarded-for": "10.0.0.1, ".repeat(5_000) } }),
+    ],
+    ["Impersonate-User", header("impersonate-user")],
+    [
+      "Impersonate-Group",
+      (key) =>
+        attack.http("/api", {
+          key,
+          headers: { "impersonate-user": "u", "impersonate-group": Array.from({ length: 900 }, (_, at) => `g${at}`) },
+        }),
+    ],
+    [
+      "Impersonate-Extra",
+      (key) =>
+        attack.http("/api", {
+          key,
+          headers: { "impersonate-user": "u", [`impersonate-extra-${"k".repeat(9_000)}`]: LONG },
+        }),
+    ],
+    ["Audit-ID", header("audit-id")],
+    ["a method", (key) => attack.http("/api", { key, method: "A".repeat(2_000) }).catch(() => undefined)],
+    ["a name", uri(`/api/v1/namespaces/default/secrets/${PATH}`)],
+    ["a namespace", uri(`/api/v1/namespaces/${PATH}/secrets`)],
+    ["a resource", uri(`/apis/g/v1/${PATH}`)],
+    ["a group and a version", uri(`/apis/${PATH.slice(8_010)}/${PATH.slice(8_010)}/r`)],
+    ["a subresource", uri(`/api/v1/namespaces/default/pods/p/${PATH.slice(100)}`)],
+    ["path segments", uri(`/${"a/".repeat(7_900)}`)],
+    ["control characters", uri(`/api/v1/namespaces/default/secrets/${"%01".repeat(5_000)}`)],
+    ["a field selector", uri(`/api/v1/secrets?fieldSelector=metadata.name%3D${LONG}${LONG}`)],
+    ["a token of a list", uri(`/api/v1/secrets?continue=${LONG}`)],
+    [
+      "a field manager",
+      (key) =>
+        attack.http(`/api/v1/namespaces/default/configmaps?fieldManager=${LONG}`, {
+          key,
+          body: { metadata: { name: "x" } },
+        }),
+    ],
+    [
+      "the name in a body",
+      (key) =>
+        attack.http("/apis/management.postern/v1/ownedaccesskeys", {
+          key,
+          body: { metadata: { name: LONG, namespace: LONG, uid: LONG, resourceVersion: LONG } },
+        }),
+    ],
+    [
+      "unknown fields of a body",
+      (key) =>
+        attack.http("/apis/management.postern/v1/ownedaccesskeys?fieldValidation=Strict", {
+          key,
+          body: Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`${at}${"f".repeat(900)}`, 1])),
+        }),
+    ],
+    ["the words of a provider", uri(`/login/callback/none?error=${LONG}&error_description=${LONG}&state=s`)],
+    ["the target of a proxy", uri(`/kubernetes/project/${PATH}/virtualcluster/x/api`)],
+    ["a name at the proxy", uri(`${INSIDE}/api/v1/namespaces/default/secrets/${PATH.slice(200)}`)],
+    ["a SCIM user", (key) => attack.http("/scim/v2/Users", { key, body: { userName: LONG, externalId: LONG } })],
+    ["a SCIM filter", uri(`/scim/v2/Users?filter=userName%20eq%20%22${LONG}%22`)],
+    [
+      "a subject token",
+      (key) =>
+        attack.http("/oauth/token", {
+          key,
+          headers: { "content-type": "application/x-www-form-urlencoded" },
+          body: `grant_type=${LONG}&audience=${LONG}`,
+        }),
+    ],
+  ];
+
+  it.each(REQUESTS)("are bounded in an event: %s", async (_, request) => {
+    const key = await attack.newKey(`long-${randomBytes(4).toString("hex")}`);
+    const recorded = await recordedFor(async () => {
+      await request(undefined);
+      await request(key);
+    });
+    // Each text has at most 1,024 characters, the URI 4,096, and a control character is six in JSON.
+    for (const { length } of recorded) expect(length).toBeLessThan(40_000);
   });
 });
