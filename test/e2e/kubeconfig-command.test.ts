@@ -79,12 +79,14 @@ describe("files", () => {
       "# mine\napiVersion: v1\nkind: Config\ncontexts:\n- {name: old, context: {cluster: old}}\ncurrent-context: old\n",
     );
     expect((await kubeconfig("demo", "--merge")).stderr).toContain(
-      `default-demo is in ${file}, as the current context.`,
+      `Wrote context default-demo to ${file}. It is the current context.`,
     );
     expect(await readFile(file, "utf8")).toContain("# mine");
     expect(await succeed(run("kubectl", ["config", "get-contexts", "-o", "name"]))).toBe("default-demo\nold\n");
     expect(await succeed(run("kubectl", ["get", "namespace", "default", "-o", "name"]))).toBe("namespace/default\n");
-    expect((await kubeconfig("--all", "--merge")).stderr).toBe(`default-demo, default-second are in ${file}.\n`);
+    expect((await kubeconfig("--all", "--merge")).stderr).toBe(
+      `Wrote contexts default-demo, default-second to ${file}. The current context is default-demo: use them with kubectl --context default-demo.\n`,
+    );
     expect(await succeed(run("kubectl", ["config", "current-context"]))).toBe("default-demo\n");
     for (const context of ["default-demo", "default-second"]) {
       expect(await succeed(run("kubectl", ["--context", context, "get", "ns", "default", "-o", "name"]))).toContain(

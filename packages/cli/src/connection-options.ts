@@ -6,19 +6,20 @@ import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import { createNodeTransport } from "@postern/client/transport/node";
 import type { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
-import { type ConnectionFlags, type FoundConnection, findConnection } from "./login/platforms.ts";
-import { UsageError } from "./usage-error.ts";
+import { NotPosternError, PlatformFailure } from "./failure.ts";
+import { type ConnectionFlags, type FoundConnection, findConnection, PLATFORM_ORDER } from "./login/platform-choice.ts";
 
-export type { ConnectionFlags } from "./login/platforms.ts";
+export type { ConnectionFlags } from "./login/platform-choice.ts";
 
 export const withConnectionOptions = (command: Command): Command =>
   command
-    .option(
-      "--kubeconfig <file>",
-      "kubeconfig of the platform, instead of the one you are signed in to [env: KUBECONFIG]",
-    )
-    .option("--context <name>", "context in the kubeconfig, instead of the current one")
-    .option("--server <name>", "name or address of a platform that you are signed in to, instead of the current one");
+    .option("--kubeconfig <file>", "use the platform of this kubeconfig, instead of the login")
+    .option("--context <name>", "use this context of the kubeconfig, instead of the current one")
+    .option("--server <name>", "use the login with this name or address, instead of the current one");
+
+/** For help texts: which platform a command uses. */
+export const platformHelp = (): string =>
+  `\nCommands use the platform that the first of these names:\n${PLATFORM_ORDER.map((line, at) => `  ${at + 1}. ${line}`).join("\n")}`;
 
 type ClientOptions = {
   /** Default: all warnings of the server are printed. */
@@ -32,10 +33,36 @@ export async function withClient<T>(
   use: (client: ApiClient, managementGroup: string) => Promise<T>,
   options: ClientOptions = {},
 ): Promise<T> {
-  return await withConnection(await findConnection(flags, context.environment), context, use, options);
+  return await withFoundConnection(await chooseConnection(flags, context), context, use, options);
 }
 
-/** The same for a known connection. */
+/** The platform of the command. Says on a terminal which one it is, if KUBECONFIG suggests another. */
+export async function chooseConnection(flags: ConnectionFlags, context: CommandContext): Promise<FoundConnection> {
+  const { environment, stderr } = context;
+  const connection = await findConnection(flags, context);
+  const file = environment["KUBECONFIG"] ?? "";
+  if (connection.source === "login" && file !== "" && stderr.isTTY === true)
+    stderr.write(
+      `Using ${connection.from} (${connection.transport.server}), not KUBECONFIG; --kubeconfig ${file} uses that file.\n`,
+    );
+  return connection;
+}
+
+/** With errors that name the origin of the connection. */
+export async function withFoundConnection<T>(
+  connection: FoundConnection,
+  context: CommandContext,
+  use: (client: ApiClient, managementGroup: string) => Promise<T>,
+  options: ClientOptions = {},
+): Promise<T> {
+  try {
+    return await withConnection(connection, context, use, options);
+  } catch (error) {
+    throw error instanceof Error ? new PlatformFailure(error, connection) : error;
+  }
+}
+
+/** The same for a connection that is not chosen yet. */
 export async function withConnection<T>(
   connection: Pick<FoundConnection, "transport" | "token">,
   { stderr }: CommandContext,
@@ -62,5 +89,5 @@ async function findManagementGroup(client: ApiClient): Promise<string> {
     const name = isJsonObject(group) ? group["name"] : undefined;
     if (typeof name === "string" && name.startsWith("management.")) return name;
   }
-  throw new UsageError("this server is not Postern: it has no management API (check its address)");
+  throw new NotPosternError("this server is not Postern: it has no management API");
 }

@@ -2,21 +2,71 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 
-const UNTRUSTED = "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig";
+import type { FoundConnection } from "./login/platform-choice.ts";
 
-const SYSTEM_FAILURES: { readonly [code: string]: string } = {
-  ECONNREFUSED: "connection refused: check the server in the kubeconfig, and that it is running",
-  ECONNRESET: "the server closed the connection: try again",
-  ENOTFOUND: "unknown host: check the server in the kubeconfig",
-  ETIMEDOUT: "the server does not respond: check the address and the network",
+/** The server at the address is another program. */
+export class NotPosternError extends Error {
+  override readonly name = "NotPosternError";
+}
+
+/** An error of a request, with the connection that it was sent over. */
+export class PlatformFailure extends Error {
+  override readonly name = "PlatformFailure";
+  readonly connection: FoundConnection;
+  override readonly cause: Error;
+
+  constructor(cause: Error, connection: FoundConnection) {
+    super(cause.message, { cause });
+    this.cause = cause;
+    this.connection = connection;
+  }
+}
+
+/** What to do about the address, the CA and the credential of a connection. */
+type Remedies = { readonly address: string; readonly authority: string; readonly credential: string };
+
+/** Of an address and an access key on the command line. */
+const GIVEN: Remedies = {
+  address: "check the address",
+  authority: "pass its CA with --ca",
+  credential: "check the access key",
+};
+
+function remediesOf({ source, from, mark }: FoundConnection): Remedies {
+  if (source === "environment")
+    return {
+      address: "check POSTERN_URL",
+      authority: "set POSTERN_CA to its CA",
+      credential: "check POSTERN_TOKEN",
+    };
+  if (mark.login !== undefined) {
+    const again = `sign in again with postern login ${mark.login}`;
+    return { address: `check the address (${from})`, authority: again, credential: again };
+  }
+  return {
+    address: `check the server in the kubeconfig (${from})`,
+    authority: `get a new kubeconfig (${from})`,
+    credential: `check the credential in the kubeconfig (${from})`,
+  };
+}
+
+const UNTRUSTED = ({ authority }: Remedies): string =>
+  `its certificate is not signed by the CA that is trusted for it: ${authority}`;
+
+const SYSTEM_FAILURES: { readonly [code: string]: (remedies: Remedies) => string } = {
+  ECONNREFUSED: ({ address }) => `connection refused: ${address}, and that the server is running`,
+  ECONNRESET: () => "the server closed the connection: try again",
+  ENOTFOUND: ({ address }) => `unknown host: ${address}`,
+  EAI_AGAIN: ({ address }) => `unknown host: ${address}, and the network`,
+  ETIMEDOUT: ({ address }) => `the server does not respond: ${address}, and the network`,
   CERT_SIGNATURE_FAILURE: UNTRUSTED,
   DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
   SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
   UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
-  CERT_HAS_EXPIRED: "its certificate has expired: renew it on the server",
-  ERR_TLS_CERT_ALTNAME_INVALID:
+  CERT_HAS_EXPIRED: () => "its certificate has expired: renew it on the server",
+  ERR_TLS_CERT_ALTNAME_INVALID: () =>
     "its certificate is for another name: use a name in the certificate, or add this one with --tls-san",
 };
 
@@ -30,15 +80,22 @@ const COMPLETE = [
   "UsageError",
 ];
 
-export function describeFailure(error: unknown): string {
+export function describeFailure(error: unknown, remedies: Remedies = GIVEN): string {
+  if (error instanceof PlatformFailure) {
+    const { cause, connection } = error;
+    if (cause instanceof NotPosternError)
+      return `${cause.message} (${connection.transport.server}, ${connection.from}): sign in with postern login, or name a platform with --kubeconfig or --context`;
+    return describeFailure(cause, remediesOf(connection));
+  }
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
+  if (error instanceof NotPosternError) return `${error.message}: ${remedies.address}`;
   if (isApiError(error)) {
     const message = oneLine(error.message);
-    return error.code === 401 ? `${message} (401): check the credential in the kubeconfig` : message;
+    return error.code === 401 ? `${message} (401): ${remedies.credential}` : message;
   }
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
-  const remedy = code === undefined ? undefined : SYSTEM_FAILURES[code];
-  if (remedy !== undefined) return `${oneLine(error.message)}: ${remedy}`;
+  const explain = code === undefined ? undefined : SYSTEM_FAILURES[code];
+  if (explain !== undefined) return `${oneLine(error.message)}: ${explain(remedies)}`;
   if (COMPLETE.includes(error.name)) return oneLine(error.message);
   return `unexpected failure: ${oneLine(error.message)} (set DEBUG=1 to see where)`;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { describe, expect, it } from "vitest";
 import { renderCommandReference } from "./command-reference.ts";
+import { PLATFORM_ORDER } from "./login/platform-choice.ts";
 import { createProgram } from "./program.ts";
 import { createTestContext, runCommand } from "./testing/run-command.ts";
 
@@ -12,7 +13,18 @@ it("is what docs/reference/commands.md says (else run tools/generate-command-ref
   expect(renderCommandReference(await createProgram(createTestContext({}, "/").context))).toBe(page);
 });
 
+it.each(["README.md", "docs/guides/command-line.md"])("finds platforms in the order that %s says", (path) => {
+  const page = readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8").replaceAll("`", "");
+  expect(page).toContain(PLATFORM_ORDER.map((line, at) => `${at + 1}. ${line}\n`).join(""));
+});
+
 describe("postern", () => {
+  it.each([[["help"]], [["status", "--help"]]])("has the same order in the output of %j", async (args) => {
+    const { stdout } = await runCommand(args);
+    const words = stdout.replaceAll(/\s+/g, " ");
+    for (const line of PLATFORM_ORDER) expect(words).toContain(line);
+  });
+
   it("prints its version", async () => {
     expect(BUILD_INFO.version).toMatch(/^\d+\.\d+\.\d+/);
     expect((await runCommand(["version"])).stdout).toBe(

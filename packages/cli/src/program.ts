@@ -8,6 +8,7 @@ import { createStoreCommand } from "./backup/store.ts";
 import { createCiCommand } from "./ci/ci.ts";
 import type { CommandContext } from "./command-context.ts";
 import { createCompletionCommand } from "./completion.ts";
+import { platformHelp } from "./connection-options.ts";
 import { createCredentialsCommand } from "./credentials.ts";
 import { createDoctorCommand } from "./doctor.ts";
 import { createEncryptionKeyCommand } from "./encryption-key.ts";
@@ -24,7 +25,8 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   const context = { ...given, stderr: withPlainText(given.stderr) };
   const program = new Command("postern")
     .description("Manages access to virtual Kubernetes clusters")
-    .version(versionText(), "--version", "print the version");
+    .version(versionText(), "--version", "print the version")
+    .addHelpText("after", platformHelp());
   program.addCommand(await createServeCommand(context));
   program.addCommand(createLoginCommand(context));
   program.addCommand(createLogoutCommand(context));

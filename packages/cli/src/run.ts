@@ -3,7 +3,7 @@
 import { type Command, CommanderError } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { visibleCommands } from "./completion/command-tree.ts";
-import { describeFailure } from "./failure.ts";
+import { describeFailure, PlatformFailure } from "./failure.ts";
 
 const FAILED = 1;
 const USED_WRONGLY = 2;
@@ -30,7 +30,8 @@ export async function run(program: Command, args: readonly string[], context: Co
     // Commander has printed its message already; help is not a failure.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USED_WRONGLY;
     context.stderr.write(`postern: ${describeFailure(error)}\n`);
-    if (context.environment["DEBUG"] !== undefined && error instanceof Error) context.stderr.write(`${error.stack}\n`);
+    const cause = error instanceof PlatformFailure ? error.cause : error;
+    if (context.environment["DEBUG"] !== undefined && cause instanceof Error) context.stderr.write(`${cause.stack}\n`);
     return FAILED;
   }
 }

@@ -24,7 +24,13 @@ export type KubeconfigUser = {
   readonly unsupported: readonly string[];
 };
 
-export type KubeconfigContext = { readonly cluster: string; readonly user: string; readonly namespace: string };
+export type KubeconfigContext = {
+  readonly cluster: string;
+  readonly user: string;
+  readonly namespace: string;
+  /** What programs have written into it, by name. */
+  readonly extensions: ReadonlyMap<string, JsonObject>;
+};
 
 export type Kubeconfig = {
   readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
@@ -77,6 +83,7 @@ export function parseKubeconfig(
       cluster: textOf(context["cluster"]) ?? "",
       user: textOf(context["user"]) ?? "",
       namespace: textOf(context["namespace"]) ?? "default",
+      extensions: namedMembers(context, "extensions", "extension", (extension) => extension),
     })),
   };
 }

@@ -1,7 +1,7 @@
 // Finds kubeconfig files as kubectl does, and loads the files that they refer to.
 
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import { userInfo } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import {
   type Kubeconfig,
@@ -31,8 +31,12 @@ export type Connection = {
 
 /** Throws KubeconfigError if there is no usable context, or if this client does not support its authentication method. */
 export async function loadConnection(options: LoadOptions): Promise<Connection> {
-  const config = await loadKubeconfig(options);
-  const { name, cluster, user, namespace } = resolveContext(config, options.context);
+  return await connectTo(await loadKubeconfig(options), options.context);
+}
+
+/** The same for a kubeconfig that is loaded already. */
+export async function connectTo(config: Kubeconfig, context?: string): Promise<Connection> {
+  const { name, cluster, user, namespace } = resolveContext(config, context);
   if (user.unsupported.length > 0 && user.token === undefined && user.clientCertificate === undefined) {
     throw new KubeconfigError(
       `context ${JSON.stringify(name)} authenticates with ${user.unsupported.join(", ")}, which is not supported: use a token or a client certificate`,
@@ -61,10 +65,26 @@ export async function loadConnection(options: LoadOptions): Promise<Connection> 
 /** The files of KUBECONFIG, or the one in the home directory. kubectl writes into the first. */
 export function kubeconfigFiles(environment: LoadOptions["environment"]): readonly [string, ...string[]] {
   const [first, ...others] = (environment["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
-  return first === undefined ? [join(environment["HOME"] ?? homedir(), ".kube", "config")] : [first, ...others];
+  return first === undefined ? [userKubeconfig(environment)] : [first, ...others];
 }
 
-async function loadKubeconfig({ path, environment }: LoadOptions): Promise<Kubeconfig> {
+/** `~/.kube/config`. Throws KubeconfigError. */
+export const userKubeconfig = (environment: LoadOptions["environment"]): string =>
+  join(homeDirectory(environment), ".kube", "config");
+
+/** Throws KubeconfigError if the user has none: a container may run under a user ID without an entry in passwd. */
+export function homeDirectory(environment: LoadOptions["environment"]): string {
+  const named = environment["HOME"] ?? "";
+  if (named !== "") return named;
+  try {
+    return userInfo().homedir;
+  } catch (cause) {
+    throw new KubeconfigError("there is no home directory: set HOME", { cause });
+  }
+}
+
+/** The named file, or those that kubectl merges. Throws KubeconfigError. */
+export async function loadKubeconfig({ path, environment }: LoadOptions): Promise<Kubeconfig> {
   if (path !== undefined) return readKubeconfig(resolve(path));
   const files = kubeconfigFiles(environment);
   const configs: Kubeconfig[] = [];

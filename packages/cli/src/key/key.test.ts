@@ -182,10 +182,12 @@ describe("postern key", () => {
       sendJson(response, { kind: "Status", code: 401, reason: "Unauthorized", message }, 401),
     );
     expect((await runCommand(["key", "list"], environment)).stderr).toBe(
-      `postern: ${message} (401): check the credential in the kubeconfig\n`,
+      `postern: ${message} (401): check the credential in the kubeconfig (context main of ${environment["KUBECONFIG"]})\n`,
     );
     server.respond((_, response) => sendJson(response, { groups: [{ name: "apps" }] }));
-    expect((await runCommand(["key", "list"], environment)).stderr).toMatch(/not Postern.*address/);
+    expect((await runCommand(["key", "list"], environment)).stderr).toMatch(
+      /not Postern.*\(https:.*, context main of .*\): sign in/,
+    );
     expect((await runCommand(["key", "list"], { KUBECONFIG: "/nowhere" })).stderr).toMatch(
       /no kubeconfig found in \/nowhere/,
     );
@@ -263,8 +265,7 @@ describe("postern kubeconfig", () => {
   });
 
   it.each([
-    [["kubeconfig"], 1, "name one virtual cluster, or all of them with --all"],
-    [["kubeconfig", "demo", "--all"], 1, "name one virtual cluster, or all of them with --all"],
+    [["kubeconfig", "demo", "--all"], 1, "--all takes no name of a virtual cluster"],
     [["kubeconfig", "--all", "--context-name", "x"], 2, "cannot be used with option '--context-name <name>'"],
     [["kubeconfig", "demo", "--merge", "--out", "x"], 2, "cannot be used with option"],
   ])("refuses %j", async (args, code, message) => {

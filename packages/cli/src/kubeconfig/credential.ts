@@ -4,7 +4,6 @@
 
 import { createHash } from "node:crypto";
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -14,9 +13,10 @@ import { replaceFile } from "@postern/client/kubeconfig-file";
 import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { withConnection, withConnectionOptions } from "../connection-options.ts";
+import { withConnectionOptions, withFoundConnection } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
-import { type ConnectionFlags, type FoundConnection, findConnection } from "../login/platforms.ts";
+import { type ConnectionFlags, type FoundConnection, findConnection } from "../login/platform-choice.ts";
+import { baseDirectory } from "../login/platforms.ts";
 import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 import { issueKubeconfig } from "./issue-kubeconfig.ts";
@@ -93,7 +93,7 @@ type KeptCredential = {
 };
 
 async function credentialOf(name: string, flags: CredentialFlags, context: CommandContext): Promise<KeptCredential> {
-  const connection = await findConnection(flags, context.environment);
+  const connection = await findConnection(flags, context);
   const { project, namespacePrefix, ttl, clientCert, readOnly, clusterServer } = flags;
   const wishes = { ttlSeconds: ttl, clientCert, readOnly, clusterServer };
   const file = join(
@@ -103,7 +103,7 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
   return await underLock(`${file}.lock`, async () => {
     const kept = await readKept(file);
     if (kept !== undefined && isFresh(kept) && (await isAccepted(kept))) return kept;
-    const issued = await withConnection(connection, quietFor(context), (client, group) =>
+    const issued = await withFoundConnection(connection, quietFor(context), (client, group) =>
       issueKubeconfig(client, { group, namespacePrefix, project, virtualCluster: name }, wishes),
     );
     const { cluster, user } = issued.entry;
@@ -118,8 +118,12 @@ export function credentialsDirectory(
   environment: CommandContext["environment"],
   { transport, token = "" }: Pick<FoundConnection, "transport" | "token">,
 ): string {
-  const base = environment["XDG_CACHE_HOME"] ?? join(environment["HOME"] ?? homedir(), ".cache");
-  return join(base, "postern", "credentials", digest([transport.server, token, transport.clientCertificatePem ?? ""]));
+  return join(
+    baseDirectory(environment, "XDG_CACHE_HOME", ".cache"),
+    "postern",
+    "credentials",
+    digest([transport.server, token, transport.clientCertificatePem ?? ""]),
+  );
 }
 
 const digest = (parts: readonly unknown[]): string =>

@@ -167,7 +167,8 @@ async function explainNotFound<T>(
   }
 }
 
-function choiceOf(names: readonly string[]): string {
+/** For the end of a message. */
+export function choiceOf(names: readonly string[]): string {
   if (names.length === 0) return "you cannot see any virtual cluster: ask for a role in its project";
   const rest = names.length - MOST_NAMES;
   return `virtual clusters that you can see: ${names.slice(0, MOST_NAMES).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;

@@ -92,6 +92,49 @@ describe("postern kubeconfig", () => {
     expect([...contexts.keys()]).toEqual(["a-b/c", "a/b-c", "a-d"]);
   });
 
+  it.each([
+    ["2", "https://web.example.com", 0],
+    ["shop/web", "https://web.example.com", 0],
+    ["blog", "https://web.example.com", 0],
+    ["web", "web names no virtual cluster of the list", 1],
+    ["7", "7 names no virtual cluster of the list", 1],
+    ["", "no virtual cluster was chosen", 1],
+    [
+      undefined,
+      "name one virtual cluster, or all of them with --all; virtual clusters that you can see: shop/blog, shop/web, a/web",
+      1,
+    ],
+  ])("without a name, asks on a terminal and takes %j", async (typed, message, exitCode) => {
+    const place = (namespace: string, name: string) => ({ metadata: { namespace, name } });
+    answer({}, {}, {}, [place("p-shop", "blog"), place("p-shop", "web"), place("p-a", "web")]);
+    const { code, stdout, stderr } = await runCommand(["kubeconfig"], environment, undefined, typed);
+    expect([code, `${stdout}${stderr}`]).toEqual([exitCode, expect.stringContaining(message)]);
+    if (typed !== undefined)
+      expect(stderr).toContain("  1) shop/blog\n  2) shop/web\n  3) a/web\nWhich virtual cluster?");
+  });
+
+  it.each([["a/b/c"], ["/b"], ["a/"]])("refuses the name %s", async (name) => {
+    expect((await postern(name)).stderr).toBe(
+      `postern: ${name} is no virtual cluster: write its name, or <project>/<name>\n`,
+    );
+  });
+
+  it("takes the project in front of the name, and the same one as a flag", async () => {
+    answer({});
+    expect(await postern("shop/web")).toMatchObject({ code: 0 });
+    expect(await postern("shop/web", "--project", "shop")).toMatchObject({ code: 0 });
+    expect((await postern("shop/web", "--project", "blog")).stderr).toContain(
+      "names another project than --project blog",
+    );
+  });
+
+  it("prints JSON, and the names of the contexts that it wrote", async () => {
+    answer({});
+    expect(JSON.parse((await postern("shop/web", "-o", "json")).stdout)).toMatchObject({ kind: "Config" });
+    expect(await merge("-o", "name")).toMatchObject({ code: 0, stdout: "shop-web\n" });
+    expect((await postern("shop/web", "-o", "name")).stderr).toContain("add --out or --merge");
+  });
+
   it("shows text of the platform as text alone, on its line", async () => {
     const warning = '299 - "\u009b2Jred"';
     answer({}, { expirationTimestamp: "now\n::add-path::/evil\u001b[2J\u202e" }, { warning });

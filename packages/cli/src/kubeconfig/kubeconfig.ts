@@ -2,44 +2,45 @@
 
 import { resolve } from "node:path";
 import type { ApiClient } from "@postern/client/api-client";
-import {
-  changeKubeconfigFile,
-  type KubeconfigEntry,
-  putKubeconfigEntries,
-  replaceFile,
-} from "@postern/client/kubeconfig-file";
-import { kubeconfigFiles } from "@postern/client/load-kubeconfig";
+import { type KubeconfigEntry, putKubeconfigEntries, replaceFile } from "@postern/client/kubeconfig-file";
 import { createResourceClient, listAll } from "@postern/client/resource-client";
 import { Command, Option } from "commander";
+import { parse } from "yaml";
 import type { CommandContext } from "../command-context.ts";
-import { withConnection, withConnectionOptions } from "../connection-options.ts";
+import { chooseConnection, withConnectionOptions, withFoundConnection } from "../connection-options.ts";
 import { formatDurationSeconds, parseDurationSeconds } from "../duration-seconds.ts";
 import { describeFailure } from "../failure.ts";
-import { type ConnectionFlags, type FoundConnection, findConnection } from "../login/platforms.ts";
+import type { ConnectionFlags, FoundConnection } from "../login/platform-choice.ts";
+import { markedContext } from "../login/platform-mark.ts";
 import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "../namespace-prefix-option.ts";
+import { type OutputFlags, withOutputOption } from "../output-option.ts";
 import { plainText } from "../plain-text.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
+import type { VirtualClusterName } from "../virtual-cluster-name.ts";
 import {
+  choiceOf,
   describeKubeconfig,
   type IssuedKubeconfig,
   issueKubeconfig,
   type VirtualClusterPlace,
 } from "./issue-kubeconfig.ts";
+import { mergeKubeconfig } from "./merge-kubeconfig.ts";
 
-type KubeconfigFlags = ConnectionFlags & {
-  readonly project?: string;
-  readonly all?: boolean;
-  readonly namespacePrefix: string;
-  readonly ttl?: number;
-  readonly clusterServer?: string;
-  readonly clientCert?: boolean;
-  readonly readOnly?: boolean;
-  readonly contextName?: string;
-  readonly exec?: boolean;
-  readonly out?: string;
-  readonly merge?: string | true;
-};
+type KubeconfigFlags = ConnectionFlags &
+  OutputFlags & {
+    readonly project?: string;
+    readonly all?: boolean;
+    readonly namespacePrefix: string;
+    readonly ttl?: number;
+    readonly clusterServer?: string;
+    readonly clientCert?: boolean;
+    readonly readOnly?: boolean;
+    readonly contextName?: string;
+    readonly exec?: boolean;
+    readonly out?: string;
+    readonly merge?: string | true;
+  };
 
 const DEFAULT_PROJECT = "default";
 /** Concurrent requests with `--all`. */
@@ -48,9 +49,14 @@ const PARALLEL = 8;
 export const createKubeconfigCommand = (context: CommandContext): Command =>
   withConnectionOptions(
     withNamespacePrefixOption(
-      new Command("kubeconfig")
-        .description("print a kubeconfig for a virtual cluster")
-        .argument("[virtual-cluster]", "name of the virtual cluster")
+      withOutputOption(new Command("kubeconfig"), ["yaml", "json", "name"])
+        .description(
+          "print a kubeconfig for a virtual cluster, write it to a file, or merge it into the one of kubectl",
+        )
+        .argument(
+          "[virtual-cluster]",
+          "name of the virtual cluster, or <project>/<name>; on a terminal, asks if absent",
+        )
         .option(
           "--project <name>",
           `project of the virtual cluster (default: ${DEFAULT_PROJECT}; with --all: every project)`,
@@ -68,34 +74,38 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
         .option("--context-name <name>", "name of cluster, user and context (default: <project>-<virtual-cluster>)")
         .option("--cluster-server <url>", "server address for the kubeconfig")
         .addOption(new Option("--out <file>", "write it to a file with mode 0600").conflicts("merge"))
-        .option("--merge [file]", "merge it into a kubeconfig file (default: the one that kubectl uses)"),
+        .option(
+          "--merge [file]",
+          "merge it into your kubeconfig: the first of KUBECONFIG, or ~/.kube/config; or into a file",
+        ),
     ),
   ).action((name: string | undefined, flags: KubeconfigFlags) => writeKubeconfig(name, flags, context));
 
 async function writeKubeconfig(
-  name: string | undefined,
+  given: string | undefined,
   flags: KubeconfigFlags,
   context: CommandContext,
 ): Promise<void> {
-  if ((name === undefined) === (flags.all !== true)) {
-    throw new UsageError("name one virtual cluster, or all of them with --all");
-  }
-  const connection = await findConnection(flags, context.environment);
-  const { issued, failures } = await withConnection(connection, context, async (client, group) => {
-    const places = await placesOf(name, flags, client, group);
-    return await issueAll(client, places, flags, connection, context);
+  if (given !== undefined && flags.all === true) throw new UsageError("--all takes no name of a virtual cluster");
+  if (flags.output === "name" && flags.out === undefined && flags.merge === undefined)
+    throw new UsageError("-o name prints no kubeconfig: add --out or --merge");
+  const connection = await chooseConnection(flags, context);
+  const { issued, failures, places } = await withFoundConnection(connection, context, async (client, group) => {
+    const places = await placesOf(given, flags, client, group, context);
+    return { ...(await issueAll(client, places, flags, connection, context)), places };
   });
   for (const failure of failures) context.stderr.write(`${failure}\n`);
   if (issued.length === 0) throw new UsageError("no kubeconfig was issued");
   await deliver(
-    issued.map(({ entry }) => withAuthority(entry, connection)),
+    issued.map(({ entry }) => withPlatform(withAuthority(entry, connection), flags, connection)),
     flags,
     context,
   );
   const [first] = issued;
-  if (name !== undefined && first?.expires !== undefined) {
+  const [place] = places;
+  if (flags.all !== true && place !== undefined && first?.expires !== undefined) {
     const what = flags.clientCert === true ? "client certificate" : "token";
-    const again = commandLine(name, flags);
+    const again = commandLine(place, flags);
     context.stderr.write(`The ${what} expires at ${plainText(first.expires)}. For a new one, run it again: ${again}\n`);
   }
   if (failures.length > 0)
@@ -103,22 +113,61 @@ async function writeKubeconfig(
 }
 
 async function placesOf(
-  name: string | undefined,
-  { project, namespacePrefix }: KubeconfigFlags,
+  given: string | undefined,
+  flags: KubeconfigFlags,
   client: ApiClient,
   group: string,
+  context: CommandContext,
 ): Promise<readonly VirtualClusterPlace[]> {
-  if (name !== undefined)
-    return [{ group, namespacePrefix, project: project ?? DEFAULT_PROJECT, virtualCluster: name }];
+  const { project, namespacePrefix, all } = flags;
+  if (given !== undefined) return [{ group, namespacePrefix, ...namedPlace(given, project) }];
   const address = { group, version: "v1", resource: "virtualclusterinstances" };
-  const { items } = await listAll(createResourceClient(client, address));
-  const places = items.map(({ metadata: { namespace = "", name: virtualCluster = "" } }) => ({
-    ...{ group, namespacePrefix, virtualCluster },
-    project: namespace.startsWith(namespacePrefix) ? namespace.slice(namespacePrefix.length) : namespace,
-  }));
-  const chosen = places.filter((place) => project === undefined || place.project === project);
-  if (chosen.length === 0) throw new UsageError("you cannot see any virtual cluster: ask for a role in its project");
-  return chosen;
+  const list = async (): Promise<readonly VirtualClusterPlace[]> => {
+    const { items } = await listAll(createResourceClient(client, address));
+    const places = items.map(({ metadata: { namespace = "", name: virtualCluster = "" } }) => ({
+      ...{ group, namespacePrefix, virtualCluster },
+      project: namespace.startsWith(namespacePrefix) ? namespace.slice(namespacePrefix.length) : namespace,
+    }));
+    const chosen = places.filter((place) => project === undefined || place.project === project);
+    if (chosen.length === 0) throw new UsageError("you cannot see any virtual cluster: ask for a role in its project");
+    return chosen;
+  };
+  if (all === true) return await list();
+  return [await pick(await list(), context)];
+}
+
+/** `--project` may be written in front of the name. Throws UsageError. */
+function namedPlace(given: string, project: string | undefined): VirtualClusterName {
+  if (!given.includes("/")) return { project: project ?? DEFAULT_PROJECT, virtualCluster: given };
+  const [named = "", virtualCluster = "", ...rest] = given.split("/");
+  if (named === "" || virtualCluster === "" || rest.length > 0)
+    throw new UsageError(`${given} is no virtual cluster: write its name, or <project>/<name>`);
+  const place = { project: named, virtualCluster };
+  if (project !== undefined && project !== place.project)
+    throw new UsageError(`${given} names another project than --project ${project}`);
+  return place;
+}
+
+/** Asks on the terminal. Throws UsageError without a choice. */
+async function pick(
+  places: readonly VirtualClusterPlace[],
+  { readAnswer, stderr }: CommandContext,
+): Promise<VirtualClusterPlace> {
+  const names = places.map(({ project, virtualCluster }) => `${project}/${virtualCluster}`);
+  const answer = await readAnswer(() => {
+    for (const [at, name] of names.entries()) stderr.write(`  ${at + 1}) ${plainText(name)}\n`);
+    stderr.write("Which virtual cluster? Number or name: ");
+  });
+  if (answer === undefined)
+    throw new UsageError(`name one virtual cluster, or all of them with --all; ${choiceOf(names)}`);
+  const chosen = places.filter(({ virtualCluster }, at) =>
+    [String(at + 1), names[at], virtualCluster].includes(answer),
+  );
+  const [place] = chosen;
+  if (place !== undefined && chosen.length === 1) return place;
+  throw new UsageError(
+    answer === "" ? "no virtual cluster was chosen" : `${answer} names no virtual cluster of the list`,
+  );
 }
 
 /** The names of contexts, where the usual one would mean two of the virtual clusters: a tenant may choose the name of one so that it does. */
@@ -142,6 +191,16 @@ function withAuthority(entry: KubeconfigEntry, { transport }: FoundConnection): 
   }
   const authority = Buffer.from(certificateAuthorityPem).toString("base64");
   return { ...entry, cluster: { ...cluster, "certificate-authority-data": authority } };
+}
+
+/** Its context leads back to the platform, for this user on this machine: a file to hand on says nothing about either. */
+function withPlatform(
+  entry: KubeconfigEntry,
+  { merge, exec }: KubeconfigFlags,
+  { mark }: FoundConnection,
+): KubeconfigEntry {
+  if (merge === undefined && exec !== true) return entry;
+  return { ...entry, context: { ...entry.context, ...markedContext(mark) } };
 }
 
 /** The scheme may be left out, as for kubectl. */
@@ -217,22 +276,23 @@ function execUser(
 
 async function deliver(
   entries: readonly KubeconfigEntry[],
-  { out, merge, all }: KubeconfigFlags,
-  { stdout, stderr, environment, workingDirectory }: CommandContext,
+  { out, merge, all, output }: KubeconfigFlags,
+  context: CommandContext,
 ): Promise<void> {
+  const { stdout, stderr, workingDirectory } = context;
   const current = entries[0]?.name;
+  const writeNames = () => {
+    if (output === "name") for (const { name } of entries) stdout.write(`${plainText(name)}\n`);
+  };
   if (merge !== undefined) {
-    const path = merge === true ? kubeconfigFiles(environment)[0] : resolve(workingDirectory, merge);
     // A single cluster becomes the current context; of many none does.
     const chosen = all === true ? undefined : current;
-    await changeKubeconfigFile(path, (text) => putKubeconfigEntries(text, path, entries, chosen));
-    const names = entries.map(({ name }) => name).join(", ");
-    stderr.write(
-      `${names} ${entries.length === 1 ? "is" : "are"} in ${path}${chosen === undefined ? "" : ", as the current context"}.\n`,
-    );
+    stderr.write(await mergeKubeconfig(entries, merge === true ? undefined : merge, chosen, context));
+    writeNames();
     return;
   }
-  const text = putKubeconfigEntries("", "", entries, current);
+  const yaml = putKubeconfigEntries("", "", entries, current);
+  const text = output === "json" ? `${JSON.stringify(parse(yaml), undefined, 2)}\n` : yaml;
   if (out === undefined) {
     stdout.write(text);
     return;
@@ -241,14 +301,15 @@ async function deliver(
     throw new UsageError(`cannot write ${out} (${error.code})`);
   });
   stderr.write(`Written to ${out}.\n`);
+  writeNames();
 }
 
 /** The command line for the same kubeconfig. */
-function commandLine(name: string, flags: KubeconfigFlags): string {
-  const { project, namespacePrefix, ttl, clusterServer, clientCert, readOnly, contextName, out, merge } = flags;
+function commandLine({ project, virtualCluster: name }: VirtualClusterName, flags: KubeconfigFlags): string {
+  const { namespacePrefix, ttl, clusterServer, clientCert, readOnly, contextName, out, merge } = flags;
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, shellQuote(value)]);
   return [
-    ...["postern", "kubeconfig", shellQuote(name), "--project", shellQuote(project ?? DEFAULT_PROJECT)],
+    ...["postern", "kubeconfig", shellQuote(name), "--project", shellQuote(project)],
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--cluster-server", clusterServer),

@@ -4,8 +4,14 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { withConnection, withConnectionOptions } from "../connection-options.ts";
-import { describeFailure } from "../failure.ts";
+import {
+  chooseConnection,
+  platformHelp,
+  withConnection,
+  withConnectionOptions,
+  withFoundConnection,
+} from "../connection-options.ts";
+import { describeFailure, PlatformFailure } from "../failure.ts";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { accessKeysOf } from "../key/access-keys.ts";
 import { forgetCredentials } from "../kubeconfig/credential.ts";
@@ -14,10 +20,15 @@ import { plainText } from "../plain-text.ts";
 import { printFields, printRows } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 import { askWhoAmI } from "../whoami.ts";
-import { askForTrust, authorityWithFingerprint, explainUntrusted, isUntrusted } from "./platform-trust.ts";
 import {
   type ConnectionFlags,
-  findConnection,
+  type FoundConnection,
+  listSources,
+  loginConnection,
+  type SourceState,
+} from "./platform-choice.ts";
+import { askForTrust, authorityWithFingerprint, explainUntrusted, isUntrusted } from "./platform-trust.ts";
+import {
   findPlatform,
   forgetPlatform,
   listPlatforms,
@@ -98,7 +109,7 @@ async function getToken(transport: SignInServer, flags: LoginFlags, context: Com
 /** Whether the stored credential of the platform is still valid; if so, makes it current. */
 async function goOnWith(name: string, context: CommandContext): Promise<boolean> {
   const { environment, stderr } = context;
-  const { transport, token = "" } = await findConnection({ server: name }, environment);
+  const { transport, token = "" } = await loginConnection(name, environment);
   try {
     const me = await withConnection({ transport, token }, context, askWhoAmI);
     const { server, certificateAuthorityPem } = transport;
@@ -132,7 +143,7 @@ async function knownAuthority(
 ): Promise<string | undefined> {
   const known = (await listPlatforms(environment)).find((platform) => platform.name === name);
   if (known?.server !== address) return undefined;
-  return (await findConnection({ server: name }, environment)).transport.certificateAuthorityPem;
+  return (await loginConnection(name, environment)).transport.certificateAuthorityPem;
 }
 
 async function environmentAuthority({ environment }: CommandContext): Promise<string | undefined> {
@@ -168,7 +179,7 @@ async function logOut(
   const chosen = all === true ? platforms : one;
   if (chosen.length === 0) throw new UsageError("you are not signed in to any platform");
   for (const { name } of chosen) {
-    const connection = await findConnection({ server: name }, environment);
+    const connection = await loginConnection(name, environment);
     await withConnection(connection, context, async (client, group) => {
       const { accessKey, accessKeyType } = await askWhoAmI(client, group);
       // The key of a sign-in has no other use.
@@ -180,7 +191,7 @@ async function logOut(
       // Deletes the credential even if the platform is unreachable or the key has expired.
       if (revoke === true) throw error;
     });
-    await forgetCredentials(environment, await findConnection({ server: name }, environment));
+    await forgetCredentials(environment, await loginConnection(name, environment));
     await forgetPlatform(environment, name);
     stderr.write(`Signed out of ${name}.\n`);
   }
@@ -190,8 +201,8 @@ export const createWhoAmICommand = (context: CommandContext): Command =>
   withOutputOption(
     withConnectionOptions(new Command("whoami").description("print who you are, and with which access key")),
   ).action(async (flags: ConnectionFlags & OutputFlags) => {
-    const connection = await findConnection(flags, context.environment);
-    const me = await withConnection(connection, context, askWhoAmI);
+    const connection = await chooseConnection(flags, context);
+    const me = await withFoundConnection(connection, context, askWhoAmI);
     if (writeAs(flags, me, context)) return;
     const teams = listAt(objectAt(me, "user"), "teams").map((team) => textAt(team, "name"));
     const scope = objectAt(me, "accessKeyScope");
@@ -212,28 +223,58 @@ export const createWhoAmICommand = (context: CommandContext): Command =>
 
 export const createStatusCommand = (context: CommandContext): Command =>
   withOutputOption(
-    new Command("status").description("list the platforms that you are signed in to"),
+    new Command("status").description("list everything that names a platform, and which one commands use"),
     LIST_FORMATS,
-  ).action(async (flags: OutputFlags) => {
-    const { environment, stderr, stdout } = context;
-    const platforms = await listPlatforms(environment);
-    const states = await Promise.all(
-      platforms.map(async ({ name, server, isCurrent }) => ({
-        ...{ name, server, current: isCurrent },
-        ...(await stateOf(name, context)),
-      })),
-    );
-    const names = states.map(({ name }) => name);
-    if (writeAs(flags, states, context, names)) return;
-    if (states.length === 0) {
-      stderr.write(`not signed in to any platform (${platformsFile(environment)})\n`);
-      return;
-    }
-    const rows = states.map(({ name, server, current, user, accessKey, expires, state }) => [
-      ...[current ? "*" : "", name, server, user, accessKey, expires, state],
-    ]);
-    stdout.write(printRows(["current", "name", "server", "user", "access key", "expires", "state"], rows));
-  });
+  )
+    .addHelpText("after", platformHelp())
+    .action(async (flags: OutputFlags) => {
+      const { environment, stderr, stdout } = context;
+      const logins = await listPlatforms(environment);
+      const sources = await listSources(context);
+      const [used] = sources;
+      // The current login is one of the logins.
+      const others = sources.filter((each) => sourceOf(each) !== "login");
+      const states = await Promise.all([
+        ...others.map(async (each) => ({
+          ...{
+            name: nameOf(each),
+            server: serverOf(each),
+            source: sourceOf(each),
+            current: false,
+            used: each === used,
+          },
+          ...(await stateOf(async () => connectionIn(each), context)),
+        })),
+        ...logins.map(async ({ name, server, isCurrent }) => ({
+          ...{ name, server, source: "login", current: isCurrent },
+          used: isCurrent && used !== undefined && sourceOf(used) === "login",
+          ...(await stateOf(() => loginConnection(name, environment), context)),
+        })),
+      ]);
+      const names = states.map(({ name }) => name);
+      if (writeAs(flags, states, context, names)) return;
+      if (states.length === 0) {
+        stderr.write(`not signed in to any platform (${platformsFile(environment)}), and nothing else names one\n`);
+        return;
+      }
+      const rows = states.map(({ name, server, source, used, current, user, accessKey, expires, state }) => [
+        ...[used ? "*" : "", name, current ? "login (current)" : source, server, user, accessKey, expires, state],
+      ]);
+      stdout.write(printRows(["used", "name", "from", "server", "user", "access key", "expires", "state"], rows));
+    });
+
+const sourceOf = (state: SourceState): string => ("found" in state ? state.found.source : state.source);
+const serverOf = (state: SourceState): string => ("found" in state ? state.found.transport.server : "");
+
+function nameOf(state: SourceState): string {
+  if (sourceOf(state) === "environment") return "POSTERN_URL";
+  return "found" in state ? (state.found.mark.context ?? state.found.mark.login ?? "") : "";
+}
+
+function connectionIn(state: SourceState): FoundConnection {
+  if ("found" in state) return state.found;
+  throw state.error;
+}
 
 type PlatformState = {
   readonly state: string;
@@ -243,10 +284,10 @@ type PlatformState = {
   readonly expires: string;
 };
 
-async function stateOf(name: string, context: CommandContext): Promise<PlatformState> {
+async function stateOf(find: () => Promise<FoundConnection>, context: CommandContext): Promise<PlatformState> {
   try {
-    const connection = await findConnection({ server: name }, context.environment);
-    return await withConnection(connection, context, async (client, group) => {
+    const connection = await find();
+    return await withFoundConnection(connection, context, async (client, group) => {
       const me = await askWhoAmI(client, group);
       const version = await client.request({ method: "GET", path: "/version" });
       return {
@@ -258,8 +299,9 @@ async function stateOf(name: string, context: CommandContext): Promise<PlatformS
       };
     });
   } catch (error) {
-    const state =
-      isApiError(error) && error.code === 401 ? "signed out: run postern login again" : describeFailure(error);
+    const isRefused = error instanceof PlatformFailure && isApiError(error.cause) && error.cause.code === 401;
+    const isLogin = isRefused && error.connection.mark.login !== undefined;
+    const state = isLogin ? "signed out: run postern login again" : describeFailure(error);
     return { state, version: "", user: "", accessKey: "", expires: "" };
   }
 }
