@@ -1,7 +1,10 @@
 // Credentials that one server issues and that are used at once on another server of the same etcd.
 
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { request } from "node:https";
 import { join } from "node:path";
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { createAccessKeyFormat } from "@postern/platform/access-keys/access-key-format";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,6 +15,7 @@ import {
   startPostern,
   temporaryDirectory,
 } from "../e2e/testing/postern-process.ts";
+import { type Browse, browserOf, OWN, SESSION } from "./testing/signing-in.ts";
 
 const MANAGEMENT = "/apis/management.postern/v1";
 const KEYS = `${MANAGEMENT}/ownedaccesskeys`;
@@ -25,6 +29,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
   const servers: PosternProcess[] = [];
   let issue: Awaited<ReturnType<typeof httpClient>>;
   let use: Awaited<ReturnType<typeof httpClient>>;
+  let browsers: readonly Browse[] = [];
   let admin = "";
 
   beforeAll(async () => {
@@ -36,6 +41,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
     await shareIdentity(one, other);
     servers.push(await startPostern(other, flags));
     [issue, use] = (await Promise.all(servers.map((server) => httpClient(server)))) as [typeof issue, typeof use];
+    browsers = await Promise.all(servers.map(async ({ url, caFile }) => browserOf(url, await readFile(caFile))));
     admin = await adminKey(servers[0] as PosternProcess);
   });
   afterAll(async () => {
@@ -56,6 +62,29 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
   const create = async (name: string, spec: object = {}): Promise<string> =>
     (await issue(KEYS, { key: admin, body: { metadata: { name }, spec } })).body.spec.key;
   const asked = async (key: string): Promise<number> => (await use(SELF, { key, body: { spec: {} } })).status;
+
+  /** The status inside a virtual cluster, on the other server, with the credential of a kubeconfig. */
+  const opened = async (virtualCluster: string, spec: object): Promise<number> => {
+    const instance = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/${virtualCluster}`;
+    const { body } = await issue(`${instance}/kubeconfig`, { key: admin, body: { spec } });
+    const { user } = (decodeYaml(body.status.kubeConfig).value as any).users[0];
+    const path = `/kubernetes/project/default/virtualcluster/${virtualCluster}/api/v1/namespaces`;
+    if (user.token !== undefined) return (await use(path, { key: user.token })).status;
+    const text = (member: string): string => Buffer.from(user[member], "base64").toString();
+    const pair = { cert: text("client-certificate-data"), key: text("client-key-data") };
+    const { url, caFile } = servers[1] as PosternProcess;
+    const ca = await readFile(caFile);
+    return await new Promise((resolve, reject) => {
+      const sent = request(`${url}${path}`, { ca, agent: false, ...pair }, (response) => {
+        response.resume().on("end", () => resolve(response.statusCode ?? 0));
+      });
+      sent.on("error", reject).end();
+    });
+  };
+  const isReady = async (virtualCluster: string): Promise<void> => {
+    const path = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/${virtualCluster}`;
+    await expect.poll(async () => (await issue(path, { key: admin })).body.status?.phase).toBe("Ready");
+  };
 
   it("accepts access keys, and keys that were created with them", async () => {
     expect(await statuses(async (at) => asked(await create(`k${at}`)))).toEqual({ 201: TRIES });
@@ -115,15 +144,9 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
   });
 
   it("accepts tokens of kubeconfigs", async () => {
-    const instance = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/demo`;
-    await expect.poll(async () => (await issue(instance, { key: admin })).body.status?.phase).toBe("Ready");
     const inside = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces";
-    const attempt = async (): Promise<number> => {
-      const { body } = await issue(`${instance}/kubeconfig`, { key: admin, body: { spec: {} } });
-      const token = /token: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "";
-      return (await use(inside, { key: token })).status;
-    };
-    expect(await statuses(attempt)).toEqual({ 200: TRIES });
+    await isReady("demo");
+    expect(await statuses(() => opened("demo", {}))).toEqual({ 200: TRIES });
     const token = async (at: number): Promise<number> => {
       const accounts = `${inside}/default/serviceaccounts`;
       const metadata = { name: `robot${at}` };
@@ -134,6 +157,48 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
     };
     expect(await statuses(token)).toEqual({ 403: TRIES });
   });
+
+  it("accepts browser sessions, also of new keys", async () => {
+    const keyed = async (at: number): Promise<number> => {
+      const key = await create(`signs-in-${at}`);
+      // The key is as new as the session: either may be asked for first.
+      const { status, headers } = await (at % 2 === 0 ? issue : use)("/login/session", {
+        body: { key },
+        headers: OWN,
+      });
+      expect(status).toBe(200);
+      const value = new RegExp(`${SESSION}=([^;]+)`).exec(String(headers["set-cookie"]))?.[1] ?? "";
+      const other = browsers[at % 2 === 0 ? 1 : 0] as (typeof browsers)[number];
+      const cookies = new Map([[SESSION, value]]);
+      const [page, shown, read] = await Promise.all([
+        other("/profile/access-keys", cookies),
+        other("/login/session", cookies, undefined, OWN),
+        other(KEYS, cookies, undefined, OWN),
+      ]);
+      return Math.max(page.status, shown.status, read.status);
+    };
+    expect(await statuses(keyed)).toEqual({ 200: TRIES });
+  });
+
+  it("accepts client certificates of embedded clusters", async () => {
+    await isReady("demo");
+    expect(await statuses(() => opened("demo", { clientCert: true }))).toEqual({ 200: TRIES });
+  });
+
+  it.each([{}, { clientCert: true }])(
+    "accepts credentials %j of a virtual cluster that just became ready",
+    async (spec) => {
+      const answers: number[] = [];
+      for (let at = 0; at < 10; at++) {
+        const name = `fresh-${Object.keys(spec).length}-${at}`;
+        const instances = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances`;
+        expect((await issue(instances, { key: admin, body: { metadata: { name }, spec: {} } })).status).toBe(201);
+        await isReady(name);
+        answers.push(await opened(name, spec));
+      }
+      expect(answers).toEqual(new Array(10).fill(200));
+    },
+  );
 
   it("refuses guesses while keys of the other server are accepted", async () => {
     // Well formed, so each one asks for an id that this server has not heard of.
