@@ -61,6 +61,24 @@ describe("fields whose tags in Go do not say whether they are optional", () => {
       within([2, 39, 1], "gpu"),
       { spec: { resourceClaims: [{ name: "gpu" }] } },
     ],
+    [
+      "v1/Pod",
+      // spec.ephemeralContainers[].name
+      within([2, 34, 1, 1], "debugger"),
+      { spec: { ephemeralContainers: [{ name: "debugger" }] } },
+    ],
+    [
+      "v1/Pod",
+      // spec.volumes[].ephemeral.volumeClaimTemplate.spec.storageClassName
+      within([2, 1, 2, 29, 1, 2, 5], "fast"),
+      { spec: { volumes: [{ ephemeral: { volumeClaimTemplate: { spec: { storageClassName: "fast" } } } }] } },
+    ],
+    [
+      "apiextensions.k8s.io/v1/CustomResourceDefinition",
+      // spec.versions[].schema.openAPIV3Schema.dependencies[a], a list of names
+      within([2, 7, 4, 1, 32], Uint8Array.from([...field(1, "a"), ...field(2, field(2, "b"))])),
+      { spec: { versions: [{ schema: { openAPIV3Schema: { dependencies: { a: ["b"] } } } }] } },
+    ],
   ])("are read of %s", (kind, bytes, expected) => {
     const type = clusterMessage(kind);
     expect(type && decodeMessage(type, bytes)).toMatchObject(expected);

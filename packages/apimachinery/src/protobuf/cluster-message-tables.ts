@@ -78,7 +78,7 @@ export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
   StorageOSVolumeSource: "1:volumeName:s 2:volumeNamespace:s 3:fsType:s 4:readOnly:b 5:secretRef:LocalObjectReference",
   CSIVolumeSource:
     "1:driver:s 2:readOnly:b? 3:fsType:s? 4:volumeAttributes:{}s 5:nodePublishSecretRef:LocalObjectReference",
-  PersistentVolumeClaimTemplate: "1:metadata:meta",
+  PersistentVolumeClaimTemplate: "1:metadata:meta 2:spec:PersistentVolumeClaimSpec",
   EphemeralVolumeSource: "1:volumeClaimTemplate:PersistentVolumeClaimTemplate",
   ImageVolumeSource: "1:reference:s 2:pullPolicy:s",
   VolumeSource:
@@ -123,7 +123,8 @@ export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
     "1:capabilities:Capabilities 2:privileged:b? 3:seLinuxOptions:SELinuxOptions 4:runAsUser:i? 5:runAsNonRoot:b? 6:readOnlyRootFilesystem:b? 7:allowPrivilegeEscalation:b? 8:runAsGroup:i? 9:procMount:s? 10:windowsOptions:WindowsSecurityContextOptions 11:seccompProfile:SeccompProfile 12:appArmorProfile:AppArmorProfile",
   Container:
     "1:name:s 2:image:s 3:command:[]s 4:args:[]s 5:workingDir:s 6:ports:[]ContainerPort 7:env:[]EnvVar 8:resources:ResourceRequirements 9:volumeMounts:[]VolumeMount 10:livenessProbe:Probe 11:readinessProbe:Probe 12:lifecycle:Lifecycle 13:terminationMessagePath:s 14:imagePullPolicy:s 15:securityContext:SecurityContext 16:stdin:b 17:stdinOnce:b 18:tty:b 19:envFrom:[]EnvFromSource 20:terminationMessagePolicy:s 21:volumeDevices:[]VolumeDevice 22:startupProbe:Probe 23:resizePolicy:[]ContainerResizePolicy 24:restartPolicy:s? 25:restartPolicyRules:[]ContainerRestartRule",
-  EphemeralContainer: "2:targetContainerName:s",
+  // EphemeralContainerCommon has the numbers of Container.
+  EphemeralContainer: "1::Container 2:targetContainerName:s",
   Sysctl: "1:name:s 2:value:s",
   PodSecurityContext:
     "1:seLinuxOptions:SELinuxOptions 2:runAsUser:i? 3:runAsNonRoot:b? 4:supplementalGroups:[]i 5:fsGroup:i? 6:runAsGroup:i? 7:sysctls:[]Sysctl 8:windowsOptions:WindowsSecurityContextOptions 9:fsGroupChangePolicy:s? 10:seccompProfile:SeccompProfile 11:appArmorProfile:AppArmorProfile 12:supplementalGroupsPolicy:s? 13:seLinuxChangePolicy:s?",
@@ -176,7 +177,7 @@ export const CLUSTER_MESSAGES: { readonly [message: string]: string } = {
     "1:name:s 2:state:ContainerState 3:lastState:ContainerState 4:ready:b 5:restartCount:i 6:image:s 7:imageID:s 8:containerID:s 9:started:b? 10:allocatedResources:{}quantity 11:resources:ResourceRequirements 12:volumeMounts:[]VolumeMountStatus 13:user:ContainerUser 14:allocatedResourcesStatus:[]ResourceStatus 15:stopSignal:s?",
   PodResourceClaimStatus: "1:name:s 2:resourceClaimName:s?",
   ContainerExtendedResourceRequest: "1:containerName:s 2:resourceName:s 3:requestName:s",
-  PodExtendedResourceClaimStatus: "1:requestMappings:[]ContainerExtendedResourceRequest",
+  PodExtendedResourceClaimStatus: "1:requestMappings:[]ContainerExtendedResourceRequest 2:resourceClaimName:s",
   NodeAllocatableMappedResources: "1:name:s 2:quantity:quantity",
   NodeAllocatableOverheadResources: "1:name:s 2:perPod:quantity 3:perContainer:quantity",
   NodeAllocatableResourceClaimStatus:

@@ -117,6 +117,7 @@ const SCALARS: { readonly [type: string]: (name: string) => FieldType } = {
   schema: (name) => converted(name, schemaOf),
   schemaOrBool: (name) => converted(name, schemaOrBool),
   schemaOrList: (name) => converted(name, schemaOrList),
+  schemaOrTexts: (name) => converted(name, schemaOrTexts),
 };
 
 function fieldOf(name: string, type: string): FieldType {
@@ -170,6 +171,11 @@ const schemaOrBool = (bytes: Uint8Array): JsonValue => {
 const schemaOrList = (bytes: Uint8Array): JsonValue => {
   const { schema, list: schemas = [] } = decodeMessage(typeNamed("JSONSchemaPropsOrArray"), bytes);
   return schema ?? schemas;
+};
+
+const schemaOrTexts = (bytes: Uint8Array): JsonValue => {
+  const { schema, property = [] } = decodeMessage(typeNamed("JSONSchemaPropsOrStringArray"), bytes);
+  return schema ?? property;
 };
 
 /** What would be left out as a member is still an item of a list. */
