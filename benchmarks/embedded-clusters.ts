@@ -73,7 +73,10 @@ const clusters = createEmbeddedClusters({
   continueTokens: createContinueTokens(),
   sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32)), systemRuntime.random),
   firstBindings: [],
-  servingAuthority: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+  servingAuthority: {
+    pem: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+    onChange: () => ({ [Symbol.dispose]: () => undefined }),
+  },
   version: SERVED_VERSION,
   webhooks: { addresses: createAddressRules(), userAgent: "benchmark" },
   onError: (error) => {

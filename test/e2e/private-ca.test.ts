@@ -260,6 +260,18 @@ describe("postern login", () => {
     expect(await succeed(cli(["whoami"]))).toContain("user admin");
   });
 
+  it("on a terminal ends with Ctrl-D and with Ctrl-C instead of a key", async ({ skip }) => {
+    if (spawnSync("script", ["--version"]).status !== 0) return skip("no script makes a terminal here");
+    const command = `${NODE} ${ENTRY} login ${own.url} --ca ${own.caFile}`;
+    const typed = (text: string): Promise<Outcome> =>
+      tool("env", [`HOME=${home}`, "script", "--quiet", "--return", "--command", command, "/dev/null"], text);
+    const ended = await typed("\u0004");
+    expect(ended.stdout).toMatch(/Access key for .*no access key/s);
+    expect(ended.code).toBe(1);
+    expect((await typed("\u0003")).code).not.toBe(0);
+    expect(remembered).toThrow(/ENOENT/);
+  });
+
   it("on a terminal shows the fingerprint of an unknown CA, and asks to trust it", async ({ skip }) => {
     if (spawnSync("script", ["--version"]).status !== 0) return skip("no script makes a terminal here");
     const refused = await onTerminal(own.url, "n");

@@ -1,9 +1,9 @@
 // Reads what people type, or pipe in: a secret, without echo on a terminal, and the answer to a question.
 
-import { createInterface } from "node:readline/promises";
+import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 
-/** Trimmed. Undefined when standard input is closed or empty. */
+/** Trimmed. Undefined when standard input is closed, ends or is empty. */
 export async function readSecret(prompt: string): Promise<string | undefined> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY) {
@@ -14,20 +14,15 @@ export async function readSecret(prompt: string): Promise<string | undefined> {
   stderr.write(prompt);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: silent, terminal: true });
-  try {
-    return (await lines.question("")).trim() || undefined;
-  } finally {
-    lines.close();
-    stderr.write("\n");
-  }
+  // The terminal sends no signal while its input is read in this mode.
+  lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
+  const secret = await lineOf(lines);
+  stderr.write("\n");
+  return secret || undefined;
 }
 
-/** Trimmed; "" at the end of the input. Undefined where standard input or the messages are not on a terminal: nobody could answer. */
-export async function readAnswer(ask: () => void): Promise<string | undefined> {
-  const { stdin, stderr } = process;
-  if (!stdin.isTTY || !stderr.isTTY) return undefined;
-  ask();
-  const lines = createInterface({ input: stdin });
+/** Trimmed; "" at the end of the input, such as Ctrl-D. */
+async function lineOf(lines: Interface): Promise<string> {
   try {
     return await new Promise((resolve) => {
       lines.once("line", (line) => resolve(line.trim()));
@@ -36,4 +31,12 @@ export async function readAnswer(ask: () => void): Promise<string | undefined> {
   } finally {
     lines.close();
   }
+}
+
+/** Trimmed; "" at the end of the input. Undefined where standard input or the messages are not on a terminal: nobody could answer. */
+export async function readAnswer(ask: () => void): Promise<string | undefined> {
+  const { stdin, stderr } = process;
+  if (!stdin.isTTY || !stderr.isTTY) return undefined;
+  ask();
+  return await lineOf(createInterface({ input: stdin }));
 }

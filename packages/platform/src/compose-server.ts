@@ -32,7 +32,8 @@ import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
 import { openNoticeWebhook } from "./server/notice-controller.ts";
 import { transportLimitsOf } from "./server/rate-limits.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
-import { publicUrl, renewCertificate, type ServingIdentity } from "./server/serving-identity.ts";
+import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
+import { createServingState, endOf, reloadCertificate } from "./server/serving-reload.ts";
 import { createSignInParts } from "./server/sign-in.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createStartingHandler } from "./server/starting-handler.ts";
@@ -82,11 +83,11 @@ export type ServerDeps = {
 
 /** Resolves when the server is ready. Rejects with the error of a port that cannot be listened on. */
 export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
-  const { store, serving, cache, runtime, logger, metrics, tracing, teardown, onError } = parts;
+  const { store, cache, runtime, logger, metrics, tracing, teardown, onError } = parts;
   const { scheduler, random } = runtime;
   const { storage, election, isShared } = store;
   const configuration = await withDefaultTTL(parts.configuration, storage);
-  const { certificateAuthorityPem } = serving;
+  const serving = createServingState(parts.serving);
   const lifetime = new AbortController();
   const { signal } = lifetime;
   const draining = new AbortController();
@@ -106,7 +107,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const starting = createStartingHandler(logger);
   const turn = createTurn(runtime.clock);
   const transport = createHttpTransport({
-    tls: serving.tls,
+    tls: serving.current.tls,
     bindAddress: configuration.bindAddress,
     port: configuration.securePort,
     logger,
@@ -163,7 +164,13 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       metrics,
       domainMetrics,
       tracing,
-      endpoint: { url: () => url, certificateAuthorityPem },
+      endpoint: {
+        url: () => url,
+        get certificateAuthorityPem() {
+          return serving.current.certificateAuthorityPem;
+        },
+        onAuthorityChange: serving.onAuthorityChange,
+      },
       ...createNonResourceRoutes({
         core,
         store,
@@ -249,7 +256,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     dataDir,
     isLasting: configuration.store.kind !== "memory",
     url,
-    certificateAuthorityPem,
+    serving,
     bootstrap: {
       ...configuration.bootstrap,
       manifests: parts.manifests,
@@ -259,18 +266,21 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       onApplied: domainMetrics.manifestApplied,
     },
     signal,
+    onError,
   });
   preparation.done();
   // Until then all requests are refused.
   await followed?.confirmed;
   await replicas?.entered;
-  teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: serving.renewAt, onError }));
+  domainMetrics.followServingCertificate(() => endOf(serving.current));
+  const onReload = domainMetrics.servingCertificateReloaded;
+  teardown.use(reloadCertificate({ configuration, runtime, transport, serving, logger, onReload, onError }));
   teardown.defer(() => draining.abort());
 
   return {
     url,
     adminKubeconfigPath: pathOf(configuration),
-    caPath: serving.caPath,
+    caPath: serving.current.caPath,
     async createSignInLink() {
       if ((await readAdministratorKey(configuration)) === undefined) return undefined;
       return `${url}${LINK_PATH}?${LINK_PARAMETER}=${link.create()}`;

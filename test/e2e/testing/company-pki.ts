@@ -13,24 +13,27 @@ export type CompanyPki = {
   /** The leaf, followed by the intermediate. */
   readonly chain: string;
   readonly key: string;
+  /** Another certificate of the same intermediate, with another key; valid for so many days. */
+  renew(as: string, days?: number): Promise<Pick<CompanyPki, "chain" | "key">>;
 };
 
 /** `name` begins the names of the files in `directory`. */
 export async function makeCompanyPki(directory: string, name: string): Promise<CompanyPki> {
   const file = (rest: string): string => join(directory, `${name}-${rest}`);
-  const pki = {
+  const paths = {
     root: file("root.crt"),
     intermediate: file("intermediate.crt"),
     leaf: file("leaf.crt"),
     chain: file("chain.crt"),
     key: file("leaf.key"),
   };
-  await makeSelfSigned({ certificate: pki.root, key: file("root.key"), subject: `/O=${name}/CN=${name} root` });
+  await makeSelfSigned({ certificate: paths.root, key: file("root.key"), subject: `/O=${name}/CN=${name} root` });
   const sign = async (
     subject: string,
     extensions: string,
     { certificate, key }: { readonly certificate: string; readonly key: string },
     issuer: { readonly certificate: string; readonly key: string },
+    days = 2,
   ): Promise<void> => {
     const request = file("request.csr");
     const extensionFile = file("extensions.cnf");
@@ -44,23 +47,29 @@ export async function makeCompanyPki(directory: string, name: string): Promise<C
     await succeed(
       tool("openssl", [
         ...["x509", "-req", "-in", request, "-CA", issuer.certificate, "-CAkey", issuer.key, "-CAcreateserial"],
-        ...["-days", "2", "-extfile", extensionFile, "-out", certificate],
+        ...["-days", String(days), "-extfile", extensionFile, "-out", certificate],
       ]),
     );
   };
-  const intermediate = { certificate: pki.intermediate, key: file("intermediate.key") };
+  const intermediate = { certificate: paths.intermediate, key: file("intermediate.key") };
   await sign(
     `/O=${name}/CN=${name} intermediate`,
     "basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign\n",
     intermediate,
-    { certificate: pki.root, key: file("root.key") },
+    { certificate: paths.root, key: file("root.key") },
   );
-  await sign(
-    "/CN=platform",
-    "basicConstraints=CA:FALSE\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n",
-    { certificate: pki.leaf, key: pki.key },
-    intermediate,
-  );
-  writeFileSync(pki.chain, readFileSync(pki.leaf, "utf8") + readFileSync(pki.intermediate, "utf8"));
-  return pki;
+  const issue = async ({ leaf, chain, key }: Pick<CompanyPki, "leaf" | "chain" | "key">, days?: number) => {
+    const names = "basicConstraints=CA:FALSE\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n";
+    await sign("/CN=platform", names, { certificate: leaf, key }, intermediate, days);
+    writeFileSync(chain, readFileSync(leaf, "utf8") + readFileSync(paths.intermediate, "utf8"));
+  };
+  await issue(paths);
+  return {
+    ...paths,
+    async renew(as, days) {
+      const renewed = { leaf: file(`${as}-leaf.crt`), chain: file(`${as}-chain.crt`), key: file(`${as}-leaf.key`) };
+      await issue(renewed, days);
+      return renewed;
+    },
+  };
 }

@@ -42,7 +42,8 @@ import { createNamespaceController } from "../controllers/namespace-controller/n
 import {
   createNamespaceObjectController,
   DEFAULT_SERVICE_ACCOUNT,
-  type NamespaceObject,
+  type KeptObject,
+  type RootAuthority,
   rootCertificateAuthority,
 } from "../controllers/namespace-objects/namespace-object-controller.ts";
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
@@ -82,8 +83,8 @@ export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission"
   readonly serviceAccountKey?: ServiceAccountKey;
   /** Judges what tokens of ServiceAccounts go back to. Absent: they go back to nothing. */
   readonly lineages?: LineageVerifier | undefined;
-  /** PEM of what verifies the server, published in every namespace. Absent: nothing is. */
-  readonly rootCertificateAuthority?: string | undefined;
+  /** The CA that verifies the server, published in every namespace. Absent: none is. */
+  readonly rootAuthority?: RootAuthority | undefined;
   /** Resources beside the built-in ones. */
   readonly resources?: readonly ResourceDefinition[];
   /** Serves CustomResourceDefinitions and what they define; shared by all surfaces of a process. Absent: none can be created. */
@@ -322,11 +323,11 @@ function startControllers(
   deps: StandardSurfaceDeps,
   { tokens, services }: { readonly tokens: ServiceAccountTokens | undefined; readonly services: ServiceTotals },
 ): readonly Controller[] {
-  const { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem } = deps;
+  const { runtime, onControllerError: onError, queueMetrics, rootAuthority } = deps;
   const { customResources: compiled } = deps;
   const port: ControllerPort = { resources: controlledResources(registry), runtime, onError, queueMetrics };
   const namespaces = requiredResource(registry, "", "Namespace");
-  const inNamespaces = (queueName: string, object: NamespaceObject["object"]): Controller => {
+  const inNamespaces = (queueName: string, object: KeptObject): Controller => {
     const resource = requiredResource(registry, "", object.kind);
     return createNamespaceObjectController(port, { queueName, namespaces, resource, object });
   };
@@ -344,10 +345,12 @@ function startControllers(
             secrets: requiredResource(registry, "", "Secret"),
             accounts: requiredResource(registry, "", "ServiceAccount"),
             tokens,
-            rootCertificateAuthority: pem,
+            rootAuthority,
           }),
         ]),
-    ...(pem === undefined ? [] : [inNamespaces("root_ca_cert_publisher", rootCertificateAuthority(pem))]),
+    ...(rootAuthority === undefined
+      ? []
+      : [inNamespaces("root_ca_cert_publisher", rootCertificateAuthority(rootAuthority))]),
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
     ...(deps.cluster === undefined

@@ -7,6 +7,7 @@ import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { MANAGEMENT_BASE } from "../server/front-door.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
+import type { ServingState } from "../server/serving-reload.ts";
 import { type AdminKubeconfigDeps, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { type ApplyManifestsDeps, applyManifests } from "./apply-manifests.ts";
 import { ensureRoles, FIRST_USER, firstStart } from "./first-start.ts";
@@ -25,21 +26,24 @@ export type PreparePlatformDeps = {
   readonly isLasting: boolean;
   /** The address of the server. */
   readonly url: string;
-  readonly certificateAuthorityPem: string | undefined;
+  readonly serving: ServingState;
   readonly bootstrap: Pick<ApplyManifestsDeps, "manifests" | "api" | "recordEvent" | "logger" | "onApplied"> &
     Configuration["bootstrap"];
   readonly signal: AbortSignal;
+  readonly onError: (error: unknown) => void;
 };
 
 export async function preparePlatform(deps: PreparePlatformDeps): Promise<void> {
-  const { election, identity, core, surface, storage, runtime, dataDir, url, certificateAuthorityPem, signal } = deps;
+  const { election, identity, core, surface, storage, runtime, dataDir, url, serving, signal } = deps;
   const { names } = core;
   const { registry, mint } = surface;
   const { clock } = runtime;
   const file: AdminKubeconfigDeps = {
     dataDir,
     server: `${url}${MANAGEMENT_BASE}`,
-    certificateAuthorityPem,
+    get certificateAuthorityPem() {
+      return serving.current.certificateAuthorityPem;
+    },
     isLasting: deps.isLasting,
   };
 
@@ -64,6 +68,9 @@ export async function preparePlatform(deps: PreparePlatformDeps): Promise<void> 
     signal,
   );
   if (!isFirst) await refreshAdminKubeconfig(file);
+  serving.onAuthorityChange(() => {
+    refreshAdminKubeconfig(file).catch(deps.onError);
+  });
   const { bootstrap } = deps;
   await applyManifests({
     ...bootstrap,

@@ -8,6 +8,8 @@ export type PlatformEndpoint = {
   url(): string;
   /** CA certificates in PEM for its certificate; undefined for public CAs. */
   readonly certificateAuthorityPem: string | undefined;
+  /** Calls back when `certificateAuthorityPem` is another one. Absent: it stays as it is. */
+  onAuthorityChange?(listener: () => void): Disposable;
 };
 
 const HTTPS_PORT = 443;

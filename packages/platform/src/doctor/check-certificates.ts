@@ -49,7 +49,8 @@ export async function checkCertificates(configuration: Configuration, now: numbe
           path: tlsCertFile,
           keyPath: tlsPrivateKeyFile,
           names,
-          remedy: "renew it, and correct --tls-cert-file and --tls-private-key-file",
+          remedy:
+            "renew it, or correct the files of --tls-cert-file and --tls-private-key-file; running servers load them within a minute",
         },
   ];
   if (store.kind === "etcd" && etcd.certFile !== "") {
@@ -74,7 +75,7 @@ async function checkServingAuthority(
   now: number,
 ): Promise<readonly Finding[]> {
   const check = "certificate authority";
-  const remedy = "correct --tls-ca-file";
+  const remedy = "correct the file of --tls-ca-file; running servers load it within a minute";
   const certificatePem = await readFile(tlsCertFile, "utf8").catch(() => undefined);
   // A certificate that cannot be read has a finding of its own.
   if (tlsCaFile === "" || certificatePem === undefined) return [];

@@ -266,7 +266,8 @@ function tlsOptionsOf({ certificateAuthorityPem, tlsServerName, insecureSkipTlsV
   const { clientCertificate } = credential;
   const secureContext = createSecureContext({
     minVersion: "TLSv1.2",
-    ...(certificateAuthorityPem === undefined ? {} : { ca: certificateAuthorityPem }),
+    // As for Go, and so for kubectl: an authority that is named need not be a root.
+    ...(certificateAuthorityPem === undefined ? {} : { ca: certificateAuthorityPem, allowPartialTrustChain: true }),
     ...(clientCertificate === undefined
       ? {}
       : { cert: clientCertificate.certificatePem, key: clientCertificate.privateKeyPem }),

@@ -1,13 +1,16 @@
 // What a caller is told when a target is down, misbehaves, or is not where the platform may go.
 
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { deferred } from "@postern/apiserver/transport/testing/deferred";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
 import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createWorkspace, openssl } from "../pki/testing/openssl.ts";
 import { createAddressRules } from "./address-rules.ts";
 import type { ResolveHost } from "./guarded-lookup.ts";
 import { BASE, openConnections, serveProxy } from "./testing/serve-proxy.ts";
@@ -88,6 +91,38 @@ describe("trust", () => {
     const certificateAuthorityPem = createTestCertificate("other").cert;
     const answer = await askThrough({ server: upstream.url, certificateAuthorityPem, credential: {} });
     expect(answer).toMatchObject({ status: 502, retryAfter: undefined, reason: "CertificateNotTrusted" });
+  });
+
+  test("a named authority may be an intermediate or the certificate itself, as for Go", async () => {
+    using workspace = createWorkspace();
+    const file = (name: string): string => workspace.path(name);
+    const read = (name: string): string => readFileSync(file(name), "utf8");
+    const create = (name: string, issuer: string | undefined, extensions: string): void => {
+      const keys = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", file(`${name}.key`)];
+      const options = [...keys, "-subj", `/CN=${name}`, "-days", "2", "-x509", "-out", file(`${name}.crt`)];
+      const signer = issuer === undefined ? [] : ["-CA", file(`${issuer}.crt`), "-CAkey", file(`${issuer}.key`)];
+      openssl("req", ...options, ...signer, "-addext", extensions);
+    };
+    create("root", undefined, "basicConstraints=critical,CA:TRUE");
+    create("between", "root", "basicConstraints=critical,CA:TRUE");
+    create("leaf", "between", "subjectAltName=IP:127.0.0.1");
+    create("strange", "root", "basicConstraints=critical,CA:TRUE");
+    const answering = async (names: readonly string[]): Promise<string> => {
+      const credential = { cert: names.map((name) => read(`${name}.crt`)).join(""), key: read("leaf.key") };
+      const server = createHttpsServer(credential, (_request, response) => void response.end("{}"));
+      return `https://127.0.0.1:${await listen(server)}`;
+    };
+    const [whole, alone] = [await answering(["leaf", "between"]), await answering(["leaf"])];
+    const status = async (server: string, authority: string): Promise<number> => {
+      const target = { server, certificateAuthorityPem: read(`${authority}.crt`), credential: {} };
+      return (await http1({ port: (await serveProxy(target)).port, path: VERSION })).status;
+    };
+    expect(await Promise.all(["root", "between", "leaf", "strange"].map((name) => status(whole, name)))).toEqual([
+      ...[200, 200, 200, 502],
+    ]);
+    expect(await Promise.all(["root", "between", "leaf", "strange"].map((name) => status(alone, name)))).toEqual([
+      ...[502, 200, 200, 502],
+    ]);
   });
 
   test("public roots are not replaced by trust in everything", async () => {

@@ -97,7 +97,12 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
     continueTokens: deps.continueTokens,
     sealedValues,
     firstBindings: standardBindings(names),
-    servingAuthority: endpoint.certificateAuthorityPem,
+    servingAuthority: {
+      get pem() {
+        return endpoint.certificateAuthorityPem;
+      },
+      onChange: (listener) => endpoint.onAuthorityChange?.(listener) ?? { [Symbol.dispose]: () => undefined },
+    },
     apiAddress: () => apiAddressOf(endpoint.url()),
     version: SERVED_VERSION,
     webhooks: { addresses: tenantAddressRules(configuration), userAgent: names.name },
@@ -117,7 +122,9 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
     names,
     runtime,
     version: SERVED_VERSION,
-    serverCertificateAuthority: endpoint.certificateAuthorityPem,
+    get serverCertificateAuthority() {
+      return endpoint.certificateAuthorityPem;
+    },
     holders: createCertificateHolders(core.directory, names),
     certificates: core.certificates,
     catchUp: core.catchUp,

@@ -38,6 +38,10 @@ export type DomainMetrics = {
   writeRefused(scope: StorageScope): void;
   /** Where scrapes get how much is stored. */
   followStorage(storage: () => StorageCounts): void;
+  /** Changed files of --tls-cert-file are used by new connections, or cannot be used. */
+  servingCertificateReloaded(result: "loaded" | "refused"): void;
+  /** Where scrapes get the end of the serving certificate, in milliseconds since the epoch. */
+  followServingCertificate(end: () => number): void;
   readonly notices: NoticeMetrics;
   /** Records of the audit log were written. */
   auditWritten(): void;
@@ -94,6 +98,22 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
     "Requests to the notice webhook, by result: delivered, failed (retried), or abandoned after the access key expired",
     "result",
   );
+
+  const reloads = counter(
+    "postern_serving_certificate_reloads_total",
+    "Changes of the files of --tls-cert-file, by result: loaded, or refused, which keeps the earlier certificate",
+    "result",
+  );
+  const gaugeServingCertificate = (end: () => number): void => {
+    new Gauge({
+      name: "postern_serving_certificate_expiration_timestamp_seconds",
+      help: "When the serving certificate expires, in seconds since the epoch",
+      registers,
+      collect() {
+        this.set(Math.floor(end() / 1000));
+      },
+    });
+  };
 
   const refusedWrites = counter(
     "postern_storage_refused_writes_total",
@@ -173,6 +193,8 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
   return {
     writeRefused: refusedWrites,
     followStorage: gaugeStorage,
+    servingCertificateReloaded: reloads,
+    followServingCertificate: gaugeServingCertificate,
     keyRefused: refusals,
     kubeconfigIssued: kubeconfigs,
     leakReported: () => leaks.inc(),

@@ -1,8 +1,7 @@
-// The serving certificate, its renewal without a restart, and the public address for kubeconfigs.
+// The serving certificate, and the public address for kubeconfigs.
 
 import { join } from "node:path";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
-import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
+import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
 import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
@@ -43,21 +42,10 @@ export async function loadServingIdentity(
   configuration: Configuration,
   { clock, random }: Runtime,
 ): Promise<ServingIdentity> {
-  const { dataDir, tlsCertFile, tlsPrivateKeyFile, tlsCaFile, tlsSans, bindAddress, externalHostname } = configuration;
+  const { dataDir, tlsCertFile, tlsSans, bindAddress, externalHostname } = configuration;
   const authority = await loadOrCreateAuthority(dataDir, { commonName: AUTHORITY_NAME, clock, random });
   const caPath = join(dataDir, "ca.crt");
-  if (tlsCertFile !== "") {
-    const { certificatePem, privateKeyPem } = await readConfiguredCertificate(tlsCertFile, tlsPrivateKeyFile, clock);
-    return {
-      tls: { cert: certificatePem, key: privateKeyPem },
-      certificateAuthorityPem:
-        tlsCaFile === ""
-          ? undefined
-          : await readServingAuthority({ path: tlsCaFile, certificatePath: tlsCertFile, certificatePem }, clock),
-      caPath,
-      renewAt: undefined,
-    };
-  }
+  if (tlsCertFile !== "") return await loadConfiguredIdentity(configuration, caPath, clock);
   const external = parseHostAndPort(externalHostname)?.host;
   const names = servingNames(bindAddress, [...tlsSans, ...(external === undefined ? [] : [external])]);
   const { certificatePem, privateKeyPem, renewAt } = await loadOrCreateServingCertificate(dataDir, {
@@ -75,56 +63,27 @@ export async function loadServingIdentity(
   };
 }
 
+/** That of --tls-cert-file. Throws ConfigurationError for files that cannot be used, or that do not fit together. */
+export async function loadConfiguredIdentity(
+  { tlsCertFile, tlsPrivateKeyFile, tlsCaFile }: Configuration,
+  caPath: string,
+  clock: Clock,
+): Promise<ServingIdentity> {
+  const { certificatePem, privateKeyPem } = await readConfiguredCertificate(tlsCertFile, tlsPrivateKeyFile, clock);
+  return {
+    tls: { cert: certificatePem, key: privateKeyPem },
+    certificateAuthorityPem:
+      tlsCaFile === ""
+        ? undefined
+        : await readServingAuthority({ path: tlsCaFile, certificatePath: tlsCertFile, certificatePem }, clock),
+    caPath,
+    renewAt: undefined,
+  };
+}
+
 /** How clients reach a server that listens on `port`. */
 export function publicUrl({ externalHostname, bindAddress }: Configuration, port: number): string {
   const external = parseHostAndPort(externalHostname);
   const host = external?.host ?? (bindAddress === "0.0.0.0" ? "127.0.0.1" : bindAddress === "::" ? "::1" : bindAddress);
   return `https://${host.includes(":") ? `[${host}]` : host}:${external?.port ?? port}`;
-}
-
-// Shows a new serving certificate before the old one ends, without a restart.
-
-/** Timers hold no more than 2^31 ms; looking once a day is often enough anyway. */
-const INTERVAL_MS = 24 * 3600 * 1000;
-
-type CertificateRenewalDeps = {
-  readonly configuration: Configuration;
-  readonly runtime: Runtime;
-  readonly transport: Pick<HttpTransport, "setCredentials">;
-  /** Undefined for a certificate that the server does not manage. */
-  readonly renewAt: number | undefined;
-  readonly onError: (error: unknown) => void;
-};
-
-export function renewCertificate({
-  configuration,
-  runtime,
-  transport,
-  renewAt,
-  onError,
-}: CertificateRenewalDeps): Disposable {
-  let due = renewAt;
-  let timer: Disposable | undefined;
-  const look = async (): Promise<void> => {
-    if (due !== undefined && runtime.clock.now() >= due) {
-      try {
-        const identity = await loadServingIdentity(configuration, runtime);
-        transport.setCredentials(identity.tls);
-        due = identity.renewAt;
-      } catch (error) {
-        onError(error);
-      }
-    }
-    schedule();
-  };
-  const schedule = (): void => {
-    if (due !== undefined) timer = runtime.scheduler.schedule(INTERVAL_MS, () => void look());
-  };
-  schedule();
-  return {
-    [Symbol.dispose]() {
-      due = undefined;
-      timer?.[Symbol.dispose]();
-    },
-  };
 }

@@ -132,7 +132,9 @@ function clockOffset(address: string, tls: EtcdTls | undefined, timeout: number)
     path: "/version",
     timeout,
     agent: false,
-    ...(tls === undefined ? {} : { ca: pem(tls.ca), cert: pem(tls.cert), key: pem(tls.key) }),
+    ...(tls === undefined
+      ? {}
+      : { ca: pem(tls.ca), allowPartialTrustChain: true, cert: pem(tls.cert), key: pem(tls.key) }),
   };
   const send = tls === undefined ? httpRequest : httpsRequest;
   const url = `${tls === undefined ? "http" : "https"}://${address}`;

@@ -385,10 +385,11 @@ function withDeadline<Result>(
   });
 }
 
-function toBuffers(tls: GrpcTls = {}): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
+function toBuffers(tls: GrpcTls = {}) {
   const { ca, cert, key } = tls;
   return {
-    ...(ca && { ca: Buffer.from(ca) }),
+    // As for Go, and so for etcdctl: an authority that is named need not be a root.
+    ...(ca && { ca: Buffer.from(ca), allowPartialTrustChain: true }),
     ...(cert && { cert: Buffer.from(cert) }),
     ...(key && { key: Buffer.from(key) }),
   };

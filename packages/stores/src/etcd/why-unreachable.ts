@@ -71,7 +71,8 @@ function ask(
   timeout: number,
 ): Promise<{ readonly status: number; readonly text: string }> {
   const url = `${tls === undefined ? "http" : "https"}://${address}/version`;
-  const files = tls === undefined ? {} : { ca: pem(tls.ca), cert: pem(tls.cert), key: pem(tls.key) };
+  const files =
+    tls === undefined ? {} : { ca: pem(tls.ca), allowPartialTrustChain: true, cert: pem(tls.cert), key: pem(tls.key) };
   return new Promise((resolve, reject) => {
     const send = tls === undefined ? httpRequest : httpsRequest;
     const request = send(url, { timeout, agent: false, ...files }, (response) => {

@@ -18,8 +18,16 @@ export type NamespaceObject = {
   readonly namespaces: ControlledResource;
   /** The resource of the object. */
   readonly resource: ControlledResource;
-  /** As it is created. `data`, where it has one, is put back when it is changed. */
-  readonly object: KubeObject & { readonly metadata: { readonly name: string } };
+  readonly object: KeptObject;
+};
+
+export type KeptObject = {
+  readonly kind: string;
+  readonly name: string;
+  /** As it is created; undefined: none is created now. `data`, where it has one, is put back when it is changed. */
+  wanted(): KubeObject | undefined;
+  /** Calls back when `wanted` gives another object. Absent: it never does. */
+  onChange?(listener: () => void): Disposable;
 };
 
 /** Enough to tell whether a namespace goes; all objects in `metadata` of what is stored. */
@@ -30,16 +38,18 @@ export function createNamespaceObjectController(
   { queueName, namespaces, resource, object }: NamespaceObject,
 ): Controller {
   const { scheduler } = port.runtime;
-  const { name } = object.metadata;
+  const { name } = object;
   const queue = new WorkQueue(port, { name: queueName, process });
 
   async function process(namespace: string, signal: AbortSignal): Promise<void> {
+    const wanted = object.wanted();
+    if (wanted === undefined) return;
     const holder = namespaces.view.get(namespaces.keys.of("", namespace));
     if (holder === undefined || isBeingDeleted(holder.read(readDeletion) as KubeObject)) return;
     const current = resource.view.get(resource.keys.of(namespace, name))?.decode();
     try {
-      if (current === undefined) await create(namespace, signal);
-      else if (hasChanged(current)) await restore(namespace, signal);
+      if (current === undefined) await create(namespace, wanted, signal);
+      else if (hasChanged(current, wanted)) await restore(namespace, wanted, signal);
     } catch (error) {
       // Another writer was faster, or the namespace is terminating: the change is on its way.
       const isOutpaced = ["AlreadyExists", "Conflict", "NotFound", "Forbidden"] as const;
@@ -47,30 +57,33 @@ export function createNamespaceObjectController(
     }
   }
 
-  async function create(namespace: string, signal: AbortSignal): Promise<void> {
-    await createControlled(port, resource, { ...object, metadata: { ...object.metadata, namespace } }, signal);
+  async function create(namespace: string, wanted: KubeObject, signal: AbortSignal): Promise<void> {
+    await createControlled(port, resource, { ...wanted, metadata: { ...wanted.metadata, namespace } }, signal);
   }
 
-  async function restore(namespace: string, signal: AbortSignal): Promise<void> {
-    const transform = (current: KubeObject): KubeObject => ({ ...current, data: object["data"] });
+  async function restore(namespace: string, wanted: KubeObject, signal: AbortSignal): Promise<void> {
+    const transform = (current: KubeObject): KubeObject => ({ ...current, data: wanted["data"] });
     await updateControlled(port, resource, { metadata: { namespace, name } }, { transform }, signal);
   }
 
-  const hasChanged = (current: KubeObject): boolean =>
-    object["data"] !== undefined && !equalJson(current["data"], object["data"]);
+  const hasChanged = (current: KubeObject, wanted: KubeObject): boolean =>
+    wanted["data"] !== undefined && !equalJson(current["data"], wanted["data"]);
 
   const addNamespaceOf = ({ key }: CachedObject): void => {
     const parsed = resource.keys.parse(key);
     if (parsed.name === name) queue.add(parsed.namespace);
   };
   const addNamespace = (key: string): void => queue.add(namespaces.keys.parse(key).name);
+  // What is missing is found through the namespaces.
+  const addAll = (): void => {
+    for (const { key } of namespaces.view.list(namespaces.keys.prefix)) addNamespace(key);
+  };
+  const changes = object.onChange?.(addAll);
   const following = [
+    ...(changes === undefined ? [] : [changes]),
     followKeys(namespaces, scheduler, addNamespace),
     followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
-      // What is missing is found through the namespaces.
-      replace() {
-        for (const { key } of namespaces.view.list(namespaces.keys.prefix)) addNamespace(key);
-      },
+      replace: addAll,
       put: addNamespaceOf,
       delete: addNamespaceOf,
     }),
@@ -80,19 +93,35 @@ export function createNamespaceObjectController(
 
 // What a cluster keeps in every namespace.
 
-export const DEFAULT_SERVICE_ACCOUNT: NamespaceObject["object"] = {
-  apiVersion: "v1",
+export const DEFAULT_SERVICE_ACCOUNT: KeptObject = {
   kind: "ServiceAccount",
-  metadata: { name: "default" },
+  name: "default",
+  wanted: () => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } }),
 };
 
-/** `certificateAuthority`: PEM of what verifies the server. */
-export const rootCertificateAuthority = (certificateAuthority: string): NamespaceObject["object"] => ({
-  apiVersion: "v1",
+/** The CA certificates that verify the server, which may be replaced while it runs. */
+export type RootAuthority = {
+  /** PEM; undefined: clients are expected to trust the server without. */
+  readonly pem: string | undefined;
+  onChange(listener: () => void): Disposable;
+};
+
+export const rootCertificateAuthority = (authority: RootAuthority): KeptObject => ({
   kind: "ConfigMap",
-  metadata: {
-    name: "kube-root-ca.crt",
-    annotations: { "kubernetes.io/description": "The certificates that verify the API server of this cluster." },
-  },
-  data: { "ca.crt": certificateAuthority },
+  name: "kube-root-ca.crt",
+  wanted: () =>
+    authority.pem === undefined
+      ? undefined
+      : {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: {
+            name: "kube-root-ca.crt",
+            annotations: {
+              "kubernetes.io/description": "The certificates that verify the API server of this cluster.",
+            },
+          },
+          data: { "ca.crt": authority.pem },
+        },
+  onChange: (listener) => authority.onChange(listener),
 });

@@ -14,6 +14,7 @@ import {
 import type { ServiceAccountTokens } from "../../service-accounts/service-account-tokens.ts";
 import { deleteControlled, ignoringConflicts, readControlled, updateControlled } from "../controlled-objects.ts";
 import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
+import type { RootAuthority } from "../namespace-objects/namespace-object-controller.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
@@ -21,13 +22,13 @@ export type TokenSecretDeps = {
   readonly secrets: ControlledResource;
   readonly accounts: ControlledResource;
   readonly tokens: Pick<ServiceAccountTokens, "issueForSecret">;
-  /** PEM of the CA that verifies the server. Absent: Secrets have none. */
-  readonly rootCertificateAuthority?: string | undefined;
+  /** Absent: Secrets have no CA. */
+  readonly rootAuthority?: RootAuthority | undefined;
 };
 
 export function createTokenSecretController(
   port: Omit<ControllerPort, "resources">,
-  { secrets, accounts, tokens, rootCertificateAuthority }: TokenSecretDeps,
+  { secrets, accounts, tokens, rootAuthority }: TokenSecretDeps,
 ): Controller {
   const { scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "serviceaccount_tokens_secret", process });
@@ -58,7 +59,7 @@ export function createTokenSecretController(
   }
 
   const entriesOf = (namespace: string): Record<string, string> => ({
-    ...(rootCertificateAuthority === undefined ? {} : { "ca.crt": toBase64(rootCertificateAuthority) }),
+    ...(rootAuthority?.pem === undefined ? {} : { "ca.crt": toBase64(rootAuthority.pem) }),
     namespace: toBase64(namespace),
   });
 
@@ -88,7 +89,9 @@ export function createTokenSecretController(
   const addAll = (): void => {
     for (const { key } of secrets.view.list(secrets.keys.prefix)) queue.add(key);
   };
+  const changes = rootAuthority?.onChange(addAll);
   const following = [
+    ...(changes === undefined ? [] : [changes]),
     followView({ view: secrets.view, prefix: secrets.keys.prefix }, scheduler, {
       replace: addAll,
       put: ({ key }) => queue.add(key),

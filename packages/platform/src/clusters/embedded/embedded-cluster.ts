@@ -28,6 +28,7 @@ import {
 } from "@postern/apiserver/context/request-context";
 import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-service-controller";
 import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
+import type { RootAuthority } from "@postern/apiserver/controllers/namespace-objects/namespace-object-controller";
 import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
@@ -76,8 +77,8 @@ export type EmbeddedClusterDeps = {
   readonly serviceAccountKey: ServiceAccountKey;
   /** ClusterRoleBindings that it has before it serves requests, in addition to those of every cluster. */
   readonly firstBindings: readonly KubeObject[];
-  /** CA certificates in PEM for its endpoint; undefined for public CAs. */
-  readonly servingAuthority?: string | undefined;
+  /** For its endpoint. Absent: public CAs. */
+  readonly servingAuthority?: RootAuthority | undefined;
   /** The address of that endpoint, where it is an IP that others can reach. Absent: it is not known. */
   readonly apiAddress?: (() => ApiAddress | undefined) | undefined;
   readonly version: VersionInfo;
@@ -148,7 +149,7 @@ export async function startEmbeddedCluster(
     },
     tokens: { authenticateToken: () => undefined },
     audiences: [],
-    rootCertificateAuthority: options.servingAuthority,
+    rootAuthority: options.servingAuthority,
     nonResource: createNonResource(version, options.serviceAccountKey),
     nonResourcePaths: [...ISSUER_DISCOVERY_PATHS, ...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
     onHookError: (error) => onError(error, "hook"),

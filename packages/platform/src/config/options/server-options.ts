@@ -68,7 +68,8 @@ export const serverOptions = {
     placeholder: "<file>",
     default: "",
     defaultText: "created and signed by the server's own CA",
-    description: "PEM file with the server's certificate, followed by its intermediates; needs --tls-private-key-file",
+    description:
+      "PEM file with the server's certificate, followed by its intermediates; needs --tls-private-key-file. A renewed one is used without a restart",
   }),
   tlsPrivateKeyFile: textOption({
     flag: "tls-private-key-file",

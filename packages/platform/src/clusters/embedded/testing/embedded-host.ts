@@ -61,7 +61,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     cache,
     runtime,
     firstBindings: standardBindings(names),
-    servingAuthority: "the authority\n",
+    servingAuthority: { pem: "the authority\n", onChange: () => ({ [Symbol.dispose]: () => undefined }) },
     apiAddress: () => address.now,
     continueTokens: createContinueTokens(),
     sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32).fill(serverKey)), systemRuntime.random),

@@ -1,0 +1,135 @@
+// Replaces the serving certificate while the server runs: its own before it ends, that of --tls-cert-file when its files change.
+
+import { X509Certificate } from "node:crypto";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
+import type { Configuration } from "../config/configuration.ts";
+import { followFiles } from "../pki/follow-files.ts";
+import { loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
+
+/** What the server shows to clients now. */
+export type ServingState = {
+  readonly current: ServingIdentity;
+  /** Calls back when the CA that kubeconfigs name is another one. */
+  onAuthorityChange(listener: () => void): Disposable;
+};
+
+/** `replace` throws where a transport does not take the certificate; then the earlier one stays. */
+export function createServingState(first: ServingIdentity) {
+  let current = first;
+  const listeners = new Set<() => void>();
+  return {
+    get current() {
+      return current;
+    },
+    onAuthorityChange(listener: () => void): Disposable {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => listeners.delete(listener) };
+    },
+    replace(next: ServingIdentity, transport: Pick<HttpTransport, "setCredentials">): void {
+      transport.setCredentials(next.tls);
+      const hasChanged = next.certificateAuthorityPem !== current.certificateAuthorityPem;
+      current = next;
+      if (hasChanged) for (const listener of listeners) listener();
+    },
+  };
+}
+
+/** When the certificate ends, in milliseconds since the epoch. */
+export const endOf = ({ tls }: Pick<ServingIdentity, "tls">): number =>
+  Date.parse(new X509Certificate(Buffer.from(tls.cert)).validTo);
+
+type ServingReloadDeps = {
+  readonly configuration: Configuration;
+  readonly runtime: Runtime;
+  readonly transport: Pick<HttpTransport, "setCredentials">;
+  readonly serving: ReturnType<typeof createServingState>;
+  readonly logger: Logger;
+  /** For the metric: files that changed were taken, or were not. */
+  readonly onReload: (result: "loaded" | "refused") => void;
+  readonly onError: (error: unknown) => void;
+};
+
+export const reloadCertificate = (deps: ServingReloadDeps): Disposable =>
+  deps.configuration.tlsCertFile === "" ? renewOwnCertificate(deps) : followConfiguredFiles(deps);
+
+/** Files that do not fit together yet may be complete after this. */
+const COMPLETE_MS = 1_000;
+
+function followConfiguredFiles(deps: ServingReloadDeps): Disposable {
+  const { configuration, runtime, transport, serving, logger, onReload } = deps;
+  const { tlsCertFile, tlsPrivateKeyFile, tlsCaFile } = configuration;
+  /** Why the last look failed, and whether it was told. */
+  let failure: { readonly cause: string; readonly isTold: boolean } | undefined;
+
+  const look = async (): Promise<void> => {
+    try {
+      const { caPath } = serving.current;
+      const found = await loadConfiguredIdentity(configuration, caPath, runtime.clock);
+      failure = undefined;
+      if (isSame(found, serving.current)) return;
+      serving.replace(found, transport);
+    } catch (error) {
+      fail(error instanceof Error ? error.message : String(error));
+      return;
+    }
+    onReload("loaded");
+    const until = new Date(endOf(serving.current)).toISOString();
+    logger.info(
+      { cause: tlsCertFile },
+      `new connections use the changed certificate of --tls-cert-file, until ${until}`,
+    );
+  };
+  const fail = (cause: string): void => {
+    if (failure?.cause !== cause) {
+      // A program that writes one file after the other is not at fault.
+      failure = { cause, isTold: false };
+      following.lookIn(COMPLETE_MS);
+      return;
+    }
+    if (failure.isTold) return;
+    failure = { cause, isTold: true };
+    onReload("refused");
+    logger.warn({ cause }, "the files of --tls-cert-file cannot be used: connections keep the earlier certificate");
+  };
+  const paths = [tlsCertFile, tlsPrivateKeyFile, tlsCaFile].filter((path) => path !== "");
+  const following = followFiles(paths, runtime.scheduler, look);
+  // What changed since the start has read the files.
+  following.lookIn(0);
+  return following;
+}
+
+const isSame = (one: ServingIdentity, other: ServingIdentity): boolean =>
+  one.tls.cert === other.tls.cert &&
+  one.tls.key === other.tls.key &&
+  one.certificateAuthorityPem === other.certificateAuthorityPem;
+
+/** Timers hold no more than 2^31 ms; looking once a day is often enough anyway. */
+const INTERVAL_MS = 24 * 3600 * 1000;
+
+function renewOwnCertificate({ configuration, runtime, transport, serving, onError }: ServingReloadDeps): Disposable {
+  let isDisposed = false;
+  let timer: Disposable | undefined;
+  const look = async (): Promise<void> => {
+    const { renewAt } = serving.current;
+    if (renewAt !== undefined && runtime.clock.now() >= renewAt) {
+      try {
+        serving.replace(await loadServingIdentity(configuration, runtime), transport);
+      } catch (error) {
+        onError(error);
+      }
+    }
+    schedule();
+  };
+  const schedule = (): void => {
+    if (!isDisposed) timer = runtime.scheduler.schedule(INTERVAL_MS, () => void look());
+  };
+  schedule();
+  return {
+    [Symbol.dispose]() {
+      isDisposed = true;
+      timer?.[Symbol.dispose]();
+    },
+  };
+}
