@@ -210,7 +210,7 @@ describe("certificates of a cluster that verifies them itself", () => {
       body: { spec: { revoke: [certificate.id] } },
     });
     expect([answer.status, answer.body.message]).toEqual([422, expect.stringMatching(SAYS)]);
-    const failed = await cli("revoke", certificate.id);
+    const failed = await cli("revoke", "--yes", certificate.id);
     expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(SAYS) });
     expect((await cli("list")).stdout).toMatch(/serial:\S+ .*Z, in the cluster itself/);
     expect(await certificateOf(key)).toEqual(certificate);
@@ -237,7 +237,7 @@ describe("certificates of a cluster that verifies them itself", () => {
     const key = await keyWith({ ttl: 7200 });
     await issue(key);
     const id = key.split("_")[1] ?? "";
-    const failed = await cli("revoke", id);
+    const failed = await cli("revoke", "--yes", id);
     expect(failed).toMatchObject({
       code: 1,
       stdout: `credential ${id} revoked\n`,

@@ -109,10 +109,10 @@ describe("postern key", () => {
     expect(await succeed(cli("key", "get", "ci"))).toContain("Disabled:     yes\n");
     expect(await succeed(cli("key", "enable", "ci"))).toBe("access key ci enabled\n");
     expect(await statusWith(created.stdout)).toBe(200);
-    expect(await succeed(cli("key", "revoke", "ci"))).toBe("access key ci revoked\n");
+    expect(await succeed(cli("key", "revoke", "--yes", "ci"))).toBe("access key ci revoked\n");
     expect(await statusWith(created.stdout)).toBe(401);
     for (const command of ["get", "disable", "enable", "rotate", "explain", "revoke"]) {
-      expect(await cli("key", command, "ci")).toMatchObject(NOT_FOUND);
+      expect(await cli("key", command, ...(command === "revoke" ? ["--yes"] : []), "ci")).toMatchObject(NOT_FOUND);
     }
   });
 
@@ -186,15 +186,15 @@ describe("postern credentials", () => {
     expect(await succeed(cli("credentials", "list", "--user", "admin"))).toContain(child.id);
 
     expect([await works(token), await works(certificate)]).toEqual(["", ""]);
-    expect(await cli("credentials", "revoke", child.id, "nope")).toMatchObject({
+    expect(await cli("credentials", "revoke", "--yes", child.id, "nope")).toMatchObject({
       code: 1,
       stdout: "",
       stderr: expect.stringContaining('spec.revoke[1]: Not found: "nope"'),
     });
     expect(await works(token)).toBe("");
-    expect(await succeed(cli("credentials", "revoke", child.id))).toBe(`credential ${child.id} revoked\n`);
+    expect(await succeed(cli("credentials", "revoke", "--yes", child.id))).toBe(`credential ${child.id} revoked\n`);
     expect([await works(token), await works(certificate)]).toEqual([expect.stringContaining(REFUSED), ""]);
-    await succeed(cli("credentials", "revoke", issued.id, "--virtual-cluster", "default/demo"));
+    await succeed(cli("credentials", "revoke", "--yes", issued.id, "--virtual-cluster", "default/demo"));
     expect(await works(certificate)).not.toBe("");
     expect(await cliJson("credentials", "list", "--key", "parent")).toMatchObject([{ id: parent.id }]);
   });

@@ -153,15 +153,15 @@ describe("the credential plugin", () => {
     await succeed(kubectl("kubectl", "get", "ns", "default"));
     const listed = JSON.parse(await succeed(admin("credentials", "list", "--key", "mine", "-o", "json")));
     const [child] = listed.filter(({ name }: { name: string }) => name !== "mine");
-    await succeed(admin("credentials", "revoke", child.id));
+    await succeed(admin("credentials", "revoke", "--yes", child.id));
     expect(await succeed(kubectl("kubectl", "get", "ns", "default", "-o", "name"))).toBe("namespace/default\n");
-    await succeed(admin("key", "revoke", "mine"));
+    await succeed(admin("key", "revoke", "--yes", "mine"));
     expect((await kubectl("kubectl", "get", "ns", "default")).stderr).toContain("(401)");
   });
 
   it("warns of an early expiry by hand, and keeps it out of kubectl's output", async () => {
     await login((await succeed(admin("key", "create", "brief", "--ttl", "30m"))).trim());
-    const byHand = await run("postern", ["credential", "demo", "--ttl", "2h"]);
+    const byHand = await run("postern", ["credentials", "get", "demo", "--ttl", "2h"]);
     expect(byHand).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Warning: the token .*\n$/) });
     await succeed(exec());
     expect(await kubectl("kubectl", "get", "ns", "default", "-o", "name")).toMatchObject({ code: 0, stderr: "" });
@@ -214,7 +214,7 @@ describe("the credential plugin", () => {
       spec: {},
     });
     environment = [...environment, `KUBERNETES_EXEC_INFO=${info}`];
-    expect(await run("postern", ["credential", "demo"])).toMatchObject({
+    expect(await run("postern", ["credentials", "get", "demo"])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("v1beta1, and only client.authentication.k8s.io/v1 is supported"),
     });
@@ -244,6 +244,7 @@ describe("the credential plugin", () => {
       admin(
         "credentials",
         "revoke",
+        "--yes",
         ...listed.filter(({ parents }: any) => parents?.length > 0).map(({ id }: any) => id),
       ),
     );

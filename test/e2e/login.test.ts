@@ -1,6 +1,6 @@
 // Signing in on the command line, and what the commands find afterwards. Against the real server, with a home directory of its own.
 
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";
@@ -95,7 +95,7 @@ byNight("several platforms are listed, chosen by name or address, and left", asy
 byNight("a credential that has ended is shown as such, and says what to do", async () => {
   const short = await makeKey("short");
   await succeed(login(short, "--name", "one"));
-  await succeed(postern("key", "revoke", "short", "--kubeconfig", server.adminKubeconfig));
+  await succeed(postern("key", "revoke", "--yes", "short", "--kubeconfig", server.adminKubeconfig));
   expect(await succeed(cli("status"))).toContain("signed out: run postern login again");
   expect((await cli("whoami")).stderr).toContain("(401)");
 });
@@ -109,6 +109,17 @@ test("a wrong key, an unknown authority and a wrong address are refused with wha
   expect((await cliWith([], ["login", "http://127.0.0.1:1"], key)).stderr).toContain("write https://host:port");
   expect((await login("")).stderr).toBe("postern: no access key: pipe it in, or type it at the prompt\n");
   expect((await cli("status")).stderr).toContain("not signed in to any platform");
+});
+
+test("a key is read from a file and from standard input alike", async () => {
+  const signedIn = { code: 0, stderr: expect.stringContaining("as user admin") };
+  const file = join(directory.path, "key.txt");
+  await writeFile(file, `${key}\n`, { mode: 0o600 });
+  expect(await login("", "--key-file", file)).toMatchObject(signedIn);
+  await rm(file);
+  expect(await login(key, "--key-file", "-")).toMatchObject(signedIn);
+  expect((await login("", "--key-file", "-")).stderr).toBe("postern: no access key in standard input\n");
+  expect((await login("", "--key-file", join(home, "nope"))).stderr).toContain("(ENOENT)");
 });
 
 test("CI sets three variables and signs in nowhere", async () => {

@@ -34,7 +34,6 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "status",
         "key",
         "encryption-key",
-        "credential",
         "credentials",
         "doctor",
         "ci",

@@ -1,14 +1,17 @@
-// `postern credentials`: lists and revokes access keys and certificates.
+// `postern credentials`: lists and revokes access keys and certificates, and gets one for kubectl.
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
+import { type ConfirmFlags, confirm, namedList, withYesOption } from "./confirm.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
 import { listAt, objectAt, textAt } from "./json-members.ts";
+import { createCredentialCommand } from "./kubeconfig/credential.ts";
 import { withNamespacePrefixOption } from "./namespace-prefix-option.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
+import { plainText } from "./plain-text.ts";
 import { cellText, printRows } from "./print-table.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "./virtual-cluster-name.ts";
@@ -42,8 +45,10 @@ export function createCredentialsCommand(context: CommandContext): Command {
       "revoke credentials: keys are disabled with all credentials created with them, certificates are refused",
     )
     .argument("<id...>", "IDs, as printed by `postern credentials list`")
-    .action((ids: readonly string[], flags: SubjectFlags) =>
-      withClient(flags, context, async (client, group) => {
+    .action(async (ids: readonly string[], flags: SubjectFlags & OutputFlags & ConfirmFlags) => {
+      const what = ids.length === 1 ? "the credential" : "the credentials";
+      await confirm(`Revoke ${what} ${namedList(ids)}, and all that were created with it?`, flags, context);
+      await withClient(flags, context, async (client, group) => {
         const { address, name } = await ledgerOf(flags, client, group);
         const resource = createResourceClient(client, address);
         const before = credentialsIn(await resource.getSubresource(name, "credentials"));
@@ -53,20 +58,24 @@ export function createCredentialsCommand(context: CommandContext): Command {
           metadata: {},
           spec: { revoke: ids },
         });
-        for (const id of ids) context.stdout.write(`credential ${id} revoked\n`);
+        if (!writeAs(flags, ledger ?? {}, context, ids))
+          for (const id of ids) context.stdout.write(`credential ${plainText(id)} revoked\n`);
         const made = withDescendants(ids, before);
         const left = credentialsIn(ledger).filter(
           (credential) => textAt(credential, "enforcedBy") === "Cluster" && made.has(textAt(credential, "id")),
         );
         if (left.length > 0) throw new RevocationError(left);
-      }),
-    );
+      });
+    });
 
-  const credentials = new Command("credentials").description("list and revoke access keys and certificates");
-  for (const command of [withOutputOption(list, LIST_FORMATS), revoke]) {
+  const credentials = new Command("credentials").description("list, revoke and get access keys and certificates");
+  for (const command of [
+    withOutputOption(list, LIST_FORMATS),
+    withOutputOption(withYesOption(revoke), ["text", "json", "yaml", "name"]),
+  ]) {
     credentials.addCommand(withConnectionOptions(withSubjectOptions(command)));
   }
-  return credentials;
+  return credentials.addCommand(createCredentialCommand("get", context));
 }
 
 /** Certificates that were created with what was revoked, and that clusters still accept. */

@@ -12,7 +12,7 @@ import { createProgress, type Progress } from "./progress.ts";
 
 const PATH = "/keyring";
 const POLL_MS = 500;
-const FORMATS = ["text", "json"] as const;
+const FORMATS = ["text", "json", "yaml"] as const;
 
 type Ring = {
   readonly keys: readonly RingKey[];

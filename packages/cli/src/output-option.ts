@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 import { stringify } from "yaml";
 import type { CommandContext } from "./command-context.ts";
 
-export type OutputFormat = "text" | "table" | "json" | "yaml" | "name";
+export type OutputFormat = "text" | "table" | "wide" | "json" | "yaml" | "name";
 export type OutputFlags = { readonly output: OutputFormat };
 
 /** For commands that list. */
@@ -30,5 +30,5 @@ export function writeAs(
   if (output === "json") stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
   else if (output === "yaml") stdout.write(stringify(value, { lineWidth: 0 }));
   else if (output === "name") for (const name of names) stdout.write(`${name}\n`);
-  return output !== "text" && output !== "table";
+  return output === "json" || output === "yaml" || output === "name";
 }

@@ -7,11 +7,16 @@ import { plainText } from "./plain-text.ts";
 
 export const TABLE_MEDIA_TYPE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-/** Aligned text with a heading, without columns of a priority above 0, which are for wide output. */
-export function printTable(table: JsonValue | undefined): string {
+/** Aligned text with a heading. Columns of a priority above 0 are for wide output. */
+export function printTable(
+  table: JsonValue | undefined,
+  { isWide = false }: { readonly isWide?: boolean } = {},
+): string {
   const columns = listAt(table, "columnDefinitions");
   const shown = columns.flatMap((column, index) =>
-    isJsonObject(column) && (column["priority"] ?? 0) === 0 ? [{ index, name: String(column["name"]) }] : [],
+    isJsonObject(column) && (isWide || (column["priority"] ?? 0) === 0)
+      ? [{ index, name: String(column["name"]) }]
+      : [],
   );
   const rows = listAt(table, "rows").map((row) => {
     const cells = listAt(row, "cells");

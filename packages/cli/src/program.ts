@@ -35,7 +35,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createKeyCommand(context));
   program.addCommand(createCredentialsCommand(context));
   program.addCommand(createKubeconfigCommand(context));
-  program.addCommand(createCredentialCommand(context));
+  program.addCommand(createCredentialCommand("credential", context), { hidden: true });
   program.addCommand(createCiCommand(context));
   program.addCommand(createTrustCommand(context));
   program.addCommand(await createBackupCommand(context));

@@ -1,7 +1,9 @@
 // Reads what people type, or pipe in: a secret, without echo on a terminal, and the answer to a question.
 
+import { readFile } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
+import { UsageError } from "./usage-error.ts";
 
 /** Trimmed. Undefined when standard input is closed, ends or is empty. */
 export async function readSecret(prompt: string): Promise<string | undefined> {
@@ -19,6 +21,19 @@ export async function readSecret(prompt: string): Promise<string | undefined> {
   const secret = await lineOf(lines);
   stderr.write("\n");
   return secret || undefined;
+}
+
+/** Trimmed; from a file, or from standard input if it is `-`. Undefined without text. Throws UsageError. */
+export async function readSecretFrom(
+  file: string,
+  prompt: string,
+  readSecret: (prompt: string) => Promise<string | undefined>,
+): Promise<string | undefined> {
+  if (file === "-") return await readSecret(prompt);
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`cannot read ${file} (${error.code})`);
+  });
+  return text.trim() || undefined;
 }
 
 /** Trimmed; "" at the end of the input, such as Ctrl-D. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHAIN_START, PREVIOUS_LINE_ANNOTATION, TORN_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
+import { sendJson, startTestServer } from "@postern/client/testing/test-server";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
@@ -93,4 +94,38 @@ it("says that a file cannot be read", async () => {
   const { code, stderr } = await runCommand(["audit", "verify", join(folder, "none")]);
   expect(code).not.toBe(0);
   expect(stderr).toContain("cannot be read (ENOENT)");
+});
+
+it("asks the server without a file, within its limits, and shows the oldest first", async () => {
+  await using server = await startTestServer();
+  const environment = { POSTERN_URL: server.url, POSTERN_TOKEN: "x", POSTERN_CA: server.certificatePem };
+  const record = (time: string, verb: string) => ({
+    time,
+    key: "ci",
+    user: "ben",
+    cluster: "",
+    verb,
+    code: 403,
+    object: "o",
+    sourceIP: "::1",
+  });
+  server.respond(({ url }, response) => {
+    if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
+    sendJson(response, {
+      items: [record("2026-01-02T00:00:00Z", "list"), record("2026-01-01T00:00:00Z", "get")],
+      isTruncated: true,
+    });
+  });
+  const search = ["audit", "search", "--key", "ci", "--since", "2026-01-01T00:00:00Z", "--refused", "--limit", "2"];
+  const { code, stdout, stderr } = await runCommand([...search, "-o", "json", "--requests"], environment);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout).map(({ verb }: any) => verb)).toEqual(["get", "list"]);
+  expect(stderr).toMatch(/^only the newest 2 requests/);
+  const { searchParams, pathname } = new URL(server.requests.at(-1)?.split(" ")[1] ?? "", server.url);
+  expect([pathname, Object.fromEntries(searchParams)]).toEqual([
+    "/audit/events",
+    { key: "ci", since: "2026-01-01T00:00:00.000Z", refused: "true", limit: "2" },
+  ]);
+  expect((await runCommand(search, environment)).stdout).toMatch(/^KEY .*\nci +ben +<platform> +2 +2 +get,list /);
+  expect((await runCommand(["audit", "search", "--limit", "5001"], environment)).code).toBe(2);
 });

@@ -33,12 +33,12 @@ export async function createBackupCommand(context: CommandContext): Promise<Comm
     .option("--out <file>", "where to write it; the file must not exist")
     .option("--revocations-out <file>", "where to write the list of valid keys, for `postern restore`")
     .option("--backup-key-file <file>", "file with a passphrase to encrypt with, instead of the server key");
-  withConnectionOptions(withOutputOption(command, ["text", "json"]));
+  withConnectionOptions(withOutputOption(command, ["text", "json", "yaml"]));
   const store = await withStoreFlags(command, context);
   command.addHelpText(
     "after",
     "\nWith --data-dir, --store or --config, reads the store itself; no server may run on its database file.\n" +
-      "Otherwise, requests the backup from the server in the kubeconfig while it runs.",
+      "Otherwise, requests the backup from the running server of the platform.",
   );
   return command.action(async (flags: BackupFlags) => {
     const fromHere = (path: string | undefined) =>

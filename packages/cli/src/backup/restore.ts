@@ -31,7 +31,7 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
       "restore all access keys as disabled; the next start creates one for the administrator",
     )
     .option("--keep-keys", "restore all keys: keys that were revoked since the backup work again");
-  withOutputOption(command, ["text", "json"]);
+  withOutputOption(command, ["text", "json", "yaml"]);
   const store = await withStoreFlags(command, context);
   return command.action(async (flags: RestoreFlags) => {
     const fromHere = (path: string) => resolve(context.workingDirectory, path);

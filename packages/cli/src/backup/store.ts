@@ -13,7 +13,7 @@ export async function createStoreCommand(context: CommandContext): Promise<Comma
     .description("copy a store into a new one, and verify the copy; stop its servers first")
     .requiredOption("--from <store>", "the store to read, such as sqlite:<file> or etcd://<host:port>,…")
     .requiredOption("--to <store>", "the store to write, which must be empty");
-  withOutputOption(copy, ["text", "json"]);
+  withOutputOption(copy, ["text", "json", "yaml"]);
   const store = await withStoreFlags(copy, context, [
     "store",
     "server-key-file",

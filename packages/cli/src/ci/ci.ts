@@ -30,7 +30,7 @@ export function createCiCommand(context: CommandContext): Command {
     .option("--rule <name>", "trust rule to use (default: the only one that accepts the job)")
     .option("--project <name>", "project of the trust rule, instead of the whole platform")
     .option("--audience <text>", "audience of the CI token (default: the address of the platform)")
-    .option("--token-file <file>", "file with the job's token (default: detected)")
+    .option("--token-file <file>", "file with the job's token; - for standard input (default: detected)")
     .option("--token-variable <name>", "variable with the job's token (default: detected)")
     .option("--print", "print the access key, and nothing else")
     .option("--write-env <file>", "write POSTERN_URL and POSTERN_TOKEN to a file for following steps")

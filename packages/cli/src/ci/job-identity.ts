@@ -27,8 +27,13 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 export async function findJobIdentity(
   { tokenFile, tokenVariable }: IdentityFlags,
   audience: string,
-  { environment }: Pick<CommandContext, "environment">,
+  { environment, readSecret }: Pick<CommandContext, "environment" | "readSecret">,
 ): Promise<JobIdentity> {
+  if (tokenFile === "-") {
+    const token = await readSecret("Token: ");
+    if (token === undefined) throw new UsageError("there is no token in standard input");
+    return { token, from: "standard input" };
+  }
   if (tokenFile !== undefined) return await readToken(tokenFile);
   const variable = tokenVariable ?? TOKEN_VARIABLE;
   const inVariable = (environment[variable] ?? "").trim();

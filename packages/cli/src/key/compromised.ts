@@ -8,17 +8,19 @@ import { allFiles, parseTime, printSummary } from "../audit/audit.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { accessKeyAt, objectAt } from "../json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { cellText } from "../print-table.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
 type CompromisedFlags = ConnectionFlags &
+  OutputFlags &
   Pick<AuditQuery, "since"> & { readonly auditLog?: readonly string[]; readonly keepDisabled?: boolean };
 
 const LEAK_REPORTED_AT = /\/leak-reported-at$/;
 
 export const createKeyCompromisedCommand = (context: CommandContext): Command =>
-  new Command("compromised")
+  withOutputOption(new Command("compromised"))
     .description(
       "rotate a compromised access key: print a new value, revoke all credentials created with the old one, and show what it was used for",
     )
@@ -30,7 +32,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
       parseTime,
     )
     .option("--keep-disabled", "keep a key disabled that was reported as leaked")
-    .action((name: string, { auditLog, since, keepDisabled, ...flags }: CompromisedFlags) =>
+    .action((name: string, { auditLog, since, keepDisabled, output, ...flags }: CompromisedFlags) =>
       withClient(flags, context, async (client, group) => {
         const { stdout, stderr } = context;
         const keys = accessKeysOf(client, group);
@@ -41,7 +43,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
           spec: { nonce: randomUUID(), compromised: true },
         });
         const status = objectAt(answer, "status");
-        stdout.write(`${accessKeyAt(status, "key")}\n`);
+        if (!writeAs({ output }, status, context)) stdout.write(`${accessKeyAt(status, "key")}\n`);
         stderr.write(
           `access key ${name} has a new value; keep it now, it is not shown again; ${cellText(status["revokedCredentials"] ?? 0)} access keys and certificates that were created with the old one are revoked\n`,
         );
@@ -59,7 +61,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
         }
         if (auditLog === undefined) {
           stderr.write(
-            `to see what it was used for, run this on the server: postern audit search --key ${shellQuote(name)} audit.log\n`,
+            `to see what it was used for, as an administrator: postern audit search --key ${shellQuote(name)}\n`,
           );
           return;
         }

@@ -137,9 +137,109 @@ describe("postern key", () => {
     expect(await runCommand(["key", "list"], environment)).toEqual({ code: 0, stdout: "", stderr: "no access keys\n" });
   });
 
+  const NOW = Date.now();
+  const before = (days: number) => new Date(NOW - days * 86_400_000).toISOString();
+  const demo = { virtualClusters: [{ project: "a", virtualCluster: "demo" }] };
+  const rowOf = (
+    name: string,
+    state: string,
+    spec: object,
+    days = 0,
+    lastActivity?: string,
+    generateName?: string,
+  ) => ({
+    cells: [name, state],
+    object: { metadata: { name, generateName, creationTimestamp: before(days) }, spec, status: { lastActivity } },
+  });
+  const ROWS = [
+    rowOf("full", "Ready", { user: "ben", type: "User" }),
+    rowOf("old", "Expired", { team: "web", scope: demo }, 40),
+    rowOf("used", "Ready", { user: "ben", scope: { projects: [{ project: "a" }] } }, 40, before(1)),
+    rowOf("wide", "Disabled", { user: "ben", scope: { virtualClusters: [{ project: "*", virtualCluster: "*" }] } }, 2),
+    rowOf("space", "Ready", {
+      subject: "ci",
+      scope: { spaces: [{ project: "a", space: "demo" }], clusters: [{ cluster: "eu" }] },
+    }),
+    rowOf("a-demo-1", "Ready", { user: "ben", type: "Other", scope: demo }, 3, undefined, "a-demo-"),
+    // Another tool may create keys of this type.
+    rowOf("other", "Ready", { user: "ben", type: "Other", scope: demo }, 3, undefined, "other-"),
+  ];
+
+  it.each([
+    [[], ["full", "old", "used", "wide", "space", "other"]],
+    [["--all"], ["full", "old", "used", "wide", "space", "a-demo-1", "other"]],
+    [
+      ["--state", "expired,disabled"],
+      ["old", "wide"],
+    ],
+    [
+      ["--owner", "ben", "--state", "Ready"],
+      ["full", "used", "other"],
+    ],
+    [["--owner", "team/web"], ["old"]],
+    [["--owner", "user/web"], []],
+    [["--owner", "subject/ci"], ["space"]],
+    [
+      ["--cluster", "a/demo"],
+      ["old", "used", "wide", "space", "other"],
+    ],
+    [["--cluster", "a/demo/x"], []],
+    [["--cluster", "eu"], ["space"]],
+    [["--cluster", "b/demo"], ["wide"]],
+    [["--unused-for", "30d"], ["old"]],
+    [
+      ["--unused-for", "12h", "--all"],
+      ["old", "used", "wide", "a-demo-1", "other"],
+    ],
+  ])("lists with %j", async (flags, names) => {
+    answer({ columnDefinitions: [{ name: "Name" }, { name: "Status" }], rows: ROWS });
+    const { code, stdout } = await runCommand(["key", "list", ...flags, "-o", "name"], environment);
+    expect([code, stdout.split("\n").slice(0, -1)]).toEqual([0, names]);
+  });
+
+  it("reads all pages, says what it left out, and shows more columns with -o wide", async () => {
+    const columnDefinitions = [{ name: "Name" }, { name: "Status", priority: 1 }];
+    server.respond(({ url = "" }, response) => {
+      if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
+      const isSecond = url.includes("continue=more");
+      const metadata = isSecond ? {} : { continue: "more" };
+      sendJson(response, { columnDefinitions, metadata, rows: isSecond ? ROWS.slice(5) : ROWS.slice(0, 1) });
+    });
+    const left = "1 key of kubeconfigs left out; --all shows all\n";
+    expect(await runCommand(["key", "list"], environment)).toEqual({
+      code: 0,
+      stdout: "NAME\nfull\nother\n",
+      stderr: left,
+    });
+    expect((await runCommand(["key", "list", "-o", "wide"], environment)).stdout).toBe(
+      "NAME    STATUS\nfull    Ready\nother   Ready\n",
+    );
+  });
+
+  it.each([
+    [["key", "revoke", "a", "b"], "Delete the access keys a and b? Requests with it are refused immediately. [y/N] "],
+    [
+      ["credentials", "revoke", "x", "--key", "k"],
+      "Revoke the credential x, and all that were created with it? [y/N] ",
+    ],
+  ])("asks before %j, and revokes only after a yes, or with --yes", async (args, question) => {
+    answer({ status: {} });
+    for (const typed of ["", "n", "yess"])
+      expect(await runCommand(args, environment, undefined, typed)).toMatchObject({
+        code: 1,
+        stderr: `${question}postern: nothing was revoked\n`,
+      });
+    expect((await runCommand(args, environment)).stderr).toBe(
+      "postern: nothing was revoked: add --yes where there is no terminal to ask on\n",
+    );
+    expect(server.requests).toEqual([]);
+    expect((await runCommand(args, environment, undefined, "Y")).code).toBe(0);
+    expect((await runCommand([...args, "-y"], environment)).code).toBe(0);
+  });
+
   it("revokes keys one after the other", async () => {
     answer({ kind: "Status", status: "Success" });
-    expect((await runCommand(["key", "revoke", "a", "b"], environment)).stdout).toBe(
+    expect((await runCommand(["key", "revoke", "--yes", "a", "b"], environment)).stdout).toBe(
       "access key a revoked\naccess key b revoked\n",
     );
   });
@@ -155,7 +255,9 @@ describe("postern key", () => {
       if (name === "b") return sendJson(response, { metadata: { name } });
       sendJson(response, { kind: "Status", code: 404, reason: "NotFound", message: messageOf(name) }, 404);
     });
-    expect(await runCommand(["key", verb, "a", "b", "c"], environment)).toEqual({
+    expect(
+      await runCommand(["key", verb, ...(verb === "revoke" ? ["--yes"] : []), "a", "b", "c"], environment),
+    ).toEqual({
       code: 1,
       stdout: `access key b ${verb.replace(/e$/, "")}ed\n`,
       stderr: `postern: ${messageOf("a")}\npostern: ${messageOf("c")}\n`,
@@ -170,7 +272,7 @@ describe("postern key", () => {
       if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
       sendJson(response, { kind: "Status", code: 401, reason: "Unauthorized", message: "Unauthorized" }, 401);
     });
-    expect((await runCommand(["key", "revoke", "a", "b"], environment)).code).toBe(1);
+    expect((await runCommand(["key", "revoke", "--yes", "a", "b"], environment)).code).toBe(1);
     expect(server.requests.filter((request) => request.startsWith("DELETE"))).toEqual([
       `DELETE ${base}/ownedaccesskeys/a`,
     ]);

@@ -1,42 +1,162 @@
 // `postern key list` and `postern key get`: print access keys.
 
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { ApiClient } from "@postern/client/api-client";
-import { collectionPath, listAll } from "@postern/client/resource-client";
+import type { ApiClient, Query } from "@postern/client/api-client";
+import { collectionPath } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { parseDurationSeconds } from "../duration-seconds.ts";
+import { listAt, objectAt, textAt } from "../json-members.ts";
+import { LIST_FORMATS, type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields, printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
 import { accessKeysAddress, accessKeysOf, type OwnedAccessKey } from "./access-keys.ts";
 
+type ListFlags = ConnectionFlags &
+  OutputFlags & {
+    readonly state?: string;
+    readonly owner?: string;
+    readonly cluster?: string;
+    readonly unusedFor?: number;
+    readonly all?: boolean;
+  };
+
+const FORMATS: readonly OutputFormat[] = ["table", "wide", "json", "yaml", "name"];
+const PAGE = 500;
+
 export const createKeyListCommand = (context: CommandContext): Command =>
-  withOutputOption(new Command("list").description("list your access keys"), LIST_FORMATS).action(
-    (flags: ConnectionFlags & OutputFlags) =>
-      withClient(flags, context, async (client, group) => {
-        if (flags.output !== "table") {
-          const { items } = await listAll(accessKeysOf(client, group));
-          const names = items.map(({ metadata }) => metadata.name ?? "");
-          // Objects of an API are JSON; their type describes each member.
-          writeAs(flags, items as readonly KubeObject[] as JsonValue, context, names);
-          return;
-        }
-        const text = await tableAt(client, collectionPath(accessKeysAddress(group)));
-        if (text === "") context.stderr.write("no access keys\n");
-        else context.stdout.write(text);
-      }),
+  withOutputOption(
+    new Command("list")
+      .description("list your access keys, without those of kubeconfigs")
+      .option(
+        "--state <state,...>",
+        "only keys with one of these in the column STATUS, such as Ready or Disabled,Expired",
+      )
+      .option("--owner <name>", "only keys of this owner: alice, user/alice or team/web")
+      .option(
+        "--cluster <name>",
+        "only keys whose scope names this virtual cluster (<project>/<name>), its project, or this cluster",
+      )
+      .option("--unused-for <duration>", "only keys without use for so long, such as 30d", parseDurationSeconds)
+      .option("--all", "also keys that were created for kubeconfigs"),
+    FORMATS,
+  ).action((flags: ListFlags) =>
+    withClient(flags, context, async (client, group) => {
+      const { columns, rows } = await listRows(client, collectionPath(accessKeysAddress(group)));
+      const wanted = rows.filter((row) => matches(row, columns, flags, Date.now()));
+      const shown = flags.all === true ? wanted : wanted.filter(({ key }) => !isOfKubeconfig(key));
+      const keys = shown.map(({ key }) => key);
+      // Objects of an API are JSON; their type describes each member.
+      const objects = keys as readonly KubeObject[] as JsonValue;
+      if (
+        writeAs(
+          flags,
+          objects,
+          context,
+          keys.map(({ metadata }) => metadata.name ?? ""),
+        )
+      )
+        return;
+      const table = { columnDefinitions: columns, rows: shown.map(({ row }) => row) };
+      const text = printTable(table, { isWide: flags.output === "wide" });
+      if (text === "") context.stderr.write(`no ${hasFilter(flags) ? "such " : ""}access keys\n`);
+      else context.stdout.write(text);
+      const hidden = wanted.length - shown.length;
+      if (hidden > 0)
+        context.stderr.write(`${hidden === 1 ? "1 key" : `${hidden} keys`} of kubeconfigs left out; --all shows all\n`);
+    }),
   );
+
+type KeyRow = { readonly row: JsonObject; readonly key: OwnedAccessKey };
+type KeyRows = { readonly columns: readonly JsonValue[]; readonly rows: readonly KeyRow[] };
+
+/** In the layout of the server, with the objects. */
+async function listRows(client: ApiClient, path: string): Promise<KeyRows> {
+  let columns: readonly JsonValue[] = [];
+  const rows: KeyRow[] = [];
+  let next: string | undefined = "";
+  while (next !== undefined) {
+    const query: Query = { includeObject: "Object", limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
+    const page: JsonValue = (await client.request({ method: "GET", path, query, accept: TABLE_MEDIA_TYPE })) ?? {};
+    if (columns.length === 0) columns = listAt(page, "columnDefinitions");
+    // The schema of the server describes the objects of its rows.
+    for (const row of listAt(page, "rows"))
+      if (isJsonObject(row)) rows.push({ row, key: withMetadata(objectAt(row, "object")) });
+    next = textAt(objectAt(page, "metadata"), "continue") || undefined;
+  }
+  return { columns, rows };
+}
+
+const withMetadata = (object: JsonObject): OwnedAccessKey =>
+  ({ ...object, metadata: objectAt(object, "metadata") }) as OwnedAccessKey;
+
+const hasFilter = ({ state, owner, cluster, unusedFor }: ListFlags): boolean =>
+  [state, owner, cluster, unusedFor].some((filter) => filter !== undefined);
+
+function matches(
+  { row, key }: KeyRow,
+  columns: readonly JsonValue[],
+  { state, owner, cluster, unusedFor }: ListFlags,
+  now: number,
+): boolean {
+  if (state !== undefined && !state.toLowerCase().split(",").includes(stateOf(row, columns).toLowerCase()))
+    return false;
+  if (owner !== undefined && !isOwnedBy(key, owner)) return false;
+  if (cluster !== undefined && !names(key, cluster)) return false;
+  return unusedFor === undefined || lastUse(key) <= now - unusedFor * 1000;
+}
+
+/** As the column shows it. */
+function stateOf(row: JsonObject, columns: readonly JsonValue[]): string {
+  const at = columns.findIndex((column) => textAt(column, "name") === "Status");
+  return String(listAt(row, "cells")[at] ?? "");
+}
+
+const isOwnedBy = ({ spec }: OwnedAccessKey, owner: string): boolean =>
+  (["user", "team", "subject"] as const).some((kind) => {
+    const name = spec?.[kind];
+    return name !== undefined && name !== "" && (owner === name || owner === `${kind}/${name}`);
+  });
+
+/** A key without a scope names no cluster. */
+function names({ spec }: OwnedAccessKey, cluster: string): boolean {
+  const [project = "", name, ...rest] = cluster.split("/");
+  const entries = (list: string): readonly JsonValue[] => listAt(spec?.scope, list);
+  const isNamed = (entry: JsonValue, member: string, wanted: string): boolean =>
+    [wanted, "*"].includes(textAt(entry, member));
+  if (name === undefined) return entries("clusters").some((entry) => isNamed(entry, "cluster", cluster));
+  if (rest.length > 0) return false;
+  return (
+    entries("projects").some((entry) => isNamed(entry, "project", project)) ||
+    [...entries("virtualClusters"), ...entries("spaces")].some(
+      (entry) =>
+        isNamed(entry, "project", project) && (isNamed(entry, "virtualCluster", name) || isNamed(entry, "space", name)),
+    )
+  );
+}
+
+/** Of an unused key, its creation. Milliseconds since the epoch. */
+const lastUse = ({ metadata, status }: OwnedAccessKey): number =>
+  Date.parse(status?.lastActivity ?? metadata.creationTimestamp ?? "");
+
+/** As the server creates them: named after the virtual cluster that their scope consists of. */
+function isOfKubeconfig({ metadata, spec }: OwnedAccessKey): boolean {
+  const [only, ...others] = listAt(spec?.scope, "virtualClusters");
+  if (spec?.type !== "Other" || only === undefined || others.length > 0) return false;
+  return metadata.generateName === `${textAt(only, "project")}-${textAt(only, "virtualCluster")}-`;
+}
 
 export const createKeyGetCommand = (context: CommandContext): Command =>
   withOutputOption(
     new Command("get").description("print owner, scope and TTL of an access key").argument("<name>", "name of the key"),
-    ["text", ...LIST_FORMATS],
+    ["text", "wide", ...LIST_FORMATS],
   ).action((name: string, flags: ConnectionFlags & OutputFlags) =>
     withClient(flags, context, async (client, group) => {
-      if (flags.output === "table") {
+      if (flags.output === "table" || flags.output === "wide") {
         const path = `${collectionPath(accessKeysAddress(group))}/${encodeURIComponent(name)}`;
-        context.stdout.write(await tableAt(client, path));
+        const table = await client.request({ method: "GET", path, accept: TABLE_MEDIA_TYPE });
+        context.stdout.write(printTable(table, { isWide: flags.output === "wide" }));
         return;
       }
       const key = await accessKeysOf(client, group).get(name);
@@ -45,10 +165,6 @@ export const createKeyGetCommand = (context: CommandContext): Command =>
       context.stdout.write(printFields(fieldsOf(key)));
     }),
   );
-
-/** In the server's layout; "" if it is empty. */
-const tableAt = async (client: ApiClient, path: string): Promise<string> =>
-  printTable(await client.request({ method: "GET", path, accept: TABLE_MEDIA_TYPE }));
 
 function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonly (readonly [string, string])[] {
   return [

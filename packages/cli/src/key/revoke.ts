@@ -1,12 +1,18 @@
 // `postern key disable`, `enable` and `revoke`: disable, enable or delete access keys.
 
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { type ConfirmFlags, confirm, namedList, withYesOption } from "../confirm.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { describeFailure } from "../failure.ts";
+import { type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
+import { plainText } from "../plain-text.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
+const FORMATS: readonly OutputFormat[] = ["text", "json", "yaml", "name"];
 const NAMES = ["<name...>", "names of the keys"] as const;
 
 export const createKeyDisableCommand = (context: CommandContext): Command =>
@@ -18,26 +24,33 @@ export const createKeyEnableCommand = (context: CommandContext): Command =>
   createSwitchCommand(context, "enable", false).description("enable disabled access keys");
 
 export const createKeyRevokeCommand = (context: CommandContext): Command =>
-  new Command("revoke")
-    .description("delete access keys; they stop working immediately")
-    .argument(...NAMES)
-    .action((names: readonly string[], flags: ConnectionFlags) =>
-      withClient(flags, context, async (client, group) => {
-        await forEachKey(names, context, async (name) => {
-          await accessKeysOf(client, group).delete(name);
-          context.stdout.write(`access key ${name} revoked\n`);
-        });
-      }),
-    );
+  withOutputOption(
+    withYesOption(
+      new Command("revoke")
+        .description("delete access keys, which stop working immediately; asks first on a terminal")
+        .argument(...NAMES),
+    ),
+    // The objects are gone.
+    ["text", "name"],
+  ).action(async (names: readonly string[], flags: ConnectionFlags & OutputFlags & ConfirmFlags) => {
+    const what = names.length === 1 ? "the access key" : "the access keys";
+    await confirm(`Delete ${what} ${namedList(names)}? Requests with it are refused immediately.`, flags, context);
+    await withClient(flags, context, async (client, group) => {
+      await forEachKey(names, flags, "revoked", context, async (name) => {
+        await accessKeysOf(client, group).delete(name);
+        return undefined;
+      });
+    });
+  });
 
 const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable", disabled: boolean): Command =>
-  new Command(verb).argument(...NAMES).action((names: readonly string[], flags: ConnectionFlags) =>
-    withClient(flags, context, async (client, group) => {
-      await forEachKey(names, context, async (name) => {
-        await accessKeysOf(client, group).patch(name, { type: "merge", patch: { spec: { disabled } } });
-        context.stdout.write(`access key ${name} ${verb}d\n`);
-      });
-    }),
+  withOutputOption(new Command(verb).argument(...NAMES), FORMATS).action(
+    (names: readonly string[], flags: ConnectionFlags & OutputFlags) =>
+      withClient(flags, context, async (client, group) => {
+        await forEachKey(names, flags, `${verb}d`, context, (name) =>
+          accessKeysOf(client, group).patch(name, { type: "merge", patch: { spec: { disabled } } }),
+        );
+      }),
   );
 
 /**
@@ -46,18 +59,27 @@ const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"
  */
 async function forEachKey(
   names: readonly string[],
-  { stderr }: CommandContext,
-  act: (name: string) => Promise<void>,
+  flags: OutputFlags,
+  done: string,
+  context: CommandContext,
+  act: (name: string) => Promise<KubeObject | undefined>,
 ): Promise<void> {
+  const answers: KubeObject[] = [];
+  const changed: string[] = [];
   let refusal: Error | undefined;
   for (const name of names) {
     try {
-      await act(name);
+      const answer = await act(name);
+      if (answer !== undefined) answers.push(answer);
+      changed.push(name);
+      if (flags.output === "text") context.stdout.write(`access key ${plainText(name)} ${done}\n`);
     } catch (error) {
       if (!isApiError(error) || error.code === 401) throw error;
-      if (refusal !== undefined) stderr.write(`postern: ${describeFailure(refusal)}\n`);
+      if (refusal !== undefined) context.stderr.write(`postern: ${describeFailure(refusal)}\n`);
       refusal = error;
     }
   }
+  // Objects of an API are JSON; their type describes each member.
+  writeAs(flags, answers as JsonValue, context, changed);
   if (refusal !== undefined) throw refusal;
 }

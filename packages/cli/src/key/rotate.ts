@@ -6,13 +6,14 @@ import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
 import { accessKeyAt, objectAt } from "../json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { cellText } from "../print-table.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
-type RotateFlags = ConnectionFlags & { readonly grace?: number };
+type RotateFlags = ConnectionFlags & OutputFlags & { readonly grace?: number };
 
 export const createKeyRotateCommand = (context: CommandContext): Command =>
-  new Command("rotate")
+  withOutputOption(new Command("rotate"))
     .description("give an access key a new value and print it; it is never shown again")
     .argument("<name>", "name of the key")
     .option(
@@ -30,7 +31,7 @@ export const createKeyRotateCommand = (context: CommandContext): Command =>
           spec: { nonce: randomUUID(), gracePeriodSeconds: flags.grace },
         });
         const status = objectAt(answer, "status");
-        context.stdout.write(`${accessKeyAt(status, "key")}\n`);
+        if (!writeAs(flags, status, context)) context.stdout.write(`${accessKeyAt(status, "key")}\n`);
         const old =
           (flags.grace ?? 0) === 0
             ? "the old value is refused from now on"

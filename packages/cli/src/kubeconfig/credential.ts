@@ -1,4 +1,4 @@
-// `postern credential`: the credential plugin in kubeconfigs of `postern kubeconfig --exec`. kubectl runs it, so that the kubeconfig contains no
+// `postern credentials get`: the credential plugin in kubeconfigs of `postern kubeconfig --exec`. kubectl runs it, so that the kubeconfig contains no
 // secret. Credentials are cached until shortly before they expire, so that most calls send no request.
 // Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
 
@@ -40,10 +40,11 @@ const LOCK_PAUSE_MS = 50;
 const LOCK_PATIENCE_MS = 40_000;
 const PROBE = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
-export const createCredentialCommand = (context: CommandContext): Command =>
+/** `credential` is its name in kubeconfigs of earlier builds (ADR 208). */
+export const createCredentialCommand = (name: "get" | "credential", context: CommandContext): Command =>
   withConnectionOptions(
     withNamespacePrefixOption(
-      new Command("credential")
+      new Command(name)
         .description("print a credential for a virtual cluster, as a kubectl credential plugin (see kubeconfig --exec)")
         .argument("<virtual-cluster>", "name of the virtual cluster")
         .option("--project <name>", "project of the virtual cluster", "default")

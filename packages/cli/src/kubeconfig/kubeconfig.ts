@@ -253,7 +253,7 @@ function execUser(
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, value]);
   const args = [
     ...program.args,
-    ...["credential", virtualCluster, "--project", project],
+    ...["credentials", "get", virtualCluster, "--project", project],
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--cluster-server", clusterServer),

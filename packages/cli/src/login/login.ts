@@ -18,6 +18,7 @@ import { forgetCredentials } from "../kubeconfig/credential.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { plainText } from "../plain-text.ts";
 import { printFields, printRows } from "../print-table.ts";
+import { readSecretFrom } from "../read-secret.ts";
 import { UsageError } from "../usage-error.ts";
 import { askWhoAmI } from "../whoami.ts";
 import {
@@ -43,6 +44,7 @@ type LoginFlags = {
   readonly ca?: string;
   readonly caFingerprint?: string;
   readonly name?: string;
+  readonly keyFile?: string;
   readonly browser?: boolean;
   readonly device?: boolean;
 };
@@ -62,8 +64,9 @@ export const createLoginCommand = (context: CommandContext): Command =>
       ).conflicts("ca"),
     )
     .option("--name <name>", "name for the platform (default: its host and port)")
-    .addOption(new Option("--browser", "sign in with a browser on this machine").conflicts("device"))
-    .addOption(new Option("--device", "sign in with a code that you enter on another device"))
+    .option("--key-file <file>", "file with the access key; - for standard input")
+    .addOption(new Option("--browser", "sign in with a browser on this machine").conflicts(["device", "keyFile"]))
+    .addOption(new Option("--device", "sign in with a code that you enter on another device").conflicts("keyFile"))
     .addHelpText(
       "after",
       "\nOn a terminal, asks whether to trust a certificate authority that is not known, and remembers it." +
@@ -95,13 +98,19 @@ async function logIn(server: string, flags: LoginFlags, context: CommandContext)
 }
 
 async function getToken(transport: SignInServer, flags: LoginFlags, context: CommandContext): Promise<string> {
-  const { browser = false, device = false } = flags;
+  const { browser = false, device = false, keyFile } = flags;
+  const prompt = `Access key for ${transport.server}: `;
+  if (keyFile !== undefined) {
+    const token = await readSecretFrom(keyFile, prompt, context.readSecret);
+    if (token === undefined) throw new UsageError(`no access key in ${keyFile === "-" ? "standard input" : keyFile}`);
+    return token;
+  }
   const isTerminal = context.stderr.isTTY === true && process.stdin.isTTY;
   const metadata = browser || device || isTerminal ? await findSignIn(transport) : undefined;
   if (metadata !== undefined)
     return device ? await signInWithDevice(transport, context) : await signInWithBrowser(transport, metadata, context);
   if (browser || device) throw new UsageError("the platform has no identity provider: sign in with an access key");
-  const token = await context.readSecret(`Access key for ${transport.server}: `);
+  const token = await context.readSecret(prompt);
   if (token === undefined) throw new UsageError("no access key: pipe it in, or type it at the prompt");
   return token;
 }

@@ -21,7 +21,7 @@ export function createTrustCommand(context: CommandContext): Command {
     .description("show which conditions of a trust rule a token meets; no key is issued, and the token is not stored")
     .argument("<rule>", "name of the trust rule")
     .option("--project <name>", "project of the rule (default: rules of the whole platform)")
-    .option("--token-file <file>", "file with the token (default: standard input)")
+    .option("--token-file <file>", "file with the token; - for standard input, the default")
     .option("--token-variable <name>", "variable with the token")
     .action((name: string, flags: TestFlags) => testToken(name, flags, context));
   const command = withConnectionOptions(withNamespacePrefixOption(withOutputOption(test)));
