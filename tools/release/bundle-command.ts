@@ -39,18 +39,32 @@ const THREADS = [
 ] as const;
 
 /** The threads are part of the bundle: a server that starts one later must not load that of another build. */
-const withThread = ({ startedIn, address }: (typeof THREADS)[number], bundled: string): Plugin => ({
+const withThread = (
+  { startedIn, address }: (typeof THREADS)[number],
+  bundled: string,
+  change: BundleOptions["change"] = (_path, source) => source,
+): Plugin => ({
   name: "with-thread",
   setup({ onLoad, onEnd }) {
     let replaced = 0;
     onLoad({ filter: startedIn }, async ({ path }) => {
-      const parts = (await readFile(path, "utf8")).split(address);
+      const parts = change(relative(REPOSITORY, path), await readFile(path, "utf8")).split(address);
       replaced += parts.length - 1;
       return { contents: parts.join(bundled), loader: "ts" };
     });
     onEnd(() => {
       if (replaced !== 1) throw new Error(`expected ${address} once in the sources, found it ${replaced} times`);
     });
+  },
+});
+
+const withChange = (change: (path: string, source: string) => string): Plugin => ({
+  name: "with-change",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]packages[\\/][^\\/]+[\\/]src[\\/].*\.ts$/ }, async ({ path }) => ({
+      contents: change(relative(REPOSITORY, path), await readFile(path, "utf8")),
+      loader: "ts",
+    }));
   },
 });
 
@@ -91,10 +105,16 @@ const shared = () =>
 const REQUIRE =
   'import { createRequire as bundledRequire } from "node:module"; const require = bundledRequire(import.meta.url);';
 
+export type BundleOptions = {
+  readonly sourcemap: boolean;
+  /** Changes a source of ours on its way into the bundle; `path` is relative to the repository. Default: none is changed. */
+  readonly change?: (path: string, source: string) => string;
+};
+
 /** ECMAScript modules. Code that the command loads on demand is in separate files; all names but the entry's contain a hash of the content. */
-export async function bundleModules(options: { readonly sourcemap: boolean }): Promise<Bundle> {
+export async function bundleModules({ sourcemap, change }: BundleOptions): Promise<Bundle> {
   const consoleInputs = await buildConsole();
-  const modules = { ...shared(), ...options, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
+  const modules = { ...shared(), sourcemap, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
   const threads = await Promise.all(
     THREADS.map(({ name, source }) =>
       build({
@@ -112,7 +132,11 @@ export async function bundleModules(options: { readonly sourcemap: boolean }): P
     ...modules,
     entryPoints: { postern: COMMAND },
     splitting: true,
-    plugins: [HTTP_BY_REQUIRE, ...THREADS.map((thread, index) => withThread(thread, addresses[index] ?? ""))],
+    plugins: [
+      HTTP_BY_REQUIRE,
+      ...THREADS.map((thread, index) => withThread(thread, addresses[index] ?? "", change)),
+      ...(change === undefined ? [] : [withChange(change)]),
+    ],
   });
   const files = [...threads, command]
     .flatMap(({ outputFiles }) => outputFiles)

@@ -7,10 +7,15 @@ import { createProgram } from "./program.ts";
 import { readAnswer, readSecret } from "./read-secret.ts";
 import { run } from "./run.ts";
 
-// The reader of the output may stop early, like `head`.
+// The reader of the output may stop early, like `head`. A server goes on without it.
+const isServer = process.argv[2] === "serve";
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (isServer) return;
   if (error.code !== "EPIPE") throw error;
   process.exit();
+});
+process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+  if (!isServer && error.code !== "EPIPE") throw error;
 });
 
 const context = {

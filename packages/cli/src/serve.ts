@@ -11,7 +11,11 @@ import { takeProcessErrors } from "./take-process-errors.ts";
 import { UsageError } from "./usage-error.ts";
 import { limitYoungGeneration } from "./young-generation.ts";
 
-export type StartServer = (configuration: Configuration, stopping: AbortSignal) => Promise<RunningServer>;
+export type StartServer = (
+  configuration: Configuration,
+  stopping: AbortSignal,
+  onRepeatedErrors: () => void,
+) => Promise<RunningServer>;
 
 export type ServeDeps = {
   readonly startServer: StartServer;
@@ -22,13 +26,13 @@ export type ServeDeps = {
 async function loadPlatform(): Promise<ServeDeps> {
   const { startServer } = await import("@postern/platform/main");
   return {
-    startServer(configuration, stopping) {
+    startServer(configuration, stopping, onRepeated) {
       // For as long as the process runs.
       limitYoungGeneration([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
       return startServer(configuration, {
         loadConsole: () => import("@postern/console/files"),
         stopping,
-        onFaults: (faults) => takeProcessErrors(process, faults),
+        onFaults: (faults) => takeProcessErrors({ source: process, now: () => performance.now(), onRepeated }, faults),
       });
     },
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },
@@ -57,7 +61,9 @@ async function serve(
   using stop = listenForStop(signals);
   const stopping = new AbortController();
   void stop.stopped.then(() => stopping.abort());
-  const server = await startServer(configuration, stopping.signal).catch((error: unknown) => {
+  const repeatedErrors = new AbortController();
+  const start = startServer(configuration, stopping.signal, () => repeatedErrors.abort());
+  const server = await start.catch((error: unknown) => {
     throw explainListenFailure(error, configuration);
   });
   // A link in a file or a log would be read by others.
@@ -65,7 +71,17 @@ async function serve(
   const link = showsLink ? await server.createSignInLink() : undefined;
   context.stdout.write(startText({ ...context, server, link, hasConsole: configuration.console }));
   context.stdout.write(oldNodeNote(process.versions.node));
-  const signal = await stop.stopped;
+  const signal = await Promise.race([stop.stopped, whenAborted(repeatedErrors.signal)]);
+  if (signal === undefined) {
+    context.stderr.write(
+      "postern: unexpected errors keep occurring, stopping, so that a supervisor starts the server again\n",
+    );
+    // A process with errors may not be able to close.
+    setTimeout(() => signals.exit(FAILED), CLOSE_MS).unref();
+    await server.close();
+    setTimeout(() => signals.exit(FAILED), LINGER_MS).unref();
+    throw new UsageError("stopped after unexpected errors, which are in the log");
+  }
   context.stderr.write(`postern: ${signal} received, stopping; send it again to stop immediately\n`);
   await server.close();
   // What remains by then waits for others, such as an unresponsive trace collector.
@@ -73,6 +89,12 @@ async function serve(
 }
 
 const LINGER_MS = 500;
+/** As long as Kubernetes waits before it kills. */
+const CLOSE_MS = 30_000;
+const FAILED = 1;
+
+const whenAborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined), { once: true }));
 
 /** A warning if this Node gets no security fixes any more; otherwise empty. */
 export const oldNodeNote = (version: string): string =>

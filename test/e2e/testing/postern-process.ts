@@ -31,23 +31,27 @@ export type PosternProcess = AsyncDisposable & {
   output(): string;
   /** Resolves with the exit code, or with the name of the signal that ended it. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+  /** The same, where it ends by itself. */
+  readonly exited: Promise<number | NodeJS.Signals>;
 };
 
 export type PosternSurroundings = {
   /** What the command line begins with, such as `ip netns exec n1`. */
   readonly run?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** The file that runs the command. Default: the build. */
+  readonly entry?: string;
 };
 
 /** Starts `postern serve`, on a free port where the flags name none, and waits until it says that it is ready. */
 export async function startPostern(
   dataDir: string,
   flags: readonly string[] = [],
-  { run: before = [], env = {} }: PosternSurroundings = {},
+  { run: before = [], env = {}, entry = ENTRY }: PosternSurroundings = {},
 ): Promise<PosternProcess> {
   const store = flags.includes("--store") ? [] : defaultStoreFlags(dataDir);
   const port = flags.includes("--secure-port") ? [] : ["--secure-port", "0"];
-  const [program = NODE, ...args] = [...before, NODE, ENTRY, "serve"];
+  const [program = NODE, ...args] = [...before, NODE, entry, "serve"];
   const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...store, ...flags], {
     cwd: REPOSITORY,
     // All that there is to log, since what is logged is looked through for secrets.
@@ -68,6 +72,7 @@ export async function startPostern(
     adminKubeconfig: join(dataDir, "admin.kubeconfig"),
     caFile: join(dataDir, "ca.crt"),
     output: () => printed,
+    exited,
     async stop(signal = "SIGTERM") {
       if (signal === "SIGTERM") await keepWriteAheadLog(dataDir);
       child.kill(signal);

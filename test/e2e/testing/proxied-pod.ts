@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "./http-client.ts";
 import { type PodCluster, servePodCluster } from "./pod-cluster.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./postern-process.ts";
+import { type PosternProcess, type PosternSurroundings, startPostern, temporaryDirectory } from "./postern-process.ts";
 
 export const MANAGEMENT = "/kubernetes/management/apis/management.postern/v1";
 export const INSTANCES = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances`;
@@ -22,11 +22,14 @@ export type ProxiedPod = AsyncDisposable & {
   post(path: string, body: object): Promise<any>;
 };
 
-export async function proxyPod(): Promise<ProxiedPod> {
+export async function proxyPod(
+  surroundings?: PosternSurroundings,
+  moreFlags: readonly string[] = [],
+): Promise<ProxiedPod> {
   const directory = await temporaryDirectory();
   const pods = await servePodCluster();
-  const flags = ["--proxy-allowed-addresses", "127.0.0.0/8", "--kube-config-proxy-fallback"];
-  const server = await startPostern(join(directory.path, "data"), flags);
+  const flags = ["--proxy-allowed-addresses", "127.0.0.0/8", "--kube-config-proxy-fallback", ...moreFlags];
+  const server = await startPostern(join(directory.path, "data"), flags, surroundings);
   const http = await httpClient(server);
   const admin = await adminKey(server);
   const post = async (path: string, body: object): Promise<any> => {

@@ -1,0 +1,64 @@
+// The command, built with a point in each function and behind each `await` at which a test may throw, and its remote control.
+
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { bundleModules, ENTRY, REPOSITORY } from "../../../../tools/release/bundle-command.ts";
+import type { PosternSurroundings } from "../../../e2e/testing/postern-process.ts";
+import { withFaultPoints } from "./instrument.ts";
+
+/** Of a server; what runs in threads and in other commands is not its own. */
+const SOURCES = /^packages\/(?:apiserver|stores|platform|cli)\/src\//;
+/** Those that take errors. */
+const TAKERS = /\/(?:logging\/faults|take-process-errors|logging\/create-logger)\.ts$/;
+
+const PRELOAD = fileURLToPath(new URL("./preload.mjs", import.meta.url));
+
+export type FaultPoint = { readonly place: string; readonly count: number; readonly isEntry: boolean };
+
+export type FaultyBuild = {
+  readonly surroundings: PosternSurroundings;
+  /** Points that the running server has passed. */
+  points(): Promise<readonly FaultPoint[]>;
+  /** The server throws once at this point, the next time that it passes it. */
+  arm(place: string): Promise<void>;
+  /** Whether it has thrown since. */
+  hasThrown(): Promise<boolean>;
+};
+
+/** Writes the build into `folder`, which is removed by the caller. */
+export async function buildFaulty(folder: string): Promise<FaultyBuild> {
+  const { files } = await bundleModules({
+    sourcemap: false,
+    change: (path, source) => (SOURCES.test(path) && !TAKERS.test(path) ? withFaultPoints(path, source) : source),
+  });
+  const bundle = join(folder, "faulty-bundle");
+  await mkdir(bundle);
+  await writeFile(join(bundle, "package.json"), '{"type":"module"}');
+  for (const { name, contents } of files) await writeFile(join(bundle, name), contents);
+  // Native modules are not in a bundle.
+  await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  const socketPath = join(folder, "faults.sock");
+  const ask = (path: string): Promise<any> =>
+    new Promise((resolve, reject) => {
+      const sent = request({ socketPath, path }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+        response.on("end", () => resolve(JSON.parse(text))).on("error", reject);
+      });
+      sent.on("error", reject).end();
+    });
+  return {
+    surroundings: {
+      entry: join(bundle, ENTRY),
+      env: { NODE_OPTIONS: `--import=${PRELOAD}`, FAULT_SOCKET: socketPath },
+    },
+    async points() {
+      const { seen } = await ask("/seen");
+      return seen.map(([place, point]: [string, object]) => ({ place, ...point }));
+    },
+    arm: (place) => ask(`/arm?place=${encodeURIComponent(place)}`),
+    hasThrown: async () => (await ask("/state")).thrown > 0,
+  };
+}

@@ -1,0 +1,120 @@
+// Errors that nothing catches, in a server as users start it: it goes on, and gives up cleanly where they keep occurring.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adminKey, httpClient, openResponse } from "./testing/http-client.ts";
+import {
+  ENTRY,
+  NODE,
+  type PosternProcess,
+  postern,
+  REPOSITORY,
+  startPostern,
+  temporaryDirectory,
+} from "./testing/postern-process.ts";
+
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const PRELOAD = fileURLToPath(new URL("testing/failing-process.mjs", import.meta.url));
+const FAILING = { env: { NODE_OPTIONS: `--import=${PRELOAD}` } };
+
+const errorsIn = (server: PosternProcess): readonly any[] =>
+  server
+    .output()
+    .split("\n")
+    .filter((line) => line.startsWith("{") && line.includes('"unexpected error"'))
+    .map((line) => JSON.parse(line));
+
+/** Resolves when both errors are in the log. */
+async function fail(server: PosternProcess): Promise<void> {
+  const before = errorsIn(server).length;
+  process.kill(server.pid, "SIGUSR2");
+  await expect.poll(() => errorsIn(server).length).toBe(before + 2);
+}
+
+describe.each(["sqlite", "etcd"])("on %s", (store) => {
+  const missing = store === "etcd" ? whyNoEtcd() : undefined;
+  let etcd: EtcdCluster | undefined;
+  let flags: readonly string[] = ["--store", store];
+
+  beforeAll(async () => {
+    if (store !== "etcd" || missing !== undefined) return;
+    etcd = await startEtcd();
+    flags = ["--store", `etcd://${etcd.endpoints[0]}`, "--etcd-new-installation"];
+  });
+  afterAll(() => etcd?.[Symbol.asyncDispose]());
+
+  it.skipIf(missing !== undefined)(
+    "an error ends nothing: requests, watches and writes go on, and it is logged and counted once",
+    async () => {
+      await using directory = await temporaryDirectory();
+      await using server = await startPostern(directory.path, flags, FAILING);
+      const [http, key] = [await httpClient(server), await adminKey(server)];
+      const watch = await openResponse(server, `${KEYS}?watch=true`, key);
+      await fail(server);
+      expect(errorsIn(server)).toMatchObject([
+        { component: "unhandled-rejection", error: { message: "a rejected promise" } },
+        { component: "uncaught-exception", error: { message: "a timer that throws" } },
+      ]);
+      const metrics = (await http("/metrics", { key })).text;
+      for (const component of ["unhandled-rejection", "uncaught-exception"])
+        expect(metrics).toContain(`apiserver_unexpected_errors_total{component="${component}"} 1\n`);
+      expect((await http(KEYS, { key, body: { metadata: { name: "after" }, spec: {} } })).status).toBe(201);
+      await expect.poll(() => watch.text()).toContain('"name":"after"');
+      expect((await http("/livez")).status).toBe(200);
+      expect(await server.stop()).toBe(0);
+    },
+  );
+
+  it.skipIf(missing !== undefined)(
+    "errors that keep occurring end it cleanly, with an exit code that restarts it",
+    async () => {
+      await using directory = await temporaryDirectory();
+      const own = store === "etcd" ? [...flags, "--etcd-prefix", "/repeated"] : flags;
+      const server = await startPostern(directory.path, own, FAILING);
+      await using _ = server;
+      const [http, key] = [await httpClient(server), await adminKey(server)];
+      const watch = await openResponse(server, `${KEYS}?watch=true`, key);
+      for (let second = 1; second <= 10; second++) {
+        expect((await http(KEYS, { key, body: { metadata: { name: `made-${second}` }, spec: {} } })).status).toBe(201);
+        await fail(server);
+      }
+      await watch.ended;
+      expect(await server.exited).toBe(1);
+      expect(server.output()).toContain("unexpected errors keep occurring, stopping");
+      expect(await postern("audit", "verify", join(directory.path, "audit.log"))).toMatchObject({ code: 0 });
+
+      await using next = await startPostern(
+        directory.path,
+        own.filter((flag) => flag !== "--etcd-new-installation"),
+      );
+      expect((await (await httpClient(next))(`${KEYS}/made-10`, { key })).status).toBe(200);
+      expect(await next.stop()).toBe(0);
+    },
+  );
+});
+
+it("a reader of the log that ends does not end the server", async () => {
+  await using directory = await temporaryDirectory();
+  const flags = ["--data-dir", directory.path, "--secure-port", "0", "--store", "memory", "--audit-log-path", "-"];
+  const child = spawn(NODE, [ENTRY, "serve", ...flags], {
+    cwd: REPOSITORY,
+    env: { PATH: process.env["PATH"], HOME: directory.path, POSTERN_LOG_LEVEL: "debug" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const exited = once(child, "exit");
+  let printed = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => (printed += text));
+  await expect.poll(() => printed).toMatch(/ready at \S+/);
+  const [, url = ""] = /ready at (\S+)/.exec(printed) ?? [];
+  child.stdout.destroy();
+  child.stderr.destroy();
+  const http = await httpClient({ url, caFile: join(directory.path, "ca.crt") });
+  for (let request = 0; request < 50; request++) expect((await http("/version")).status).toBe(200);
+  expect(child.exitCode).toBeNull();
+  child.kill("SIGTERM");
+  expect((await exited)[0]).toBe(0);
+});
