@@ -25,6 +25,8 @@ export type CertificateRequestParts = {
   readonly publicKeyInfo: DerElement;
   /** Object identifiers of the extensions that the sender asks for. */
   readonly requestedExtensions: readonly string[];
+  /** The value of the extension subjectAltName that the sender asks for, as DER. */
+  readonly requestedNames?: Uint8Array | undefined;
 };
 
 /** Throws DerError for anything that is not a request. */
@@ -43,7 +45,7 @@ export function readCertificateRequest(request: Uint8Array): CertificateRequestP
     signed: parts.signed.bytes,
     subject: expectElement(subject, DER.sequence),
     publicKeyInfo: expectElement(publicKeyInfo, DER.sequence),
-    requestedExtensions: attributes === undefined ? [] : readRequestedExtensions(attributes),
+    ...readRequestedExtensions(attributes),
   };
 }
 
@@ -54,15 +56,21 @@ export function readEncodedCertificateRequest(request: string): CertificateReque
   return readCertificateRequest(der);
 }
 
-function readRequestedExtensions(attributes: DerElement): readonly string[] {
-  const oids: string[] = [];
-  for (const attribute of readDerElements(attributes.content)) {
+function readRequestedExtensions(
+  attributes: DerElement | undefined,
+): Pick<CertificateRequestParts, "requestedExtensions" | "requestedNames"> {
+  const requestedExtensions: string[] = [];
+  let requestedNames: Uint8Array | undefined;
+  for (const attribute of attributes === undefined ? [] : readDerElements(attributes.content)) {
     const [type, values] = readDerElements(attribute.content);
     if (type === undefined || values === undefined || readObjectIdentifier(type) !== OID.extensionRequest) continue;
     for (const extension of readDerElements(values.content).flatMap(({ content }) => readDerElements(content))) {
-      const [oid] = readDerElements(extension.content);
-      oids.push((oid && readObjectIdentifier(oid)) ?? "");
+      const [identifier, ...parts] = readDerElements(extension.content);
+      const oid = (identifier && readObjectIdentifier(identifier)) ?? "";
+      requestedExtensions.push(oid);
+      // A flag may come before the value. The first extension counts: a certificate has one of each.
+      if (oid === OID.subjectAlternativeName) requestedNames ??= expectTag(parts.at(-1), DER.octetString);
     }
   }
-  return oids;
+  return { requestedExtensions, requestedNames };
 }

@@ -130,6 +130,8 @@ export type ClientCertificateRequest = {
   readonly commonName: string;
   /** The groups. */
   readonly organizations: readonly string[];
+  /** GeneralNames as DER. Nothing here reads them. Default: none. */
+  readonly alternativeNames?: readonly Uint8Array[];
   /** Milliseconds since the epoch; `Infinity` asks for as long as the authority lives. */
   readonly notAfter: number;
   /** 1 to 20 octets of a positive integer; absent means random. */
@@ -154,7 +156,7 @@ export type SignedCertificate = {
  * lies in the past, and for an empty name.
  */
 export function signClientCertificate(request: ClientCertificateRequest): SignedCertificate {
-  const { authority, publicKeyInfo, commonName, organizations, clock, random } = request;
+  const { authority, publicKeyInfo, commonName, organizations, alternativeNames = [], clock, random } = request;
   if (commonName === "") throw new RangeError("a client certificate needs a common name");
   const now = clock.now();
   const clamped = request.notAfter > authority.notAfter;
@@ -171,7 +173,13 @@ export function signClientCertificate(request: ClientCertificateRequest): Signed
       publicKeyInfo,
       notBefore,
       notAfter,
-      extensions: [...CLIENT_CONSTRAINTS, ...authority.authorityKeyIdentifier],
+      extensions: [
+        ...CLIENT_CONSTRAINTS,
+        ...authority.authorityKeyIdentifier,
+        ...(alternativeNames.length === 0
+          ? []
+          : [encodeExtension(OID.subjectAlternativeName, derSequence(...alternativeNames))]),
+      ],
     },
     authority.signingKey,
   );

@@ -15,6 +15,7 @@ import {
   expectTag,
   readDerElements,
   readObjectIdentifier,
+  readSingleDerElement,
 } from "@postern/apiserver/x509/der";
 import {
   type DistinguishedName,
@@ -45,13 +46,14 @@ const SIGNATURE_ALGORITHMS: { readonly [oid: string]: { readonly digest: string 
 export type CertificateRequest = {
   /** As it was sent: signers of other clusters read it themselves. */
   readonly pem: string;
-  /** The one thing a signer takes over from a request. */
   readonly publicKey: KeyObject;
   /** What the sender calls itself: to compare with what it may be called, never to sign unread. */
   readonly subject: DistinguishedName;
   readonly hasOtherSubjectAttributes: boolean;
-  /** Extensions the sender asks for, such as other names; none is ever granted from here. */
+  /** Object identifiers of the extensions that the sender asks for. */
   readonly requestedExtensions: readonly string[];
+  /** DNS names, e-mail addresses, IP addresses and URIs of the extension subjectAltName, each as the DER of a GeneralName. */
+  readonly alternativeNames: readonly Uint8Array[];
 };
 
 export class CertificateRequestError extends Error {
@@ -86,7 +88,25 @@ function readRequest(der: Uint8Array): Omit<CertificateRequest, "pem"> {
     subject: { commonName, organizations },
     hasOtherSubjectAttributes: hasOtherAttributes,
     requestedExtensions: request.requestedExtensions,
+    alternativeNames: request.requestedNames === undefined ? [] : readAlternativeNames(request.requestedNames),
   };
+}
+
+/** In the order in which Go writes them. Other kinds of names are left out, as Go does. */
+const NAME_TAGS = { dns: 0x82, email: 0x81, ip: 0x87, uri: 0x86 } as const;
+
+/** Throws CertificateRequestError for names that no certificate may have. Source: Go's crypto/x509/parser.go (parseSANExtension) */
+function readAlternativeNames(extension: Uint8Array): readonly Uint8Array[] {
+  const names = readDerElements(readSingleDerElement(extension, DER.sequence));
+  const { ip, ...texts } = NAME_TAGS;
+  for (const { tag, content } of names) {
+    if (tag === ip && content.length !== 4 && content.length !== 16)
+      throw new CertificateRequestError("the certificate request has an IP address of a wrong length");
+    const isText = (Object.values(texts) as readonly number[]).includes(tag);
+    if (isText && !content.every((octet) => octet > 0x20 && octet < 0x7f))
+      throw new CertificateRequestError("the certificate request has a name with characters that are not allowed");
+  }
+  return Object.values(NAME_TAGS).flatMap((tag) => names.filter((name) => name.tag === tag).map(({ bytes }) => bytes));
 }
 
 function readPublicKey(publicKeyInfo: DerElement): KeyObject {

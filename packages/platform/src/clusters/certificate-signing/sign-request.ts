@@ -23,9 +23,9 @@ export type SignOutcome =
   | { readonly failure: string };
 
 /**
- * Takes over the public key, the common name and the organizations; the signer sets everything else in the certificate, whatever extensions
- * are asked for. The validity is that of the request, at
- * least 10 minutes, at most a year, and never beyond that of the CA.
+ * Takes over the public key, the common name, the organizations and the names of subjectAltName; the signer sets everything else in the
+ * certificate, whatever other extensions are asked for. The validity is that of the request, at least 10 minutes, at most a year, and never
+ * beyond that of the CA.
  */
 export function signRequest(
   { spec }: CertificateSigningRequest,
@@ -35,7 +35,7 @@ export function signRequest(
   const usageFault = checkUsages(spec?.usages ?? []);
   if (usageFault !== undefined) return { failure: usageFault };
   try {
-    const { publicKey, subject, hasOtherSubjectAttributes } = parseCertificateRequest(
+    const { publicKey, subject, alternativeNames, hasOtherSubjectAttributes } = parseCertificateRequest(
       Buffer.from(spec?.request ?? "", "base64").toString("latin1"),
     );
     if (subject.commonName === "") return { failure: "the subject of the request has no common name" };
@@ -45,7 +45,8 @@ export function signRequest(
     if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not supported` };
     const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
     const expirationSeconds = Math.min(spec?.expirationSeconds ?? SIGNING_DURATION_SECONDS, SIGNING_DURATION_SECONDS);
-    const { pem, notAfter } = signSubject({ ...subject, publicKeyInfo, expirationSeconds }, authority, runtime);
+    const signed = { ...subject, alternativeNames, publicKeyInfo, expirationSeconds };
+    const { pem, notAfter } = signSubject(signed, authority, runtime);
     return { certificatePem: pem, notAfter };
   } catch (error) {
     if (error instanceof CertificateRequestError) return { failure: error.message };
@@ -56,6 +57,8 @@ export function signRequest(
 export type SignedSubject = {
   readonly commonName: string;
   readonly organizations: readonly string[];
+  /** GeneralNames as DER. */
+  readonly alternativeNames?: readonly Uint8Array[];
   /** SubjectPublicKeyInfo as DER. */
   readonly publicKeyInfo: Uint8Array;
   /** 10 minutes at least; undefined: the signer's own duration. */

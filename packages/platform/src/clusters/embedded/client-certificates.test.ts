@@ -93,26 +93,64 @@ describe("certificate signing requests", () => {
     expect(condition.message).toContain(why);
   });
 
-  it.each([
-    ["basicConstraints", ["basicConstraints=critical,CA:TRUE"]],
-    ["keyUsage", ["keyUsage=critical,keyCertSign,digitalSignature"]],
-    ["extendedKeyUsage", ["extendedKeyUsage=serverAuth"]],
-    ["subjectAltName", ["subjectAltName=DNS:kubernetes.default.svc"]],
-    ["several extensions", ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature", "extendedKeyUsage=clientAuth"]],
-  ])("signs a request that asks for %s, and grants the usual extensions alone", async (_what, extensions) => {
-    await using host = await createEmbeddedHost();
-    await host.setUp("one");
+  /** The request of openssl for CN=jane with these extensions. */
+  function requestFor(...extensions: readonly string[]): string {
     using workspace = createWorkspace();
     const [file, key] = [workspace.path("a.csr"), workspace.path("a.key")];
     const asked = extensions.flatMap((extension) => ["-addext", extension]);
     const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key];
     openssl("req", "-new", ...newKey, "-subj", "/CN=jane", ...asked, "-out", file);
-    const signed = await approveAndWait(host, csr({ request: readFileSync(file).toString("base64") }));
+    return readFileSync(file).toString("base64");
+  }
+
+  it.each([
+    ["basicConstraints", ["basicConstraints=critical,CA:TRUE"]],
+    ["keyUsage", ["keyUsage=critical,keyCertSign,digitalSignature"]],
+    ["extendedKeyUsage", ["extendedKeyUsage=serverAuth"]],
+    ["an otherName", ["subjectAltName=otherName:1.2.3.4;UTF8:text"]],
+    ["several extensions", ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature", "extendedKeyUsage=clientAuth"]],
+  ])("signs a request that asks for %s, and grants the usual extensions alone", async (_what, extensions) => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const signed = await approveAndWait(host, csr({ request: requestFor(...extensions) }));
     const certificate = new X509Certificate(Buffer.from(signed.status.certificate, "base64"));
     expect(certificate.ca).toBe(false);
     expect(certificate.subjectAltName).toBeUndefined();
     expect(certificate.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
     expect(certificate.subject).toBe("CN=jane");
+  });
+
+  it.each([
+    ["DNS:kubernetes.default.svc", "DNS:kubernetes.default.svc"],
+    ["IP:10.0.0.1,IP:fd00::1", "IP Address:10.0.0.1, IP Address:FD00:0:0:0:0:0:0:1"],
+    // In the order in which Go writes them, and without the kinds that it leaves out.
+    ["URI:spiffe://a/b,email:a@example.com,RID:1.2.3.4,DNS:x", "DNS:x, email:a@example.com, URI:spiffe://a/b"],
+    ["critical,DNS:x,DNS:*.x", "DNS:x, DNS:*.x"],
+  ])("signs the names of subjectAltName, as the signer of Kubernetes: %s", async (names, granted) => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const signed = await approveAndWait(host, csr({ request: requestFor(`subjectAltName=${names}`) }));
+    const certificate = new X509Certificate(Buffer.from(signed.status.certificate, "base64"));
+    expect(certificate.subjectAltName).toBe(granted);
+    expect(certificate.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
+    const { request } = createTestContext({ url: "/api" });
+    const presented = request.with({ peerCertificate: () => certificate });
+    const authentication = await host.backend("one").authenticateCertificate(presented);
+    expect(authentication?.user.name).toBe("jane");
+  });
+
+  it.each([
+    ["an address of two octets", "30:04:87:02:01:02", "IP address of a wrong length"],
+    ["a line break in a DNS name", "30:05:82:03:61:0A:62", "characters that are not allowed"],
+    ["a NUL in a URI", "30:05:86:03:61:00:62", "characters that are not allowed"],
+    ["data behind the names", "30:03:82:01:61:05:00", "malformed"],
+    ["another type", "02:01:01", "malformed"],
+  ])("does not sign a subjectAltName with %s", async (_what, der, message) => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const failed = await approveAndWait(host, csr({ request: requestFor(`subjectAltName=DER:${der}`) }));
+    expect(failed.status.certificate).toBeUndefined();
+    expect(failed.status.conditions.find(({ type }: any) => type === "Failed").message).toContain(message);
   });
 
   it("does not sign a weak key (security book 55)", async () => {
