@@ -28,6 +28,7 @@ import type { RecordKeyEvent } from "../access-keys/key-events.ts";
 import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";
 import { createSealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { restrictionNames } from "../api/access-key-restrictions.ts";
+import type { Cluster } from "../api/cluster.ts";
 import { type Project, storageQuotaOf } from "../api/project.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { createReachesProject } from "../authorization/reaches-project.ts";
@@ -43,6 +44,8 @@ import type { KeyRing } from "../encryption/key-ring.ts";
 import { followingValues } from "../lookup/follow-values.ts";
 import { createObjectLookup, type ObjectLookup } from "../lookup/object-lookup.ts";
 import { MANAGEMENT } from "../platform-names.ts";
+import { secretOf } from "../resources/clusters/index.ts";
+import { createClusterSecretAdmission } from "../resources/clusters/secret-writers.ts";
 import { withShare } from "../resources/custom-resource-definitions.ts";
 import { disableKey } from "../resources/disable-key.ts";
 import { platformResources } from "../resources/index.ts";
@@ -190,6 +193,15 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       storageQuotaOf(project),
     ]),
   );
+  const clusterSecrets = new Map<string, string>();
+  const followingClusters = followView(
+    viewOf(names.managementGroup, "clusters", false),
+    runtime.scheduler,
+    followingValues<Cluster, string>(clusterSecrets, (cluster) => {
+      const place = secretOf(cluster);
+      return [cluster.metadata.name ?? "", place && `${place.namespace}/${place.name}`];
+    }),
+  );
   const { projects: projectDefaults, accessKeys: keyDefaults } = configuration;
   const budgets = createManagementBudgets({
     storage,
@@ -256,6 +268,12 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
       createDefinitionLimit(registry),
+      createClusterSecretAdmission({
+        names,
+        authorizer: core.authorizer,
+        places: clusterSecrets,
+        refresh: (signal) => lookup.refresh(signal),
+      }),
     ],
     nonResource: deps.nonResource,
     nonResourcePaths: deps.nonResourcePaths,
@@ -308,6 +326,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
       customResources?.[Symbol.dispose]();
       destinations[Symbol.dispose]();
       followingProjects[Symbol.dispose]();
+      followingClusters[Symbol.dispose]();
       clusters[Symbol.dispose]();
     },
   };

@@ -152,6 +152,92 @@ describe("spec.kubeConfigRef of a Cluster", () => {
   });
 });
 
+describe("the content of a Secret that a Cluster uses, in the namespace of a project", () => {
+  const SECRETS = "/api/v1/namespaces/p-shop/secrets";
+  const PATH = `${SECRETS}/wired`;
+  let member: string;
+  const as = (method: string, path: string, body?: object, headers: object = MERGE) =>
+    send(method, path, body, headers, member);
+  const contentOf = async (name = "wired"): Promise<string> =>
+    Buffer.from((await platform.send({ path: `${SECRETS}/${name}` })).body.data.config, "base64").toString();
+  const mine = { stringData: { config: "mine" } };
+  const encoded = { data: { config: Buffer.from("mine").toString("base64") } };
+  beforeAll(async () => {
+    await platform.create("users", { metadata: { name: "member" }, spec: {} });
+    const members = [{ kind: "User", name: "member", clusterRole: "postern:project-admin" }];
+    await send("PATCH", "projects/shop", { spec: { members } }, MERGE);
+    const key = { metadata: { name: "member" }, spec: { user: "member" } };
+    member = (await platform.create("ownedaccesskeys", key)).spec.key;
+    for (const name of ["wired", "free"])
+      await platform.create(SECRETS, { metadata: { name }, stringData: { config: "x" } });
+    await platform.create("clusters", {
+      metadata: { name: "wired" },
+      spec: { managementNamespace: "p-shop", kubeConfigRef: { secretName: "wired" } },
+    });
+    await platform.until({ path: PATH, key: member }, ({ status }) => status === 200);
+  });
+
+  it.each<readonly [string, string, object, object]>([
+    ["PATCH", PATH, mine, MERGE],
+    ["PATCH", PATH, encoded, MERGE],
+    ["PATCH", PATH, { data: { config: null } }, MERGE],
+    ["PATCH", PATH, { data: { other: "bWluZQ==" } }, MERGE],
+    ["PATCH", `${PATH}?dryRun=All`, mine, MERGE],
+    ["PATCH", PATH, mine, { "content-type": "application/strategic-merge-patch+json" }],
+    [
+      ...(["PATCH", PATH, [{ op: "replace", path: "/data/config", value: "bWluZQ==" }]] as const),
+      { "content-type": "application/json-patch+json" },
+    ],
+    [
+      ...(["PATCH", `${PATH}?fieldManager=x&force=true`] as const),
+      { apiVersion: "v1", kind: "Secret", metadata: { name: "wired" }, ...mine },
+      APPLY,
+    ],
+    [
+      "PUT",
+      PATH,
+      { apiVersion: "v1", kind: "Secret", metadata: { name: "wired" }, type: "Opaque", ...mine },
+      JSON_TYPE,
+    ],
+    ["PUT", `/kubernetes/management${PATH}/`, { metadata: { name: "wired" }, type: "Opaque", ...mine }, JSON_TYPE],
+  ])("is not changed by members of the project: %s %s %j", async (method, path, body, headers) => {
+    const { status, body: answer } = await as(method, path, body, headers);
+    expect([status, answer.message]).toEqual([403, expect.stringContaining('the cluster "wired" connects with it')]);
+    expect(await contentOf()).toBe("x");
+  });
+
+  it("is changed by users who may update the cluster", async () => {
+    expect((await send("PATCH", PATH, { stringData: { config: "rotated" } }, MERGE)).status).toBe(200);
+    expect(await contentOf()).toBe("rotated");
+    await platform.create(`${RBAC}/clusterroles`, {
+      metadata: { name: "wired-updater" },
+      rules: [
+        { verbs: ["update"], apiGroups: ["management.postern"], resources: ["clusters"], resourceNames: ["wired"] },
+      ],
+    });
+    await platform.create(`${RBAC}/clusterrolebindings`, {
+      metadata: { name: "wired-updater" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "wired-updater" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "member" }],
+    });
+    expect((await as("PATCH", PATH, mine)).status).toBe(200);
+    expect((await send("DELETE", `${RBAC}/clusterrolebindings/wired-updater`)).status).toBe(200);
+    expect((await as("PATCH", PATH, { stringData: { config: "again" } })).status).toBe(403);
+    expect(await contentOf()).toBe("mine");
+  });
+
+  it("is checked for the content alone, of Secrets in use alone", async () => {
+    expect((await as("PATCH", PATH, { metadata: { labels: { team: "blues" } } })).status).toBe(200);
+    expect((await as("PATCH", `${SECRETS}/free`, mine)).status).toBe(200);
+    // From the moment on that a cluster names it, whatever its writer, and until it no longer does.
+    await send("PATCH", "clusters/wired", { spec: { kubeConfigRef: { secretName: "free" } } }, MERGE);
+    expect((await as("PATCH", `${SECRETS}/free`, { stringData: { config: "more" } })).status).toBe(403);
+    expect((await as("PATCH", PATH, { stringData: { config: "theirs" } })).status).toBe(200);
+    expect((await send("DELETE", "clusters/wired")).status).toBe(200);
+    expect((await as("PATCH", `${SECRETS}/free`, { stringData: { config: "more" } })).status).toBe(200);
+  });
+});
+
 describe("the namespace of a project", () => {
   const path = "/api/v1/namespaces/p-shop";
 

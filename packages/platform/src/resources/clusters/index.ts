@@ -113,7 +113,7 @@ const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
 type SecretPlace = { readonly namespace: string; readonly name: string; readonly entry: string };
 
 /** The Secret whose kubeconfig the platform connects with, and shares its power with the writers of the cluster. */
-function secretOf(cluster: Cluster | undefined): SecretPlace | undefined {
+export function secretOf(cluster: Cluster | undefined): SecretPlace | undefined {
   const { kubeConfigRef, managementNamespace = "" } = cluster?.spec ?? {};
   if (kubeConfigRef === undefined) return undefined;
   const { secretNamespace = "", secretName, key = "" } = kubeConfigRef;
