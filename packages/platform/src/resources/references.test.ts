@@ -8,9 +8,10 @@ const PLACEMENT = "clusters that the project allows: resources/placement.ts, ser
 const TEMPLATE = "templates are readable, and act inside only: resources/virtual-cluster-instances/strategy.ts";
 /** The file that checks writers, or why none has to. */
 const REFERENCES: { readonly [field: string]: string } = {
+  "AccessKey.spec.secretRef": "that of OwnedAccessKey: both kinds show the same objects",
   "Cluster.spec.config": NO_EFFECT,
   "Cluster.spec.kubeConfigRef":
-    "get on the Secret, and update in a project: resources/clusters/index.ts; the same Secret at use: kubernetes-backend/recorded-secret.ts",
+    "get on the Secret, and update in a project: resources/clusters/index.ts; the same Secret at use: kubernetes-backend/recorded-secret.ts; its writers: resources/clusters/secret-writers.ts",
   "IdentityProvider.spec.clientSecretRef": "get on the Secret: resources/identity-providers/index.ts",
   "OwnedAccessKey.spec.secretRef": "create and update on the Secret: resources/owned-access-keys/secret-delivery.ts",
   "SpaceInstance.spec.clusterRef": PLACEMENT,
@@ -31,26 +32,37 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.[Symbol.asyncDispose]());
 
-const LOOKS_LIKE_A_REFERENCE = /Refs?$|[sS]ecret(s|Name|Namespace)?$|^kubeConfig$|^config$/;
+/** By its name, or by what its description says. */
+const NAMES_A_REFERENCE = /Refs?$|[sS]ecret(s|Name|Namespace)?$|^kubeConfig$|^config$/;
+const SAYS_A_REFERENCE = /\b(?:reference to|name of the secret|secret (?:that|with)|object with)\b/i;
 
 function fieldsOf(schema: any, schemas: any, path: string, depth = 0): readonly string[] {
   if (depth > 12 || schema === undefined) return [];
   const reference = schema.$ref ?? schema.allOf?.[0]?.$ref;
   if (reference !== undefined) return fieldsOf(schemas[reference.split("/").at(-1)], schemas, path, depth + 1);
-  if (schema.items !== undefined) return fieldsOf(schema.items, schemas, path, depth + 1);
+  for (const inner of [schema.items, schema.additionalProperties])
+    if (typeof inner === "object") return fieldsOf(inner, schemas, path, depth + 1);
   return Object.entries<any>(schema.properties ?? {}).flatMap(([name, field]) => {
     const own = `${path}.${name}`;
-    return LOOKS_LIKE_A_REFERENCE.test(name) ? [own] : fieldsOf(field, schemas, own, depth + 1);
+    const isReference = NAMES_A_REFERENCE.test(name) || SAYS_A_REFERENCE.test(field.description ?? "");
+    return isReference ? [own] : fieldsOf(field, schemas, own, depth + 1);
   });
 }
 
-it("every field that looks like a reference is listed", async () => {
-  const { body } = await platform.send({ path: "/openapi/v3/apis/management.postern/v1" });
-  const { schemas } = body.components;
-  const found = Object.entries<any>(schemas).flatMap(([, schema]) => {
-    const [gvk] = schema["x-kubernetes-group-version-kind"] ?? [];
-    if (gvk?.group !== "management.postern" || /List$|Options$/.test(gvk.kind)) return [];
-    return ["spec", "status"].flatMap((part) => fieldsOf(schema.properties?.[part], schemas, `${gvk.kind}.${part}`));
-  });
+it("every field that looks like a reference is listed, of all groups of the platform", async () => {
+  const { body: groups } = await platform.send({ path: "/apis" });
+  const own = groups.groups.map(({ name }: { name: string }) => name).filter((name: string) => /postern$/.test(name));
+  expect(own).toEqual(expect.arrayContaining(["management.postern", "storage.postern"]));
+  const found: string[] = [];
+  for (const group of own) {
+    const { body } = await platform.send({ path: `/openapi/v3/apis/${group}/v1` });
+    const { schemas } = body.components;
+    for (const schema of Object.values<any>(schemas)) {
+      const gvk = schema["x-kubernetes-group-version-kind"]?.find((one: any) => one.group === group);
+      if (gvk === undefined || /List$|Options$/.test(gvk.kind)) continue;
+      for (const part of ["spec", "status"])
+        found.push(...fieldsOf(schema.properties?.[part], schemas, `${gvk.kind}.${part}`));
+    }
+  }
   expect([...new Set(found)].toSorted()).toEqual(Object.keys(REFERENCES).toSorted());
 });
