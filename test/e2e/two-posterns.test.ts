@@ -174,6 +174,49 @@ describe("an external virtual cluster", () => {
     expect(through).toMatchObject({ code: 1, stderr: expect.stringContaining("Forbidden") });
   });
 
+  it("accepts a client certificate for as long as it says, whatever becomes of its key here, and refuses it at once where it is verified", async () => {
+    const administratorOf = async (server: PosternProcess) => ({
+      http: await httpClient(server),
+      key: await adminKey(server),
+    });
+    const [here, there] = [await administratorOf(near), await administratorOf(far)];
+    const LEDGER = "/kubernetes/management/apis/management.postern/v1/users/admin/credentials";
+    const ledgerOf = async ({ http: send, key: own }: typeof here): Promise<any[]> =>
+      (await send(LEDGER, { key: own })).body.status.credentials;
+    const revoke = ({ http: send, key: own }: typeof here, id: string) =>
+      send(LEDGER, { key: own, body: { spec: { revoke: [id] } } });
+    const before = new Set([...(await ledgerOf(here)), ...(await ledgerOf(there))].map(({ id }) => id));
+
+    const leaked = { kind: "OwnedAccessKey", metadata: { name: "leaked" }, spec: { user: "admin" } };
+    const { body: made } = await here.http(KEYS, { key, body: leaked });
+    const spec = { clientCert: true, server: `${far.url}${FAR_CLUSTER}` };
+    const issued = await http(`${INSTANCES}/remote/kubeconfig`, { key: made.spec.key, body: { spec } });
+    expect(issued.status, issued.text).toBe(201);
+    const path = join(directory.path, "leaked.kubeconfig");
+    await writeFile(path, issued.body.status.kubeConfig, { mode: 0o600 });
+    const thief = kubectlWith(path, join(directory.path, "cache"));
+    expect(await succeed(thief(whoAmI))).toMatch(/^admin /);
+
+    const certificateIn = async (ledger: Promise<any[]>): Promise<any> =>
+      (await ledger).find(({ id, subject }) => !before.has(id) && subject !== undefined);
+    const listed = await certificateIn(ledgerOf(here));
+    expect(listed.enforcedBy).toBe("Cluster");
+    const refused = await revoke(here, listed.id);
+    expect([refused.status, refused.body.message]).toEqual([422, expect.stringContaining("cluster")]);
+    await succeed(administrator(["delete", "ownedaccesskeys", "leaked"]));
+    expect(await certificateIn(ledgerOf(here))).toMatchObject({ id: listed.id, enforcedBy: "Cluster" });
+    // The list is right: the cluster still accepts it.
+    expect(await succeed(thief(whoAmI))).toMatch(/^admin /);
+
+    const verified = await certificateIn(ledgerOf(there));
+    expect(verified.enforcedBy).toBeUndefined();
+    expect((await revoke(there, verified.id)).status).toBe(201);
+    expect((await thief(["get", "namespaces"])).code).toBe(1);
+    expect(await certificateIn(ledgerOf(there))).toBeUndefined();
+    // The other platform does not know that, and lists it until its end.
+    expect(await certificateIn(ledgerOf(here))).toMatchObject({ id: listed.id });
+  });
+
   it("streams watches through both, and ends them with their key", async () => {
     const { body } = await http(`${KEYS}`, {
       key,

@@ -3,6 +3,7 @@
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { markVerifiedElsewhere } from "../certificates/mark-verified-elsewhere.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { MANAGEMENT_BASE } from "../server/front-door.ts";
@@ -71,6 +72,7 @@ export async function preparePlatform(deps: PreparePlatformDeps): Promise<void> 
   serving.onAuthorityChange(() => {
     refreshAdminKubeconfig(file).catch(deps.onError);
   });
+  await markVerifiedElsewhere({ ...core, lookup: surface.lookup });
   const { bootstrap } = deps;
   await applyManifests({
     ...bootstrap,
