@@ -1,6 +1,7 @@
 // The TLS server for HTTP/1.1 and HTTP/2 on one port, with all settings in one place.
 
 import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
+import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "./key-exchange.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export type TlsCredentials = {
@@ -14,6 +15,8 @@ export const secureContextOf = ({ key, cert }: TlsCredentials) => ({
   key: asBuffer(key),
   cert: asBuffer(cert),
   minVersion: "TLSv1.2" as const,
+  ecdhCurve: KEY_EXCHANGE_GROUPS,
+  ciphers: CIPHER_SUITES,
 });
 
 export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): Http2SecureServer {

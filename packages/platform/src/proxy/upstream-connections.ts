@@ -3,7 +3,6 @@
 import http, { type ClientRequest } from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
-import { createSecureContext } from "node:tls";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
@@ -18,6 +17,7 @@ import {
   type UpstreamRequest,
 } from "./upstream-exchange.ts";
 import { busyError, upstreamError } from "./upstream-failure.ts";
+import { upstreamTls } from "./upstream-tls.ts";
 
 export type UpstreamLimits = SlotLimits &
   ExchangeLimits & {
@@ -56,7 +56,7 @@ export type UpstreamConnections = Disposable & {
   retire(): void;
 };
 
-/** Throws TypeError for a base URL that is none, and what OpenSSL says about certificates and keys that do not fit together. */
+/** Throws TypeError for a base URL that is none, CostlyTlsError, and what OpenSSL says about certificates and keys that do not fit together. */
 export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDeps): UpstreamConnections {
   const { scheduler, addresses, resolve, tracing } = deps;
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
@@ -222,7 +222,7 @@ type UpstreamDialerDeps = {
 
 const MAX_FREE_SOCKETS = 32;
 
-/** Throws TypeError for a base URL that is none, and what OpenSSL says about certificates and keys that do not fit together. */
+/** Throws TypeError for a base URL that is none, CostlyTlsError, and what OpenSSL says about certificates and keys that do not fit together. */
 function createUpstreamDialer(
   target: ProxyTarget,
   { addresses, resolve, idleTimeoutMs }: UpstreamDialerDeps,
@@ -235,7 +235,7 @@ function createUpstreamDialer(
   const basePath = trimTrailing(base.pathname, "/");
   const connection = {
     lookup: createGuardedLookup(addresses, resolve),
-    ...(isSecure ? tlsOptionsOf(target) : {}),
+    ...(isSecure ? upstreamTls(target) : {}),
   };
   const agent = new Agent({
     ...connection,
@@ -258,23 +258,5 @@ function createUpstreamDialer(
       });
     },
     close: () => agent.destroy(),
-  };
-}
-
-/** Parsed once, so that no connection does it again. */
-function tlsOptionsOf({ certificateAuthorityPem, tlsServerName, insecureSkipTlsVerify, credential }: ProxyTarget) {
-  const { clientCertificate } = credential;
-  const secureContext = createSecureContext({
-    minVersion: "TLSv1.2",
-    // As for Go, and so for kubectl: an authority that is named need not be a root.
-    ...(certificateAuthorityPem === undefined ? {} : { ca: certificateAuthorityPem, allowPartialTrustChain: true }),
-    ...(clientCertificate === undefined
-      ? {}
-      : { cert: clientCertificate.certificatePem, key: clientCertificate.privateKeyPem }),
-  });
-  return {
-    secureContext,
-    rejectUnauthorized: insecureSkipTlsVerify !== true,
-    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
   };
 }

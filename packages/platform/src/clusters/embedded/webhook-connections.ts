@@ -15,6 +15,7 @@ import type { AddressRules } from "../../proxy/address-rules.ts";
 import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
 import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";
 import { faultOf } from "../../proxy/upstream-failure.ts";
+import { CostlyTlsError, checkBundle } from "../../proxy/upstream-tls.ts";
 
 export type WebhookConnectionsDeps = {
   readonly scheduler: Scheduler;
@@ -32,6 +33,8 @@ const MAX_CALLS = 100;
 const MAX_CALLS_TO_ONE = 90;
 /** Number of servers to which connections are kept alive. */
 const MAX_TARGETS = 16;
+/** In one caBundle. A request may ask a hundred webhooks, and OpenSSL reads their bundles on the event loop. */
+const MAX_AUTHORITIES = 32;
 const LIMITS = {
   maxConnections: MAX_CALLS_TO_ONE,
   maxUpgrades: 0,
@@ -46,12 +49,18 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
   /** The most recently used one is last. */
   const targets = new Map<string, UpstreamConnections>();
   let calls = 0;
+  /** Resolves in the turn of the event loop in which the next bundle may be read. */
+  let reading = Promise.resolve();
 
-  function connectionsTo({ origin, serverName, authorityPem }: WebhookEndpoint): UpstreamConnections {
+  async function connectionsTo(endpoint: WebhookEndpoint): Promise<UpstreamConnections> {
+    const { origin, serverName, authorityPem } = endpoint;
     const id = JSON.stringify([origin, serverName, authorityPem]);
-    const known = targets.get(id);
+    if (authorityPem !== undefined && !targets.has(id)) {
+      reading = reading.then(() => new Promise((resolve) => setImmediate(resolve)));
+      await reading;
+    }
+    const connections = targets.get(id) ?? connect(endpoint);
     targets.delete(id);
-    const connections = known ?? connect({ origin, path: "", serverName, authorityPem });
     targets.set(id, connections);
     for (const [oldest, unused] of targets) {
       if (targets.size <= MAX_TARGETS) break;
@@ -61,9 +70,10 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
     return connections;
   }
 
-  /** Throws OpenSSL's error for invalid certificates. */
-  const connect = ({ origin, serverName, authorityPem }: WebhookEndpoint): UpstreamConnections =>
-    createUpstreamConnections(
+  /** Throws CostlyTlsError, and OpenSSL's error for invalid certificates. */
+  const connect = ({ origin, serverName, authorityPem }: WebhookEndpoint): UpstreamConnections => {
+    checkBundle(authorityPem, "its caBundle", MAX_AUTHORITIES);
+    return createUpstreamConnections(
       {
         server: origin,
         credential: {},
@@ -72,9 +82,11 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
       },
       { scheduler, addresses, limits: LIMITS, ...(resolve === undefined ? {} : { resolve }) },
     );
+  };
 
   async function post(endpoint: WebhookEndpoint, body: string, signal: AbortSignal): Promise<string> {
-    const answer = await connectionsTo(endpoint).send({
+    const connections = await connectionsTo(endpoint);
+    const answer = await connections.send({
       method: "POST",
       path: endpoint.path,
       headers: {
@@ -133,6 +145,7 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
 /** What is said of a cluster otherwise. */
 function callErrorOf(error: unknown): WebhookCallError {
   if (error instanceof WebhookCallError) return error;
+  if (error instanceof CostlyTlsError) return new WebhookCallError(error.message, { cause: error });
   const why = isApiError(error) ? faultOf(error).message : "the connection failed";
   return new WebhookCallError(why, { cause: error });
 }

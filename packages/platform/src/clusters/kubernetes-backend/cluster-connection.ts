@@ -4,6 +4,7 @@ import type { ApiClient } from "@postern/client/api-client";
 import type { ProxyTarget } from "../../proxy/proxy-target.ts";
 import { createReverseProxy, type ReverseProxy, type ReverseProxyDeps } from "../../proxy/reverse-proxy.ts";
 import { createUpstreamConnections, type UpstreamDeps } from "../../proxy/upstream-connections.ts";
+import { CostlyTlsError } from "../../proxy/upstream-tls.ts";
 import { createUpstreamClient } from "../../proxy/upstream-transport.ts";
 import { invalidKubeconfigError } from "./kubeconfig-target.ts";
 
@@ -39,6 +40,8 @@ function openConnections(target: ProxyTarget, deps: UpstreamDeps) {
     return createUpstreamConnections(target, deps);
   } catch (error) {
     // OpenSSL's message may quote the secret.
-    throw invalidKubeconfigError("the certificates or keys in the kubeconfig cannot be used", error);
+    const why =
+      error instanceof CostlyTlsError ? error.message : "the certificates or keys in the kubeconfig cannot be used";
+    throw invalidKubeconfigError(why, error);
   }
 }
