@@ -4,6 +4,9 @@ import { defineConfig } from "vitest/config";
 import { failedFiles } from "./tools/test-cost/failed-files.ts";
 import { mostExpensiveFiles } from "./tools/test-cost/most-expensive-files.ts";
 
+// npm sets it to production, because .npmrc leaves out what only checks and tests need.
+process.env["NODE_ENV"] = "test";
+
 const conditions = ["@postern/source"];
 const shared = {
   resolve: { conditions },
@@ -128,6 +131,7 @@ const LONG_PARALLEL = [
   "test/conformance/embedded-golden.test.ts",
   // Beside npm-package, kubernetes and systemd.
   "test/install/container.test.ts",
+  "test/install/first-commands.test.ts",
   "test/install/systemd-machine.test.ts",
 ];
 

@@ -98,7 +98,7 @@ describe("the image", () => {
 
     const reader = await made("reader");
     await copyForTour(data, reader);
-    await takeTour({ url: URL, directory: reader, command: exec("postern"), run: network });
+    await takeTour({ url: URL, directory: reader, command: exec("postern"), run: network, isInContainer: true });
     await runCommand(exec("postern", "doctor"));
     await runCommand(exec(...image.healthCheck));
     await server.stop();
@@ -131,7 +131,7 @@ describe("the image", () => {
     const folder = await made(name.replaceAll(/\W+/g, "-"));
     await using pod = await runPod({ image, folder: join(folder, "volumes"), manifests });
     await copyForTour(pod.volume("data"), folder);
-    await takeTour({ url: URL, directory: folder, command: [...pod.exec, "postern"], run: pod.network });
+    await takeTour({ url: URL, directory: folder, command: [...pod.exec, "postern"], run: pod.network, isInContainer: true });
     await runCommand([...pod.exec, "postern", "doctor", "--config", "/config/postern.yaml"]);
     // The one command of a tour that writes into the file of a store runs in the pod: the volume is not the user's.
     await pod.stop();

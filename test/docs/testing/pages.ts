@@ -165,6 +165,7 @@ ${HELLO}`,
 /** Pages with shell blocks that other tests run, or that need a machine of their own. */
 export const RUN_ELSEWHERE: { readonly [path: string]: string } = {
   "README.md": "test/install/testing/tour.ts",
+  "docs/guides/plain-http.md": "test/install/testing/tour.ts",
   "docs/guides/ci.md": "test/e2e/ci-examples.test.ts",
   "docs/operations/installing.md": "test/install",
 };

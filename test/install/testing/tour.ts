@@ -1,4 +1,5 @@
-// The five-minute tour of the README, command by command as it stands there, against a server that was installed in some way.
+// The tour of the README in three lines, and that of the guide on plain HTTP, command by command as they stand there, against a server that was installed in
+// some way.
 
 import { readFileSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
@@ -17,15 +18,31 @@ export type TourOptions = {
   readonly command: readonly string[];
   /** What the command line begins with to be run where the server is reached, such as `ip netns exec n1`. */
   readonly run?: readonly string[];
+  /** Whether `postern` runs in a container, and so cannot write the reader's files. */
+  readonly isInContainer?: boolean;
 };
 
 /** The address that the README shows. */
 const ADDRESS = "127.0.0.1:8443";
 
-function readTour(): string {
-  const [, tour = ""] = readFileSync(join(REPOSITORY, "README.md"), "utf8").split(/^## The five-minute tour$/m);
+const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8");
+const shellBlocks = (text: string): string =>
+  [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block).join("\n");
+
+/** The line of the README, and what the guide says instead of it for containers. */
+const MERGE = "postern kubeconfig demo --merge && kubectl get namespaces";
+const IN_CONTAINER =
+  "postern kubeconfig demo > data/demo.kubeconfig && kubectl --kubeconfig data/demo.kubeconfig get namespaces";
+
+/** Without its first line: the server runs. */
+function readTour(isInContainer: boolean): string {
+  const [, tour = ""] = read("README.md").split(/^## The tour in three lines$/m);
   const [section = ""] = tour.split(/^## /m);
-  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block).join("\n");
+  const [serve, ...lines] = shellBlocks(section).trim().split("\n");
+  expect([serve, lines.length, lines.at(-1)]).toEqual(["postern serve", 2, MERGE]);
+  expect(read("docs/operations/installing.md")).toContain(`docker exec ${IN_CONTAINER}`.replace("exec ", "exec postern "));
+  const script = lines.join("\n");
+  return `${isInContainer ? script.replace(MERGE, IN_CONTAINER) : script}\n${shellBlocks(read("docs/guides/plain-http.md"))}`;
 }
 
 /** Commands whose comment announces an error have to fail with it; all others have to succeed. */
@@ -67,13 +84,14 @@ async function expectConsole(url: string, ca: string, run: readonly string[]): P
 }
 
 /** Fails at the first command that does not do what the README says. */
-export async function takeTour({ url, directory, at = directory, command, run = [] }: TourOptions): Promise<void> {
+export async function takeTour(options: TourOptions): Promise<void> {
+  const { url, directory, at = directory, command, run = [], isInContainer = false } = options;
   const programs = join(directory, "programs");
   await mkdir(programs);
   const quoted = command.map((word) => `'${word}'`).join(" ");
   await writeFile(join(programs, "postern"), `#!/bin/sh\nexec ${quoted} "$@"\n`);
   await chmod(join(programs, "postern"), 0o755);
-  const script = withRefusals(readTour().replaceAll(ADDRESS, new URL(url).host));
+  const script = withRefusals(readTour(isInContainer).replaceAll(ADDRESS, new URL(url).host));
   const file = join(directory, "tour.sh");
   await writeFile(file, `cd '${at}'\nexport HOME=$PWD PATH=$PWD/programs:$PATH\n${PREAMBLE}${script}`);
   const [program = "bash", ...args] = [...run, "bash", "-euo", "pipefail", join(at, "tour.sh")];
@@ -83,6 +101,7 @@ export async function takeTour({ url, directory, at = directory, command, run = 
   // What the reader sees in the virtual cluster.
   expect(stdout).toMatch(/^default +Active /m);
   expect(stdout).toContain("configmap/hello created");
+  expect(stdout).toMatch(/^pst_\w+$/m);
   expect(stdout.match(/^ {2}a: b$/gm)).toHaveLength(1);
-  expect(stdout).toContain('ownedaccesskey.management.postern "laptop" deleted');
+  expect(stdout).toContain('ownedaccesskey.management.postern "web" deleted');
 }

@@ -1,0 +1,64 @@
+// The first command of the README as written, in a copy of the repository with what `npm ci` installs, on a machine with Node alone.
+
+import { execFileSync, spawn } from "node:child_process";
+import { cp, mkdir, readdir, readFile, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { isInstalled, lockedPackages } from "../../tools/locked-packages.ts";
+import { repositoryFiles } from "../../tools/source-files.ts";
+import { REPOSITORY, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { startInstalled } from "./testing/installed-server.ts";
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let copy: string;
+/** Node and npm, and what every system has. */
+let programs: string;
+
+const commandPath = (name: string): string =>
+  execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  copy = join(directory.path, "postern");
+  programs = join(directory.path, "programs");
+  await mkdir(programs);
+  await symlink(process.execPath, join(programs, "node"));
+  for (const name of ["npm", "npx", "sh", "uname"]) await symlink(commandPath(name), join(programs, name));
+  for (const path of repositoryFiles()) await cp(join(REPOSITORY, path), join(copy, path));
+  // As `npm ci` leaves them: the packages that tests do not need, each with its commands.
+  for (const { folder } of lockedPackages().filter((each) => !each.isForTests && isInstalled(each))) {
+    if (folder.indexOf("node_modules/") !== folder.lastIndexOf("node_modules/")) continue;
+    await mkdir(dirname(join(copy, folder)), { recursive: true });
+    await symlink(join(REPOSITORY, folder), join(copy, folder));
+  }
+  await mkdir(join(copy, "node_modules/@postern"), { recursive: true });
+  for (const name of await readdir(join(copy, "packages")))
+    await symlink(join(copy, "packages", name), join(copy, "node_modules/@postern", name));
+  await cp(join(REPOSITORY, "node_modules/.bin"), join(copy, "node_modules/.bin"), {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
+});
+
+afterAll(async () => await directory?.[Symbol.asyncDispose]());
+
+it("npm start builds, starts, and shows what to do next", async () => {
+  const [, command = ""] =
+    /^npm ci && (npm start)\b/m.exec(await readFile(join(REPOSITORY, "README.md"), "utf8")) ?? [];
+  expect(command).toBe("npm start");
+  const child = spawn("npm", ["start"], {
+    cwd: copy,
+    env: { PATH: programs, HOME: directory.path, POSTERN_SECURE_PORT: "0" },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  try {
+    const server = await startInstalled(child);
+    await expect.poll(server.output).toContain("key create laptop --ttl 24h");
+    expect(server.output()).toContain("kubeconfig demo --merge");
+    expect(await readdir(join(copy, "data"))).toContain("admin.kubeconfig");
+  } finally {
+    // npm starts a shell, which starts the server: a group of its own.
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+  }
+});
