@@ -131,7 +131,13 @@ describe("the image", () => {
     const folder = await made(name.replaceAll(/\W+/g, "-"));
     await using pod = await runPod({ image, folder: join(folder, "volumes"), manifests });
     await copyForTour(pod.volume("data"), folder);
-    await takeTour({ url: URL, directory: folder, command: [...pod.exec, "postern"], run: pod.network, isInContainer: true });
+    await takeTour({
+      url: URL,
+      directory: folder,
+      command: [...pod.exec, "postern"],
+      run: pod.network,
+      isInContainer: true,
+    });
     await runCommand([...pod.exec, "postern", "doctor", "--config", "/config/postern.yaml"]);
     // The one command of a tour that writes into the file of a store runs in the pod: the volume is not the user's.
     await pod.stop();

@@ -1,7 +1,7 @@
 // The first command of the README as written, in a copy of the repository with what `npm ci` installs, on a machine with Node alone.
 
 import { execFileSync, spawn } from "node:child_process";
-import { cp, mkdir, readdir, readFile, symlink } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { isInstalled, lockedPackages } from "../../tools/locked-packages.ts";
@@ -40,7 +40,11 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => await directory?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  // Only what the server wrote is looked through for secrets.
+  for (const name of await readdir(copy)) if (name !== "data") await rm(join(copy, name), { recursive: true });
+  await directory?.[Symbol.asyncDispose]();
+});
 
 it("npm start builds, starts, and shows what to do next", async () => {
   const [, command = ""] =

@@ -283,7 +283,7 @@ it("links alerts to the page that the values name", async () => {
 byNight("starts a server with the identity that the guide has the operator make", async () => {
   await using directory = await temporaryDirectory();
   const guide = readFileSync(join(REPOSITORY, "docs/operations/installing.md"), "utf8");
-  const commands = /```sh\n(openssl rand[\s\S]*?)kubectl/.exec(guide)?.[1] ?? "";
+  const commands = /```sh\n(umask 077\nopenssl rand[\s\S]*?)kubectl/.exec(guide)?.[1] ?? "";
   const data = join(directory.path, "data");
   await mkdir(data);
   await succeed(tool("sh", ["-euc", `cd ${data}\n${commands}`]));

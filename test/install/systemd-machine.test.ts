@@ -31,9 +31,9 @@ it("runs the single file under systemd, installed by the commands of the guide",
   await using machine = await startMachine(home);
   const guide = readFileSync(join(REPOSITORY, "docs/operations/installing.md"), "utf8");
   const sudo = 'sudo() { "$@"; }\n';
-  const [check = ""] = blocksOf(guide, "One file");
+  const [, check = ""] = blocksOf(guide, "One file");
   const [install = "", kubeconfig = ""] = blocksOf(guide, "systemd");
-  const [, , tour = ""] = blocksOf(guide, "Files for the tour");
+  const [, , tour = ""] = blocksOf(guide, "The tour elsewhere");
   await runScript(machine, sudo + check);
   await rename(program, join(directory.path, "kept"));
   const printed = await runScript(machine, sudo + install);

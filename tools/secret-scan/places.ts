@@ -59,6 +59,7 @@ const ISSUING_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create token `),
   new RegExp(`${KUBECTL}.*create .*-o jsonpath={\\.(spec\\.key|status\\.kubeConfig|status\\.token)}$`),
   // Blocks of pages of the documentation.
+  /^(\S+ )*bash -euo pipefail \S+\/tour\.sh$/,
   /^page \S+, issuing block \d+$/,
   /^(env (\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credentials get|credential) /,
 ];

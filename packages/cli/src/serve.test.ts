@@ -23,7 +23,6 @@ function startServe(args: readonly string[], environment: Record<string, string>
   const { context: plain, written } = createTestContext(environment, directory);
   const context = { ...plain, stdout: { ...plain.stdout, isTTY } };
   const source = new EventEmitter();
-  const events = new EventEmitter();
   const exits: number[] = [];
   let configuration: Configuration | undefined;
   let now = 0;
@@ -33,7 +32,6 @@ function startServe(args: readonly string[], environment: Record<string, string>
     if (isFirst) writeFileSync(join(given.dataDir, "admin.kubeconfig"), "");
     const server = http.createServer().listen(given.securePort, given.bindAddress);
     await once(server, "listening");
-    setImmediate(() => events.emit("ready"));
     return {
       url: `https://${given.bindAddress}:${(server.address() as AddressInfo).port}`,
       adminKubeconfigPath: join(given.dataDir, "admin.kubeconfig"),
@@ -55,7 +53,10 @@ function startServe(args: readonly string[], environment: Record<string, string>
     ended,
     written,
     exits,
-    ready: once(events, "ready"),
+    /** Resolves once it has said so. */
+    get ready() {
+      return expect.poll(() => written.stdout).toContain("Postern is ready");
+    },
     configuration: () => configuration,
     signal(name: NodeJS.Signals, at = 0) {
       now = at;
@@ -98,6 +99,39 @@ describe("postern serve", () => {
     await serve.ended;
   });
 
+  it("names no kubeconfig where commands find the server by themselves", async () => {
+    const folder = mkdtempSync(join(directory, "found-"));
+    const { context, written } = createTestContext({ HOME: folder }, folder);
+    const listed = join(folder, "data");
+    mkdirSync(listed);
+    const url = "https://127.0.0.1:8443";
+    const kubeconfig = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "postern", cluster: { server: `${url}/kubernetes/management` } }],
+      users: [{ name: "postern", user: { token: "not-a-key" } }],
+      contexts: [{ name: "postern", context: { cluster: "postern", user: "postern" } }],
+      "current-context": "postern",
+    };
+    writeFileSync(join(listed, "admin.kubeconfig"), JSON.stringify(kubeconfig), { mode: 0o600 });
+    const source = new EventEmitter();
+    const program = new Command("postern");
+    const startServer: StartServer = async () => ({
+      url,
+      adminKubeconfigPath: join(listed, "admin.kubeconfig"),
+      caPath: "",
+      createSignInLink: async () => undefined,
+      close: async () => {},
+    });
+    const signals = { source, now: () => 0, exit: () => {} };
+    program.addCommand(await createServeCommand(context, async () => ({ startServer, signals })));
+    const ended = run(program, ["serve"], context);
+    await expect.poll(() => written.stdout).toContain("kubeconfig demo --merge && kubectl get namespaces");
+    expect(written.stdout).toContain("key create laptop --ttl 24h\n");
+    source.emit("SIGTERM", "SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
   it("calls the command as users can call it again", async () => {
     const text = (command: string, args: readonly string[], PATH = "") => {
       const dataDir = mkdtempSync(join(directory, "name-"));
@@ -107,6 +141,7 @@ describe("postern serve", () => {
         server,
         link: undefined,
         hasConsole: true,
+        isFound: false,
         environment: { PATH },
         workingDirectory: "/srv/me",
         program: { command, args },

@@ -5,6 +5,7 @@ import type { RunningServer } from "@postern/platform/main";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
+import { listSources } from "./login/platform-choice.ts";
 import { startText } from "./start-text.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { takeProcessErrors } from "./take-process-errors.ts";
@@ -69,7 +70,8 @@ async function serve(
   // A link in a file or a log would be read by others.
   const showsLink = context.stdout.isTTY === true || configuration.printSignInLink;
   const link = showsLink ? await server.createSignInLink() : undefined;
-  context.stdout.write(startText({ ...context, server, link, hasConsole: configuration.console }));
+  const isFound = await leadsTo(server.url, context);
+  context.stdout.write(startText({ ...context, server, link, isFound, hasConsole: configuration.console }));
   context.stdout.write(oldNodeNote(process.versions.node));
   const signal = await Promise.race([stop.stopped, whenAborted(repeatedErrors.signal)]);
   if (signal === undefined) {
@@ -95,6 +97,12 @@ const FAILED = 1;
 
 const whenAborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined), { once: true }));
+
+/** Whether a command without flags uses the server. */
+async function leadsTo(url: string, context: CommandContext): Promise<boolean> {
+  const [first] = await listSources(context);
+  return first !== undefined && "found" in first && new URL(first.found.transport.server).origin === url;
+}
 
 /** A warning if this Node gets no security fixes any more; otherwise empty. */
 export const oldNodeNote = (version: string): string =>

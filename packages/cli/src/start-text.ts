@@ -10,18 +10,20 @@ export type StartTextDeps = Pick<CommandContext, "environment" | "workingDirecto
   /** Undefined: none is shown. */
   readonly link: string | undefined;
   readonly hasConsole: boolean;
+  /** Whether commands in this directory use the server without a flag. */
+  readonly isFound: boolean;
 };
 
 /** The suggested commands can be pasted into another terminal in the same directory. */
 export function startText(deps: StartTextDeps): string {
-  const { server, link, hasConsole, workingDirectory } = deps;
+  const { server, link, hasConsole, isFound, workingDirectory } = deps;
   const { url, adminKubeconfigPath, caPath } = server;
   const ready = `Postern is ready at ${url}\n`;
   // Only the first server on a store creates the file; without the file there is nothing to paste.
   if (!existsSync(adminKubeconfigPath)) return ready;
   const quoted = (path: string): string => shellQuote(shortPath(path, workingDirectory));
   const postern = programName(deps);
-  const administrator = `--kubeconfig ${quoted(adminKubeconfigPath)}`;
+  const administrator = isFound ? "" : ` --kubeconfig ${quoted(adminKubeconfigPath)}`;
   const page = hasConsole ? `  Console      ` : `  Sign in      `;
   const signIn =
     link === undefined
@@ -36,8 +38,8 @@ export function startText(deps: StartTextDeps): string {
   return [
     ready,
     ...signIn,
-    `  Access key   ${postern} key create laptop --ttl 24h ${administrator}`,
-    `  Kubeconfig   ${postern} kubeconfig demo --merge ${administrator} && kubectl get namespaces`,
+    `  Access key   ${postern} key create laptop --ttl 24h${administrator}`,
+    `  Kubeconfig   ${postern} kubeconfig demo --merge${administrator} && kubectl get namespaces`,
     `  Help         ${postern} --help, and docs/README.md of the source`,
     "",
   ].join("\n");

@@ -40,7 +40,9 @@ function readTour(isInContainer: boolean): string {
   const [section = ""] = tour.split(/^## /m);
   const [serve, ...lines] = shellBlocks(section).trim().split("\n");
   expect([serve, lines.length, lines.at(-1)]).toEqual(["postern serve", 2, MERGE]);
-  expect(read("docs/operations/installing.md")).toContain(`docker exec ${IN_CONTAINER}`.replace("exec ", "exec postern "));
+  expect(read("docs/operations/installing.md")).toContain(
+    `docker exec ${IN_CONTAINER}`.replace("exec ", "exec postern "),
+  );
   const script = lines.join("\n");
   return `${isInContainer ? script.replace(MERGE, IN_CONTAINER) : script}\n${shellBlocks(read("docs/guides/plain-http.md"))}`;
 }
