@@ -7,13 +7,16 @@ import { parse } from "yaml";
 import { byNight } from "../../tools/test-cost/by-night.ts";
 import { type HttpClient, httpClient } from "./testing/http-client.ts";
 import {
+  ENTRY,
   kubectlWith,
+  NODE,
   type Outcome,
   type PosternProcess,
   postern,
   startPostern,
   succeed,
   temporaryDirectory,
+  tool,
 } from "./testing/postern-process.ts";
 
 const VERSION = /^v\d+\.\d+\.\d+$/;
@@ -73,6 +76,83 @@ describe("formats", () => {
     expect(await status("/namespaces/default/configmaps")).toBe(200);
     expect(await status("/namespaces/kube-system/configmaps")).toBe(403);
     expect(await status("/namespaces/default/secrets")).toBe(403);
+    // The error names what was asked for inside.
+    const refusal = async (method: string, path: string, body?: object): Promise<string> => {
+      const answer = await http(`/kubernetes/project/default/virtualcluster/demo${path}`, {
+        ...{ key: created.spec.key, method },
+        ...(body === undefined ? {} : { body }),
+      });
+      return answer.body.message;
+    };
+    const rules = ": the rules of the access key do not allow this request";
+    const maps = "/api/v1/namespaces/default/configmaps";
+    const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+    const user = 'User "admin" cannot';
+    for (const [method, path, body, message] of [
+      [
+        "POST",
+        maps,
+        map,
+        `configmaps is forbidden: ${user} create resource "configmaps" in API group "" in the namespace "default"`,
+      ],
+      [
+        "DELETE",
+        `${maps}/a`,
+        undefined,
+        `configmaps "a" is forbidden: ${user} delete resource "configmaps" in API group "" in the namespace "default"`,
+      ],
+      [
+        "GET",
+        "/api/v1/configmaps",
+        undefined,
+        `configmaps is forbidden: ${user} list resource "configmaps" in API group "" at the cluster scope`,
+      ],
+      [
+        "GET",
+        "/apis/apps/v1/namespaces/default/deployments/d/scale",
+        undefined,
+        `deployments.apps "d" is forbidden: ${user} get resource "deployments/scale" in API group "apps" in the namespace "default"`,
+      ],
+      ["GET", "/metrics", undefined, `forbidden: ${user} get path "/metrics"`],
+    ] as const)
+      expect(await refusal(method, path, body)).toBe(`${message}${rules}`);
+  });
+});
+
+describe("a key with rules for a part of a virtual cluster", () => {
+  it("gets a kubeconfig for that part with --allow-kubeconfig, and none otherwise", async () => {
+    const limits = [
+      "--virtual-cluster",
+      "default/demo",
+      "--verb",
+      "get,list",
+      "--resource",
+      "configmaps",
+      "--namespace",
+      "default",
+    ];
+    const out = join(directory.path, "part.kubeconfig");
+    const kubeconfigWith = (key: string): Promise<Outcome> => {
+      const platform = [`POSTERN_URL=${server.url}`, `POSTERN_TOKEN=${key.trim()}`, `POSTERN_CA=${server.caFile}`];
+      return tool("env", [...platform, NODE, ENTRY, "kubeconfig", "demo", "--out", out]);
+    };
+    const without = await succeed(cli("key", "create", "part-1", "--ttl", "1h", ...limits));
+    // The refusal is that of the kubeconfig, not of a list that the command reads to explain it.
+    expect((await kubeconfigWith(without)).stderr).toMatch(
+      /^postern: virtualclusterinstances\.management\.postern "demo" is forbidden: .* resource "virtualclusterinstances\/kubeconfig" .*rules of the access key/,
+    );
+    const key = await succeed(cli("key", "create", "part-2", "--ttl", "1h", ...limits, "--allow-kubeconfig"));
+    expect(await kubeconfigWith(key)).toMatchObject({ code: 0 });
+    const kubectl = kubectlWith(out, join(directory.path, "part-cache"));
+    expect(await succeed(kubectl(["get", "configmaps", "--output", "name"]))).toContain("configmap/kube-root-ca.crt");
+    const refused: readonly (readonly [string, string])[] = [
+      ["get secrets", 'secrets is forbidden: User "admin" cannot list resource "secrets"'],
+      ["create configmap a", 'configmaps is forbidden: User "admin" cannot create resource "configmaps"'],
+      ["get configmaps --namespace kube-system", 'in the namespace "kube-system"'],
+      ["get configmaps --all-namespaces", "at the cluster scope"],
+      ["delete configmap kube-root-ca.crt", 'cannot delete resource "configmaps"'],
+    ];
+    for (const [args, message] of refused) expect((await kubectl(args.split(" "))).stderr).toContain(message);
   });
 });
 

@@ -84,6 +84,19 @@ it("prints a line for people, with what to do below it", async () => {
   expect(stdout).toMatch(/^ok {6}store: /m);
 });
 
+it("fails where no server can have started: without the directory, or without that of the store", async () => {
+  const nothing = file("nothing");
+  for (const args of [
+    ["--data-dir", nothing],
+    ["--data-dir", file("sound"), "--store", `sqlite:${nothing}/postern.db`],
+    ["--data-dir", file("sound/server.key/nothing")],
+  ]) {
+    const { code, stdout, stderr } = await tool(NODE, [ENTRY, "doctor", ...args]);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR {3}(files|store): .*nothing/m)]);
+    expect(stderr).toMatch(/^postern: \d errors? (was|were) found\n$/);
+  }
+});
+
 describe("files", () => {
   it("that others may read or write", async () => {
     const dataDir = soundCopy();

@@ -28,6 +28,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if eq .Values.store.type "etcd" -}}true{{- end -}}
 {{- end -}}
 
+{{- define "postern.replicas" -}}
+{{- .Values.replicas | default 2 -}}
+{{- end -}}
+
 {{/* The ConfigMap with the bootstrap manifests; nothing where there are none. */}}
 {{- define "postern.bootstrap" -}}
 {{- if .Values.bootstrap.configMap -}}{{ .Values.bootstrap.configMap }}

@@ -15,7 +15,12 @@ export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";
 
 /** What is authorized for a request, in the terms of the error message, and for which user. */
-export type AuthorizationQuestion = { readonly attributes: AuthorizationAttributes; readonly authorizer: Authorizer };
+export type AuthorizationQuestion = {
+  readonly attributes: AuthorizationAttributes;
+  readonly authorizer: Authorizer;
+  /** For the error message after a refusal, where the decision says what was refused. Default: `attributes`. */
+  readonly refusedAttributes?: () => AuthorizationAttributes;
+};
 
 /** Throws ApiErrors for requests that ask for nothing there is. */
 export type QuestionOf = (call: Call) => AuthorizationQuestion;
@@ -42,7 +47,7 @@ export function withAuthorization(deps: WithAuthorizationDeps): Filter {
   const ask = questionOf ?? byPath;
   return {
     enter(call) {
-      const { attributes, authorizer } = ask(call);
+      const { attributes, authorizer, refusedAttributes } = ask(call);
       const startedAt = clock.elapsed();
       const measured = (result: AuthorizationResult) =>
         metrics.authorization(result, (clock.elapsed() - startedAt) / 1000);
@@ -54,7 +59,7 @@ export function withAuthorization(deps: WithAuthorizationDeps): Filter {
         measured(RESULTS[verdict]);
         call.audit.annotate(AUDIT_DECISION, verdict === "allow" ? "allow" : "forbid");
         call.audit.annotate(AUDIT_REASON, reason);
-        if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+        if (verdict !== "allow") throw forbiddenErrorFor(refusedAttributes?.() ?? attributes, reason);
       };
       let decision: Awaitable<AuthorizationDecision>;
       try {

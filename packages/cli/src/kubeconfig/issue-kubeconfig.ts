@@ -154,7 +154,11 @@ async function explainNotFound<T>(
     return await ask();
   } catch (error) {
     if (!isApiError(error, "NotFound") && !isApiError(error, "Forbidden")) throw error;
-    const list = (resource: string) => listAll(createResourceClient(client, { group, version: "v1", resource }));
+    const list = (resource: string) =>
+      listAll(createResourceClient(client, { group, version: "v1", resource })).catch((why: unknown) => {
+        // A key with rules may not list: the first refusal is the one of what was asked for.
+        throw isApiError(why, "Forbidden") ? error : why;
+      });
     const visible = (await list("virtualclusterinstances")).items.map(({ metadata: { namespace = "", name = "" } }) =>
       namespace.startsWith(namespacePrefix) ? `${namespace.slice(namespacePrefix.length)}/${name}` : name,
     );

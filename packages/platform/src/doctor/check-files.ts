@@ -23,7 +23,13 @@ export async function checkFiles(configuration: Configuration): Promise<readonly
   const { dataDir } = configuration;
   const found = await stat(dataDir).catch((error: unknown) => systemErrorCode(error) ?? "unknown error");
   if (found === "ENOENT") {
-    return [skipped("files", `${dataDir} does not exist: no server has started with it`, "check --data-dir")];
+    return [
+      fault(
+        "files",
+        `${dataDir} does not exist: no server has started with it`,
+        "check --data-dir, or start the server",
+      ),
+    ];
   }
   if (typeof found === "string") {
     return [fault("files", `${dataDir} cannot be read (${found})`, "run the doctor as the user that runs the server")];

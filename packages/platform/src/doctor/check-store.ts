@@ -1,5 +1,7 @@
 // Checks the store: existence, integrity, health and version.
 
+import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/examine-etcd";
 import type { UnreachableReason } from "@postern/stores/etcd/why-unreachable";
 import { examineSqlite } from "@postern/stores/sqlite/sqlite-storage";
@@ -45,10 +47,14 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
   const found = await examineSqlite(path);
   const restore = "keep a copy of the file, and restore a backup: see docs/operations/backup.md";
   switch (found.state) {
-    case "absent":
-      return only(
-        skipped("store", `${path} does not exist: no server has started on it`, "check --data-dir and --store"),
+    case "absent": {
+      const message = `${path} does not exist: no server has started on it`;
+      const isFolderThere = await stat(dirname(path)).then(
+        () => true,
+        () => false,
       );
+      return only((isFolderThere ? skipped : fault)("store", message, "check --data-dir and --store"));
+    }
     case "in use":
       return only(ok("store", `a server is running on ${path}, and checks it once a day`));
     case "foreign":

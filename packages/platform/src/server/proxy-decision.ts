@@ -24,10 +24,11 @@ export function createProxyQuestion(core: PlatformCore): QuestionOf {
   const { authorizer, names, usage } = core;
   return (context) => {
     const { user, credential, audit } = context;
-    const { path, request: proxied } = proxiedCallOf(context);
+    const { path, info, request: proxied } = proxiedCallOf(context);
     const attributes = { ...useOf(path, names), user, credential };
     if (isInsideIdentity(context)) return questionAboutMakers(context, proxied, attributes, core);
     let isFirst = true;
+    let isRefusedInside = false;
     const authorize = () => {
       const decision = authorizer.decide(proxied, { user, credential });
       // Asked again for as long as the request lasts, which is no other use, and not written to the audit log.
@@ -36,9 +37,15 @@ export function createProxyQuestion(core: PlatformCore): QuestionOf {
         if (decision.verdict === "allow") usage.note(proxied, { user, credential });
       }
       isFirst = false;
+      // The caller may use the cluster: its rules refuse what it asked for there.
+      isRefusedInside = decision.code === "out-of-rules";
       return decision;
     };
-    return { attributes, authorizer: { policyVersion: authorizer.policyVersion, authorize } };
+    return {
+      attributes,
+      authorizer: { policyVersion: authorizer.policyVersion, authorize },
+      refusedAttributes: () => (isRefusedInside ? { ...info, user, credential } : attributes),
+    };
   };
 }
 
