@@ -18,11 +18,11 @@ export type WorkQueueOptions = {
   readonly name: string;
   /** Does the work of one key. A rejection puts the key back after a delay. */
   readonly process: (key: string, signal: AbortSignal) => Promise<void>;
-  /** How many keys are worked on at the same time; default 4. */
+  /** How many keys without a lane are worked on at the same time; default 4. */
   readonly concurrency?: number;
   /**
-   * What outside of this server the work of a key waits for, such as the clusters of one tenant; default "": nothing. Such keys take turns by
-   * lane: those of one that does not answer hold up neither other lanes nor work without a lane.
+   * What outside of this server the work of a key waits for, such as the clusters of one tenant; default "": nothing. Each lane has places of its
+   * own: those that do not answer, however many, hold up neither other lanes nor work without a lane.
    */
   readonly laneOf?: (key: string) => string;
   /** First delay after a failure, doubled with each further one; default 50 ms. */
@@ -31,10 +31,14 @@ export type WorkQueueOptions = {
   readonly maxDelayMs?: number;
 };
 
-/** Of the keys worked on at the same time, how many of one lane. */
+/** Keys of one lane that are worked on at the same time; of a slow lane, one. */
 const LANE_CONCURRENCY = 2;
-/** Of the keys worked on at the same time, how many are kept for work without a lane. */
-const RESERVED = 4;
+/** Keys of all lanes together: each may hold a connection. */
+const MAX_IN_LANES = 1_000;
+/** Of these, keys of slow lanes: however many there are, they leave places to the others. */
+const MAX_IN_SLOW_LANES = 500;
+/** A lane is slow after work that took this long, until work of it takes less. */
+const SLOW_MS = 5_000;
 
 /** The maximum rate for one key: controllers that undo each other's writes would otherwise loop at full speed. */
 const RUNS_PER_SECOND = 100;
@@ -60,6 +64,9 @@ export class WorkQueue implements Disposable {
   readonly #lanes = new Map<string, Set<string>>();
   /** How many keys are worked on, by lane. */
   readonly #runningIn = new Map<string, number>();
+  readonly #slowLanes = new Set<string>();
+  /** How many keys of slow lanes are worked on. */
+  #runningInSlow = 0;
   readonly #delayed = new Map<string, Delay>();
   readonly #failures = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -180,7 +187,6 @@ export class WorkQueue implements Disposable {
 
   #pump(): void {
     for (;;) {
-      if (this.#running.size >= this.#options.concurrency) return;
       const next = this.#takeNext();
       if (next === undefined) break;
       const { key, lane } = next;
@@ -211,13 +217,16 @@ export class WorkQueue implements Disposable {
   }
 
   #hasRoom(lane: string): boolean {
-    if (lane === "") return true;
-    const outside = this.#running.size - (this.#runningIn.get("") ?? 0);
-    const most = Math.max(1, this.#options.concurrency - RESERVED);
-    return (this.#runningIn.get(lane) ?? 0) < LANE_CONCURRENCY && outside < most;
+    const here = this.#runningIn.get(lane) ?? 0;
+    if (lane === "") return here < this.#options.concurrency;
+    if (this.#running.size - (this.#runningIn.get("") ?? 0) >= MAX_IN_LANES) return false;
+    if (!this.#slowLanes.has(lane)) return here < LANE_CONCURRENCY;
+    return here === 0 && this.#runningInSlow < MAX_IN_SLOW_LANES;
   }
 
   async #run(key: string, lane: string, startedAt: number): Promise<void> {
+    const isInSlow = this.#slowLanes.has(lane);
+    if (isInSlow) this.#runningInSlow++;
     try {
       await this.#options.process(key, this.#stop.signal);
       this.#failures.delete(key);
@@ -228,6 +237,9 @@ export class WorkQueue implements Disposable {
       }
     }
     this.#running.delete(key);
+    if (isInSlow) this.#runningInSlow--;
+    if (lane !== "" && this.#clock.elapsed() - startedAt >= SLOW_MS) this.#slowLanes.add(lane);
+    else this.#slowLanes.delete(lane);
     const others = (this.#runningIn.get(lane) ?? 1) - 1;
     if (others > 0) this.#runningIn.set(lane, others);
     else this.#runningIn.delete(lane);

@@ -24,16 +24,14 @@ export type IdentityProviderControllerDeps = {
 
 const RECHECK_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
-/** Each waits for its provider alone. */
-const CONCURRENCY = 64;
 
 export function createIdentityProviderController(deps: IdentityProviderControllerDeps): Controller {
   const { port, resource, providers, client, publicUrl } = deps;
   const { clock, scheduler } = port.runtime;
+  // Each waits for its provider alone.
   const queue = new WorkQueue(port, {
     name: "identity_provider",
     process,
-    concurrency: CONCURRENCY,
     laneOf: (key) => key,
   });
 

@@ -40,15 +40,13 @@ const PLACE = "spec.identity.connectorData";
 /** Without it there is no session to look after. Of a hundred thousand keys that a machine uses, none is taken apart or waits in the queue. */
 const ENVELOPE = Buffer.from(`"${PLACE}":`);
 const RETRY_MS = 30_000;
-/** Sessions of one provider take two places (`WorkQueue`): a provider that does not answer leaves the others theirs. */
-const CONCURRENCY = 64;
 
 export function createLoginSessions(deps: LoginSessionDeps): Controller {
   const { port, accessKeys, providers, client, users, secrets, isReserved, revoke } = deps;
   const { clock, scheduler } = port.runtime;
-  const queue = new WorkQueue(port, { name: "login_session", process, concurrency: CONCURRENCY, laneOf });
+  const queue = new WorkQueue(port, { name: "login_session", process, laneOf });
 
-  /** Its provider. */
+  /** Its provider: one that does not answer leaves the others their places. */
   function laneOf(key: string): string {
     const record = accessKeys.view.get(key);
     return record?.hasSealed(ENVELOPE) === true ? (readSealedAccessKey(record.decodeSealed()).grant?.rule ?? "") : "";

@@ -29,14 +29,22 @@ export type WebhookConnectionsDeps = {
 const MAX_ANSWER_BYTES = 4 << 20;
 /** Concurrent calls of one cluster. */
 const MAX_CALLS = 100;
-/** A server that does not answer leaves calls for others. */
-const MAX_CALLS_TO_ONE = 90;
+/**
+ * A server may have so many times the calls that are free: alone 66, beside one that does not answer 22, and so on. The threshold leaves some for
+ * others at any time (Choudhury and Hahne, Dynamic Queue Length Thresholds for Shared-Memory Packet Switches, 1998).
+ */
+const SHARE_OF_FREE = 2;
+/** Calls to servers whose last call expired: so many to each, and together, however many servers they are. */
+const MAX_CALLS_TO_ONE_SILENT = 3;
+const MAX_CALLS_TO_SILENT = 30;
+/** Silent servers that are remembered. */
+const MAX_SILENT = 1_000;
 /** Number of servers to which connections are kept alive. */
 const MAX_TARGETS = 16;
 /** In one caBundle. A request may ask a hundred webhooks, and OpenSSL reads their bundles on the event loop. */
 const MAX_AUTHORITIES = 32;
 const LIMITS = {
-  maxConnections: MAX_CALLS_TO_ONE,
+  maxConnections: MAX_CALLS,
   maxUpgrades: 0,
   connectTimeoutMs: 10_000,
   // Each call has its own timeout, of at most 30 s.
@@ -48,9 +56,46 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
   const { scheduler, addresses, userAgent, resolve } = deps;
   /** The most recently used one is last. */
   const targets = new Map<string, UpstreamConnections>();
+  /** Calls in progress, by server; of silent servers also without one. */
+  const servers = new Map<string, { calls: number; isSilent: boolean }>();
   let calls = 0;
   /** Resolves in the turn of the event loop in which the next bundle may be read. */
   let reading = Promise.resolve();
+  let callsToSilent = 0;
+
+  /** Throws WebhookCallError where the server has its share already. Dispose it after the call. */
+  function takeCall(origin: string): Disposable & { expired(): void } {
+    const server = servers.get(origin) ?? { calls: 0, isSilent: false };
+    const { isSilent } = server;
+    if (calls >= MAX_CALLS) throw new WebhookCallError(`more than ${MAX_CALLS} calls to webhooks are in progress`);
+    const hasRoom = isSilent
+      ? server.calls < MAX_CALLS_TO_ONE_SILENT && callsToSilent < MAX_CALLS_TO_SILENT
+      : server.calls < SHARE_OF_FREE * (MAX_CALLS - calls);
+    if (!hasRoom)
+      throw new WebhookCallError(`${server.calls} calls to the server are in progress, and others need the rest`);
+    servers.set(origin, server);
+    server.calls++;
+    calls++;
+    if (isSilent) callsToSilent++;
+    let hasExpired = false;
+    return {
+      expired() {
+        hasExpired = true;
+      },
+      [Symbol.dispose]() {
+        server.calls--;
+        calls--;
+        if (isSilent) callsToSilent--;
+        server.isSilent = hasExpired;
+        if (server.calls > 0) return;
+        servers.delete(origin);
+        if (!server.isSilent) return;
+        servers.set(origin, server);
+        const [oldest] = servers;
+        if (servers.size > MAX_SILENT && oldest?.[1].calls === 0) servers.delete(oldest[0]);
+      },
+    };
+  }
 
   async function connectionsTo(endpoint: WebhookEndpoint): Promise<UpstreamConnections> {
     const { origin, serverName, authorityPem } = endpoint;
@@ -118,11 +163,13 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
 
   return {
     async call(endpoint, body, { timeoutMs, signal }) {
-      if (calls >= MAX_CALLS) throw new WebhookCallError(`more than ${MAX_CALLS} calls to webhooks are in progress`);
-      calls++;
+      using place = takeCall(endpoint.origin);
       const deadline = new AbortController();
       const expire = (): void => deadline.abort(new WebhookCallError(DEADLINE_EXCEEDED));
-      const timer = scheduler.schedule(timeoutMs, expire);
+      const timer = scheduler.schedule(timeoutMs, () => {
+        place.expired();
+        expire();
+      });
       signal.addEventListener("abort", expire, { once: true });
       if (signal.aborted) expire();
       try {
@@ -130,7 +177,6 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
       } catch (error) {
         throw deadline.signal.aborted ? deadline.signal.reason : callErrorOf(error);
       } finally {
-        calls--;
         timer[Symbol.dispose]();
         signal.removeEventListener("abort", expire);
       }

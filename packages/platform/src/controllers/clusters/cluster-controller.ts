@@ -23,9 +23,6 @@ export type ClusterControllerDeps = {
   readonly recheckMs: number;
 };
 
-/** Each waits for its cluster alone. */
-const CONCURRENCY = 64;
-
 export function createClusterController(
   port: Omit<ControllerPort, "resources">,
   { clusters, localVersion, reached, recheckMs }: ClusterControllerDeps,
@@ -33,7 +30,8 @@ export function createClusterController(
   const { clock, scheduler } = port.runtime;
   const { view, keys } = clusters;
   const uids = new Map<string, string>();
-  const queue = new WorkQueue(port, { name: "cluster", process, concurrency: CONCURRENCY, laneOf: (key) => key });
+  // Each waits for its cluster alone.
+  const queue = new WorkQueue(port, { name: "cluster", process, laneOf: (key) => key });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
