@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import type { AddressRules } from "../proxy/address-rules.ts";
-import type { ResolveHost } from "../proxy/guarded-lookup.ts";
+import type { ResolveHost } from "../proxy/resolve-host.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import type { UpstreamRequest } from "../proxy/upstream-exchange.ts";
 

@@ -1,8 +1,9 @@
 // Resolves the host of a target once per connection, and returns only allowed addresses, so that a name cannot change between check and connection.
 
-import { type LookupAddress, lookup as systemLookup } from "node:dns";
+import type { LookupAddress } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import type { AddressRules } from "./address-rules.ts";
+import { createHostResolver, type ResolveHost } from "./resolve-host.ts";
 
 export class AddressRefusedError extends Error {
   override readonly name = "AddressRefusedError";
@@ -14,15 +15,11 @@ export class AddressRefusedError extends Error {
   }
 }
 
-/** As `dns.lookup` with `all: true`. */
-export type ResolveHost = (
-  hostname: string,
-  options: { readonly all: true },
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
+/** One for the process: its threads are what is short. */
+const resolveHost = createHostResolver();
 
 /** For the `lookup` option of a socket. It is not asked about hosts that are IP addresses: see `refuseLiteral`. */
-export function createGuardedLookup(rules: AddressRules, resolve: ResolveHost = systemLookup): LookupFunction {
+export function createGuardedLookup(rules: AddressRules, resolve: ResolveHost = resolveHost): LookupFunction {
   return (hostname, { all }, callback) => {
     resolve(hostname, { all: true }, (error, found) => {
       const addresses = found?.filter(({ address }) => rules.isAllowed(address)) ?? [];

@@ -7,8 +7,9 @@ import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
-import { AddressRefusedError, createGuardedLookup, type ResolveHost, refuseLiteral } from "./guarded-lookup.ts";
+import { AddressRefusedError, createGuardedLookup, refuseLiteral } from "./guarded-lookup.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
+import type { ResolveHost } from "./resolve-host.ts";
 import {
   type ExchangeLimits,
   exchange,

@@ -12,7 +12,7 @@ import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createWorkspace, openssl } from "../pki/testing/openssl.ts";
 import { createAddressRules } from "./address-rules.ts";
-import type { ResolveHost } from "./guarded-lookup.ts";
+import type { ResolveHost } from "./resolve-host.ts";
 import { BASE, openConnections, serveProxy } from "./testing/serve-proxy.ts";
 import { serveUpstream } from "./testing/serve-upstream.ts";
 

@@ -12,7 +12,7 @@ import {
   WebhookStatusError,
 } from "@postern/apiserver/webhooks/webhook-caller";
 import type { AddressRules } from "../../proxy/address-rules.ts";
-import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
+import type { ResolveHost } from "../../proxy/resolve-host.ts";
 import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";
 import { faultOf } from "../../proxy/upstream-failure.ts";
 import { CostlyTlsError, checkBundle } from "../../proxy/upstream-tls.ts";

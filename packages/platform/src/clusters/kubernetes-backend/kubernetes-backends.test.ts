@@ -8,7 +8,7 @@ import type { Cluster } from "../../api/cluster.ts";
 import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
 import { createPlatformNames } from "../../platform-names.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../proxy/address-rules.ts";
-import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
+import type { ResolveHost } from "../../proxy/resolve-host.ts";
 import { createClusterConnections } from "./cluster-connections.ts";
 import { createKubernetesBackends } from "./kubernetes-backends.ts";
 import { serveCluster } from "./testing/serve-cluster.ts";
