@@ -7,6 +7,7 @@ import { createChainReader } from "@postern/apimachinery/audit/audit-chain";
 import { sha256 } from "@postern/apiserver/audit/audit-chain";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { expect, test } from "vitest";
+import { httpClient } from "../e2e/testing/http-client.ts";
 import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { createFakeTime, whyNoFakeTime } from "./testing/fake-time.ts";
 import { createKey, expectSuccess, KEYS, MANAGEMENT, statusFor } from "./testing/keys.ts";
@@ -107,6 +108,48 @@ test.skipIf(missing !== undefined)(
     expect(await statusFor(client, short)).toBe(401);
     await time.set(0);
     expect([await statusFor(client, short), await statusFor(client, adminKey)]).toEqual([401, 201]);
+  },
+  120_000,
+);
+
+test.skipIf(missing !== undefined)(
+  "an old value and a browser session that have ended stay so when the server restarts with a clock that is a day behind",
+  async () => {
+    await using directory = await temporaryDirectory();
+    const time = await createFakeTime(directory.path);
+    const flags = ["--failed-logins-per-minute", "0"];
+    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    const { client, adminKey = "" } = server;
+    const send = await httpClient(server);
+    const withKey = async (name: string, spec: object = {}): Promise<string> =>
+      (await expectSuccess(client.send(KEYS, { key: adminKey, body: { metadata: { name }, spec } }))).body.spec.key;
+    const reasonOf = async (name: string): Promise<string> =>
+      (await client.send(`${KEYS}/${name}`, { key: adminKey })).body.status?.conditions?.[0]?.reason;
+
+    // The old value has a grace period. Nobody uses the new one, which would end the old one.
+    const old = await withKey("rotated");
+    const spec = { nonce: "nonce-of-the-rotation", gracePeriodSeconds: 3 };
+    await expectSuccess(client.send(`${KEYS}/rotated/rotate`, { key: adminKey, body: { spec } }));
+    expect(await statusFor(client, old)).toBe(201);
+    // A session ends with the key that it was opened with.
+    const opener = await withKey("opener", { ttl: 6 });
+    const opened = await send("/login/session", {
+      body: { key: opener },
+      headers: { "sec-fetch-site": "same-origin" },
+    });
+    const session = /__Host-session=([^;]+)/.exec(String(opened.headers["set-cookie"]))?.[1] ?? "";
+    const shown = async (): Promise<number> =>
+      (await send(KEYS, { headers: { cookie: `__Host-session=${session}`, "sec-fetch-site": "same-origin" } })).status;
+    expect(await shown()).toBe(200);
+    await expect.poll(() => reasonOf("opener"), WAIT).toBe("Expired");
+    await expect.poll(() => reasonOf(opened.body.keyName), WAIT).not.toBe("Accepted");
+
+    await time.set(-24 * HOUR_S);
+    await server.kill();
+    await server.restart();
+    expect([await shown(), await statusFor(client, opener), await statusFor(client, old)]).toEqual([401, 401, 401]);
+    await time.set(0);
+    expect([await shown(), await statusFor(client, opener), await statusFor(client, old)]).toEqual([401, 401, 401]);
   },
   120_000,
 );

@@ -36,6 +36,8 @@ export type CertificateLedger = Disposable & {
   isAcceptedElsewhere(certificate: IssuedCertificate): boolean;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
   onRevoked(serial: string, listener: () => void): Disposable;
+  /** Deletes the record of a certificate that has ended. */
+  forget(serial: string): Promise<void>;
   /** Resolves with false where there is no such certificate. */
   revoke(serial: string): Promise<boolean>;
   ownedBy(owner: AccessKeyOwner): readonly IssuedCertificate[];
@@ -155,6 +157,10 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
       return isGood ? undefined : catchUp?.();
     },
     onRevoked: (serial, listener) => watches.add(serial, listener),
+    async forget(serial) {
+      const certificate = find(serial);
+      if (certificate !== undefined) await records.forget([certificate]);
+    },
     revoke: (serial) =>
       records.write(serial, (before) =>
         before === undefined ? undefined : { ...before, revokedAt: before.revokedAt ?? clock.now() },

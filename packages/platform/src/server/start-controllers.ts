@@ -19,6 +19,7 @@ import { createAccessKeyGracePeriods } from "../controllers/access-key-grace-per
 import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
 import { createClusterController } from "../controllers/clusters/cluster-controller.ts";
+import { createEndedCertificates, createRetiredValues } from "../controllers/ended-credentials.ts";
 import { createIdentityProviderController } from "../controllers/identity-providers.ts";
 import { createInsideBindingsController } from "../controllers/inside-bindings/inside-bindings-controller.ts";
 import { createLoginSessions } from "../controllers/login-sessions.ts";
@@ -106,6 +107,8 @@ export function startControllers(
     createInsideBindingsController(port, { names, instances, backends }),
     createTrustRuleController(port, { ...core, resource: own("ClusterTrustRule") }),
     createTrustRuleController(port, { ...core, resource: own("TrustRule") }),
+    createRetiredValues(port, core),
+    createEndedCertificates(port, core),
     createRecordReaper(port, core.takenTokens),
     createRecordReaper(port, core.signInRecords),
     createIdentityProviderController({ port, resource: own("IdentityProvider"), ...signIn }),
