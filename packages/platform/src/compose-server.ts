@@ -27,7 +27,7 @@ import type { ConsoleBuild } from "./console/console-build.ts";
 import { createPlatformCore } from "./core/platform-core.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { createDomainMetrics, createKeyCounts } from "./server/domain-metrics.ts";
-import { createManagementSurface } from "./server/management-surface.ts";
+import { createManagementSurface, followStorageMetrics } from "./server/management-surface.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
 import { openNoticeWebhook } from "./server/notice-controller.ts";
 import { transportLimitsOf } from "./server/rate-limits.ts";
@@ -148,8 +148,9 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   teardown.use(createLastActivityWriter({ ...written, records: core.activityRecords }));
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
   teardown.use(core.rotations);
-  domainMetrics.followCensus(createKeyCounts({ ...core, clock: runtime.clock }));
   const preparation = createPreparation();
+  const census = createKeyCounts({ ...core, clock: runtime.clock });
+  domainMetrics.followCensus(census);
   const surface = teardown.use(
     createManagementSurface({
       core,
@@ -186,7 +187,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       signal,
     }),
   );
-  domainMetrics.followStorage(() => ({ platform: surface.budgets, clusters: surface.clusterMemory }));
+  followStorageMetrics(domainMetrics, surface, census);
   const signIn = createSignInParts({
     core,
     surface,

@@ -58,6 +58,10 @@ export class UnreliableStorage implements Storage {
     return this.#call(() => this.#store.delete(key, expected));
   }
 
+  checkRoom(key: string, value: Uint8Array, kind: "create" | "update"): Promise<void> {
+    return this.#call(() => this.#store.checkRoom(key, value, kind));
+  }
+
   currentRevision(): Promise<Revision> {
     return this.#call(() => this.#store.currentRevision());
   }

@@ -35,6 +35,13 @@ export class StoredUsage {
     return this.#namespaces.get(`${composition}/${namespace}`) ?? NOTHING_STORED;
   }
 
+  /** Namespace and amount, of a composition that is counted by namespace. */
+  *namespaces(composition: string): IterableIterator<readonly [string, StoredAmount]> {
+    const prefix = `${composition}/`;
+    for (const [account, amount] of this.#namespaces)
+      if (account.startsWith(prefix)) yield [account.slice(prefix.length), amount];
+  }
+
   compositions(): IterableIterator<readonly [string, StoredAmount]> {
     return this.#compositions.entries();
   }

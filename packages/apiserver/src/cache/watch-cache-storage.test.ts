@@ -49,6 +49,7 @@ async function openThroughCache(historyLimit: number): Promise<Storage> {
     create: (key, value) => storage.create(key, value),
     update: (key, value, expected) => storage.update(key, value, expected),
     delete: (key, expected) => storage.delete(key, expected),
+    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
     watch: (prefix, fromRevision, observer) =>
       view.subscribe(prefix, fromRevision, {
         events: (events) => observer.events(events.map(toStorageEvent), events.at(-1)!.object.revision),

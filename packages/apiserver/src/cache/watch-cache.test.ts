@@ -278,6 +278,7 @@ function fragile(storage: Storage) {
     list: (prefix, options) => guard(() => storage.list(prefix, options)),
     create: (key, content) => storage.create(key, content),
     update: (key, content, expected) => storage.update(key, content, expected),
+    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
     delete: (key, expected) => storage.delete(key, expected),
     watch(prefix, from, observer) {
       const watch = storage.watch(prefix, from, observer);

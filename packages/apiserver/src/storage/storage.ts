@@ -77,6 +77,9 @@ export interface Storage extends AsyncDisposable {
   /** Writes only if the entry is still at `expected`. Rejects with RevisionConflictError, also when the key is absent. */
   update(key: string, value: Uint8Array, expected: Revision): Promise<Revision>;
 
+  /** Rejects as `create` and `update` would for a value that has no room, and writes nothing: for dry runs. */
+  checkRoom(key: string, value: Uint8Array, kind: "create" | "update"): Promise<void>;
+
   /** Deletes only if the entry is still at `expected`; resolves with the revision of the deletion. */
   delete(key: string, expected: Revision): Promise<Revision>;
 

@@ -22,6 +22,8 @@ export type AccessKeyState = KeyWithOrigins & {
   /** Undefined: the key may do all that its owner may. */
   readonly restrictions: AccessKeyRestrictions | undefined;
   readonly disabled: boolean;
+  /** Bytes of the whole key in the store. */
+  readonly storedBytes?: number;
   /** Milliseconds since the epoch at which the key stops working; undefined: never. Moves with activity where the key says so. */
   readonly expiresAt: number | undefined;
   /** While it is being deleted: milliseconds since the epoch at which its grace period ends; 0 without one. */

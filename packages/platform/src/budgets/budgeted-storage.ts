@@ -44,6 +44,8 @@ export class PendingWrites {
   }
 }
 
+type Asked = { readonly budgets: readonly Budget[]; readonly growth: Growth };
+
 type PendingWrite = { readonly growth: StoredAmount; readonly isVisible: () => boolean };
 
 export type BudgetedStorageDeps = {
@@ -77,14 +79,27 @@ export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
     );
   }
 
-  /** A write counts until memory shows it, so that concurrent writes do not all take the last place. */
-  async function within(
-    budgets: readonly Budget[],
-    key: string,
-    growth: Growth,
-    perform: () => Promise<Revision>,
-  ): Promise<Revision> {
+  /** The budgets that a write is for, and its growth; undefined for a write that always passes. */
+  function askedFor(key: string, value: Uint8Array, kind: "create" | "update"): Asked | undefined {
+    const stored = kind === "create" ? undefined : storedAt(key);
+    checkSize(key, value.length, stored?.storedBytes ?? 0);
+    const budgets = budgetsOf(asStored(key, value));
+    const bytes = value.length - (stored?.storedBytes ?? 0);
+    if (kind === "create" || (stored !== undefined && isMoved(budgets, budgetsOf(stored))))
+      return { budgets, growth: { objects: 1, bytes: value.length, isUpdate: false } };
+    const isDeletion = bytes <= DELETION_BYTES && stored?.has(DELETION) === false && has(value, DELETION);
+    return bytes <= 0 || isDeletion ? undefined : { budgets, growth: { objects: 0, bytes, isUpdate: true } };
+  }
+
+  function check({ budgets, growth }: Asked): void {
     for (const budget of budgets) budget.check(growth, pending.of(budget.account));
+  }
+
+  /** A write counts until memory shows it, so that concurrent writes do not all take the last place. */
+  async function within(asked: Asked | undefined, key: string, perform: () => Promise<Revision>): Promise<Revision> {
+    if (asked === undefined) return await perform();
+    check(asked);
+    const { budgets, growth } = asked;
     const before = storedAt(key)?.revision;
     const write = { growth, isVisible: () => storedAt(key)?.revision !== before };
     for (const { account } of budgets) pending.add(account, write);
@@ -115,25 +130,18 @@ export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
     async create(key, value, content) {
       const counted = whenCounted(key);
       if (counted !== undefined) await counted;
-      checkSize(key, value.length, 0);
-      const budgets = budgetsOf(asStored(key, value));
-      const growth = { objects: 1, bytes: value.length, isUpdate: false };
-      return await within(budgets, key, growth, () => storage.create(key, value, content));
+      return await within(askedFor(key, value, "create"), key, () => storage.create(key, value, content));
     },
     async update(key, value, expected) {
       const counted = whenCounted(key);
       if (counted !== undefined) await counted;
-      const stored = storedAt(key);
-      const bytes = value.length - (stored?.storedBytes ?? 0);
-      checkSize(key, value.length, stored?.storedBytes ?? 0);
-      const budgets = budgetsOf(asStored(key, value));
-      const write = () => storage.update(key, value, expected);
-      if (stored !== undefined && isMoved(budgets, budgetsOf(stored))) {
-        return await within(budgets, key, { objects: 1, bytes: value.length, isUpdate: false }, write);
-      }
-      const isSmall =
-        bytes <= 0 || (bytes <= DELETION_BYTES && stored?.has(DELETION) === false && has(value, DELETION));
-      return isSmall ? await write() : await within(budgets, key, { objects: 0, bytes, isUpdate: true }, write);
+      return await within(askedFor(key, value, "update"), key, () => storage.update(key, value, expected));
+    },
+    async checkRoom(key, value, kind) {
+      await whenCounted(key);
+      const asked = askedFor(key, value, kind);
+      if (asked !== undefined) check(asked);
+      await storage.checkRoom(key, value, kind);
     },
     delete: (...call) => storage.delete(...call),
     watch: (...call) => storage.watch(...call),

@@ -2,6 +2,7 @@
 
 import type { StoredAmount, StoredUsage } from "@postern/apiserver/cache/stored-usage";
 import { type Budget, insufficientStorageError, PendingWrites } from "./budgeted-storage.ts";
+import type { AccountUsage } from "./management-budgets.ts";
 import { residentBytes } from "./memory-limit.ts";
 
 export type ClusterMemory = Disposable & {
@@ -24,6 +25,13 @@ export type ClusterMemoryDeps = {
   readonly projectOf: (composition: string) => string;
   /** Called for each refusal. */
   readonly onRefused?: (() => void) | undefined;
+};
+
+export type ClusterUsage = {
+  /** By the uid of the instance; undefined if nothing is stored for it here, as for connected clusters. */
+  of(uid: string): AccountUsage | undefined;
+  /** The part of its limit that the fullest cluster uses. */
+  readonly fullest: number;
 };
 
 /** A running cluster without objects. */

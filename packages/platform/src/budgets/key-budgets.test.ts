@@ -126,3 +126,24 @@ it("counts rotations for the owner, and lets those of compromised values pass", 
   expect(answers.at(-1)?.status).toBe(507);
   expect((await rotate({ nonce: "compromised-value", compromised: true })).status).toBeLessThan(300);
 });
+
+it("answers a dry run as the write, and stores and reserves nothing", async () => {
+  server = await createAccessKeyServer({ ownerBytes: 20_000 });
+  await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
+  const dry = (name: string, bytes: number) =>
+    send("POST", "ownedaccesskeys?dryRun=All", {
+      metadata: { name },
+      spec: { user: "jane", description: text(bytes) },
+    });
+  const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => dry(`d${index}`, 12_000)));
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
+  expect((await create("a", { user: "jane", description: text(12_000) })).status).toBe(201);
+  const refused = await dry("b", 12_000);
+  const written = await create("b", { user: "jane", description: text(12_000) });
+  expect([refused.status, refused.body.message]).toEqual([507, written.body.message]);
+  const MERGE = "application/merge-patch+json";
+  const patch = { spec: { description: text(25_000) } };
+  expect((await send("PATCH", "ownedaccesskeys/a?dryRun=All", patch, MERGE)).status).toBe(507);
+  expect((await send("PATCH", "ownedaccesskeys/a?dryRun=All", { spec: { description: "" } }, MERGE)).status).toBe(200);
+  expect((await dry("c", 300_000)).status).toBe(413);
+});

@@ -4,6 +4,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { ownerOf } from "../access-keys/access-key-owner.ts";
@@ -24,6 +25,10 @@ export type ManagementBudgets = {
   ofProject(project: string): AccountUsage;
   /** Undefined soon after a start, until all keys have been read. */
   ofOwner(owner: AccessKeyOwner): AccountUsage | undefined;
+  /** The part of its limit that the fullest project uses. */
+  readonly fullestProject: number;
+  /** Bytes of the access keys of one owner. */
+  readonly ownerBytes: number;
   /** Memory for everything outside embedded clusters. */
   readonly usedBytes: number;
   readonly limitBytes: number;
@@ -138,6 +143,15 @@ export function createManagementBudgets(deps: ManagementBudgetsDeps): Management
     }),
     ofProject: (name) => ({ used: usedByProject(name), limit: limitOfProject(name) }),
     ofOwner: (owner) => (keys.isRead ? { used: keys.usageOf(owner), limit: limitOfOwner } : undefined),
+    get fullestProject() {
+      let fullest = 0;
+      for (const [namespace, used] of usage.namespaces(composition)) {
+        const project = names.projectOf(namespace);
+        if (project !== undefined) fullest = Math.max(fullest, filled({ used, limit: limitOfProject(project) }));
+      }
+      return fullest;
+    },
+    ownerBytes: limits.ownerBytes,
     limitBytes: limits.platformBytes,
     get usedBytes() {
       return usedBytes();
@@ -145,8 +159,22 @@ export function createManagementBudgets(deps: ManagementBudgetsDeps): Management
   };
 }
 
-/** For columns of tables: `1.5Mi/64Mi`. */
-export const shownUsage = ({ used, limit }: AccountUsage): string =>
-  `${mebibytes(used.bytes)}/${mebibytes(limit.bytes)}`;
+/** For columns of tables: `1.5Mi/64Mi`; empty if it is not known. */
+export const shownUsage = (usage: AccountUsage | undefined): string =>
+  usage === undefined ? "" : `${mebibytes(usage.used.bytes)}/${mebibytes(usage.limit.bytes)}`;
+
+/** Size of the access keys of a user or team. */
+export const keysColumn = (kind: "user" | "team", budgets: Pick<ManagementBudgets, "ofOwner">): PrinterColumn => ({
+  name: "Keys",
+  type: "string",
+  description: `Size of the access keys of the ${kind}, and the limit.`,
+  value: ({ metadata }) => shownUsage(budgets.ofOwner({ kind, name: metadata.name ?? "" })),
+});
+
+/** The part of the limit that is used, of objects or of bytes. A limit of 0 is full. */
+export function filled({ used, limit }: AccountUsage): number {
+  const part = (has: number, of: number): number => (of > 0 ? has / of : 1);
+  return Math.max(part(used.objects, limit.objects), part(used.bytes, limit.bytes));
+}
 
 const mebibytes = (bytes: number): string => `${Number((bytes / (1 << 20)).toFixed(1))}Mi`;

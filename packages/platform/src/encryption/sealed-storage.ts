@@ -88,6 +88,11 @@ class SealedStorage implements Storage {
     return await this.#unlessConflict(key, expected, this.#storage.update(key, sealed, expected));
   }
 
+  async checkRoom(key: string, value: Uint8Array, kind: "create" | "update"): Promise<void> {
+    const stored = isSealedPlace(key) ? await this.#seal(key, value) : value;
+    await this.#storage.checkRoom(key, stored, kind);
+  }
+
   async delete(key: string, expected: Revision): Promise<Revision> {
     return await this.#unlessConflict(key, expected, this.#storage.delete(key, expected));
   }

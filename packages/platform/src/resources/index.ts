@@ -89,6 +89,7 @@ export type PlatformResourceDeps = PlatformContext & {
   readonly sealedRecords: OwnedAccessKeysDeps["sealedRecords"];
   readonly keyQuota: OwnedAccessKeysDeps["keyQuota"];
   readonly budgets: UsersDeps["budgets"] & ProjectsDeps["budgets"];
+  readonly clusterUsage: VirtualClusterInstancesDeps["clusterUsage"];
   readonly grants: OwnedAccessKeysDeps["grants"];
   readonly trustRules: TrustRuleResourceDeps["trustRules"];
   readonly judge: TrustRuleResourceDeps["judge"];

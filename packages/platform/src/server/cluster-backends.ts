@@ -9,7 +9,8 @@ import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
-import { type ClusterMemory, createClusterMemory } from "../budgets/cluster-memory.ts";
+import { type ClusterMemory, type ClusterUsage, createClusterMemory } from "../budgets/cluster-memory.ts";
+import { type AccountUsage, filled } from "../budgets/management-budgets.ts";
 import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import { describeCertificate } from "../certificates/issued-certificate.ts";
 import { createLineageVerifier, decodeLineage, issuedToCreator } from "../certificates/key-lineage.ts";
@@ -46,6 +47,7 @@ export type ClusterBackends = Disposable & {
   readonly reached: KubernetesBackends;
   readonly controlPlaneKeys: ControlPlaneKeys;
   readonly clusterMemory: ClusterMemory;
+  readonly clusterUsage: ClusterUsage;
 };
 
 export type ClusterBackendsDeps = {
@@ -71,6 +73,10 @@ export type ClusterBackendsDeps = {
 
 const CLUSTER_COMPOSITIONS = virtualClusterComposition("");
 
+/** Of the instance whose embedded cluster a composition is; "" for other compositions. */
+const uidOf = (composition: string): string =>
+  composition.startsWith(CLUSTER_COMPOSITIONS) ? composition.slice(CLUSTER_COMPOSITIONS.length) : "";
+
 export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackends {
   const { core, configuration, storage, cache, runtime, endpoint, lookup, mint, secret } = deps;
   const { names, keys } = core;
@@ -81,11 +87,15 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
   };
   const told = { instances: viewOf("virtualclusterinstances", true), projects: viewOf("projects", false) };
   const settings = createInstanceSettings(told, names, runtime.scheduler);
+  const usageOfCluster = (uid: string): AccountUsage | undefined => {
+    const used = cache.usage.of(virtualClusterComposition(uid));
+    return uid === "" || used.objects === 0 ? undefined : { used, limit: settings.of(uid).share };
+  };
   const memory = createClusterMemory({
     usage: cache.usage,
     limitBytes: deps.memory.clustersBytes,
-    isCluster: (composition) => composition.startsWith(CLUSTER_COMPOSITIONS),
-    projectOf: (composition) => settings.of(composition.slice(CLUSTER_COMPOSITIONS.length)).project,
+    isCluster: (composition) => uidOf(composition) !== "",
+    projectOf: (composition) => settings.of(uidOf(composition)).project,
     onRefused: () => deps.onWriteRefused("clusters"),
   });
   const embeddedClusters = createEmbeddedClusters({
@@ -132,6 +142,17 @@ export function createClusterBackends(deps: ClusterBackendsDeps): ClusterBackend
   return {
     embeddedClusters,
     clusterMemory: memory,
+    clusterUsage: {
+      of: usageOfCluster,
+      get fullest() {
+        let fullest = 0;
+        for (const [composition] of cache.usage.compositions()) {
+          const usage = usageOfCluster(uidOf(composition));
+          if (usage !== undefined) fullest = Math.max(fullest, filled(usage));
+        }
+        return fullest;
+      },
+    },
     reached,
     backends: createBackendRegistry({
       lookup,

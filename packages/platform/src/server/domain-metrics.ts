@@ -6,7 +6,7 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner, AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { KeyEventReason } from "../access-keys/key-events.ts";
 import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import type { IssuedCertificate } from "../certificates/issued-certificate.ts";
@@ -23,6 +23,11 @@ export type StorageScope = "projects" | "access-keys" | "clusters";
 /** Memory for what is stored, in bytes. */
 type StorageCounts = {
   readonly [part in "platform" | "clusters"]: { readonly usedBytes: number; readonly limitBytes: number };
+} & {
+  /** The part of its limit that the fullest one uses. */
+  readonly fullest: { readonly [scope in "project" | "virtualcluster"]: number };
+  /** Limit of the access keys of one owner. */
+  readonly ownerBytes: number;
 };
 
 export type DomainMetrics = {
@@ -37,7 +42,7 @@ export type DomainMetrics = {
   /** A budget for stored bytes had no room. */
   writeRefused(scope: StorageScope): void;
   /** Where scrapes get how much is stored. */
-  followStorage(storage: () => StorageCounts): void;
+  followStorage(storage: () => StorageCounts, census: () => Promise<KeyCounts>): void;
   /** Changed files of --tls-cert-file are used by new connections, or cannot be used. */
   servingCertificateReloaded(result: "loaded" | "refused"): void;
   /** Where scrapes get the end of the serving certificate, in milliseconds since the epoch. */
@@ -164,7 +169,19 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
     });
   };
 
-  const gaugeStorage = (storage: () => StorageCounts): void => {
+  const gaugeStorage = (storage: () => StorageCounts, census: () => Promise<KeyCounts>): void => {
+    new Gauge({
+      name: "postern_storage_fullest_ratio",
+      help: "Part of its limit that the fullest owner of stored objects uses, by kind of owner",
+      labelNames: ["owner_kind"],
+      registers,
+      async collect() {
+        const { ownedBytes } = await census();
+        const { fullest, ownerBytes } = storage();
+        for (const [kind, bytes] of Object.entries(ownedBytes)) this.set({ owner_kind: kind }, bytes / ownerBytes);
+        for (const [kind, part] of Object.entries(fullest)) this.set({ owner_kind: kind }, part);
+      },
+    });
     const gauge = (name: string, help: string, read: (part: StorageCounts["platform"]) => number): void => {
       new Gauge({
         name,
@@ -223,12 +240,14 @@ type KeyCount = {
   count: number;
 };
 
-type KeyCounts = {
+export type KeyCounts = {
   /** One entry for each combination that has keys. */
   readonly keys: readonly KeyCount[];
   /** Keys that work now and expire within each of the times, in the order of EXPIRY_WINDOWS. */
   readonly expiring: readonly number[];
   readonly liveCertificates: number;
+  /** Bytes of the access keys of the owner with the most, by kind of owner. */
+  readonly ownedBytes: { readonly [kind in AccessKeyOwner["kind"]]: number };
 };
 
 type KeyCensusDeps = {
@@ -270,9 +289,15 @@ export function createKeyCounts(deps: KeyCensusDeps): () => Promise<KeyCounts> {
   async function count(): Promise<KeyCounts> {
     await keys.whenRead();
     const counts = new Map<string, KeyCount>();
+    const owned = new Map<string, number>();
+    const ownedBytes = { user: 0, team: 0, subject: 0 };
     const expiring = EXPIRY_WINDOWS.map(() => 0);
     const now = clock.now();
     let records = await inSlices(keys.all(), slice, (key) => {
+      const { kind, name } = key.owner;
+      const bytes = (owned.get(`${kind} ${name}`) ?? 0) + (key.storedBytes ?? 0);
+      owned.set(`${kind} ${name}`, bytes);
+      ownedBytes[kind] = Math.max(ownedBytes[kind], bytes);
       const refusal = keys.stateOf(key);
       const state = refusal?.reason ?? "Accepted";
       const type = key.type === "" ? "User" : key.type;
@@ -291,7 +316,7 @@ export function createKeyCounts(deps: KeyCensusDeps): () => Promise<KeyCounts> {
     records += await inSlices([...certificates.all()], slice, ({ serial, instanceUid }) => {
       if (certificates.refusalOf(serial, instanceUid) === undefined) liveCertificates += 1;
     });
-    const census = { keys: [...counts.values()], expiring, liveCertificates };
+    const census = { keys: [...counts.values()], expiring, liveCertificates, ownedBytes };
     last = { census, at: clock.elapsed(), records };
     return census;
   }

@@ -54,7 +54,7 @@ import { SERVED_VERSION } from "../served-version.ts";
 import type { ServerKeys } from "../store/server-keys.ts";
 import { type ClusterBackends, createClusterBackends } from "./cluster-backends.ts";
 import { createDestinationChanges } from "./destination-changes.ts";
-import type { DomainMetrics } from "./domain-metrics.ts";
+import type { DomainMetrics, KeyCounts } from "./domain-metrics.ts";
 import { createWakeUp, type WakeUp } from "./wake-up.ts";
 
 export type ManagementSurfaceDeps = {
@@ -334,3 +334,18 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
 
 /** What is stored serves every verb. */
 const required = (storage: ResourceStorage): Required<ResourceStorage> => storage as Required<ResourceStorage>;
+
+/** Shows what is stored, and of which owner the most, in the metrics. */
+export function followStorageMetrics(
+  metrics: Pick<DomainMetrics, "followStorage">,
+  { budgets, clusterMemory, clusterUsage }: Pick<ManagementSurface, "budgets" | "clusterMemory" | "clusterUsage">,
+  census: () => Promise<KeyCounts>,
+): void {
+  const storage = () => ({
+    platform: budgets,
+    clusters: clusterMemory,
+    fullest: { project: budgets.fullestProject, virtualcluster: clusterUsage.fullest },
+    ownerBytes: budgets.ownerBytes,
+  });
+  metrics.followStorage(storage, census);
+}

@@ -183,6 +183,7 @@ function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageDeps)
     // Nobody is asked.
     known: storage.known,
     compact: (revision) => compacting(() => storage.compact(revision)),
+    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
     watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
     get oldestRevision() {
       return storage.oldestRevision ?? 0;

@@ -8,17 +8,21 @@ import type { SuiteSurface } from "@postern/apiserver/registry/testing/suite-sur
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { cacheBudgets } from "../budgets/cache-budgets.ts";
 import { memoryBudgets } from "../budgets/memory-limit.ts";
 import { defaultConfiguration } from "../config/configuration.ts";
 import { createPlatformCore } from "../core/platform-core.ts";
 import { createFixedKeyRing } from "../encryption/key-ring.ts";
-import { createDomainMetrics } from "../server/domain-metrics.ts";
-import { createManagementSurface } from "../server/management-surface.ts";
+import { createDomainMetrics, createKeyCounts } from "../server/domain-metrics.ts";
+import { createManagementSurface, followStorageMetrics } from "../server/management-surface.ts";
 import { deriveServerKeys } from "../store/server-keys.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {
   /** What the platform has registered. */
   readonly definitions: readonly ResourceDefinition[];
+  readonly storage: Storage;
+  /** What /metrics shows. */
+  metrics(): Promise<string>;
 };
 
 /**
@@ -29,7 +33,9 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
   const storage = given ?? createMemoryStorage();
   const runtime = systemRuntime;
   const configuration = defaultConfiguration("/");
-  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
+  const memory = memoryBudgets(4 * 2 ** 30, 0);
+  const budgets = cacheBudgets(memory.historyBytes);
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler, ...budgets });
   await cache.ready();
   const serverKeys = deriveServerKeys(new Uint8Array(32).fill(7));
   const keyRing = createFixedKeyRing(new Uint8Array(32).fill(7));
@@ -48,24 +54,28 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
     onError: fail,
   });
   const metrics = createServerMetrics({ withProcessMetrics: false });
+  const domainMetrics = createDomainMetrics(metrics, runtime.clock);
   const surface = createManagementSurface({
     core,
     configuration,
     storage,
     cache,
-    memory: memoryBudgets(4 * 2 ** 30, 0),
+    memory,
     runtime,
     serverKeys,
     keyRing,
     endpoint: { url: () => "https://platform.test:8443", certificateAuthorityPem: undefined },
     logger: { ...ignoringLogger, error: ({ error }) => fail(error) },
     metrics,
-    domainMetrics: createDomainMetrics(metrics, runtime.clock),
+    domainMetrics,
     nonResource: () => undefined,
     nonResourcePaths: [],
     signal: lifetime.signal,
   });
+  followStorageMetrics(domainMetrics, surface, createKeyCounts({ ...core, clock: runtime.clock }));
   return {
+    storage,
+    metrics: () => metrics.registry.metrics(),
     route: surface.route,
     definitions: surface.registry.definitions,
     async [Symbol.asyncDispose]() {

@@ -19,6 +19,7 @@ export function tracedStorage(storage: Storage, kind: string, tracing: Tracing |
     delete: (key, expected) => traced("delete", () => storage.delete(key, expected)),
     currentRevision: () => traced("currentRevision", () => storage.currentRevision()),
     compact: (revision) => storage.compact(revision),
+    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
     watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
     get oldestRevision() {
       return storage.oldestRevision ?? 0;

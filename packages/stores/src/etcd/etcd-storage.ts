@@ -303,6 +303,10 @@ class StorageOnEtcd implements EtcdStorage {
     return { revision };
   }
 
+  async checkRoom(_key: string, value: Uint8Array): Promise<void> {
+    assertSize(value);
+  }
+
   async #checkHealth(): Promise<void> {
     if (this.connection.closed) throw closedError();
     if (this.#feed.cutOff !== undefined) throw this.#feed.cutOff;

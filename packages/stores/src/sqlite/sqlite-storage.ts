@@ -137,10 +137,13 @@ class StorageInSqlite implements SqliteStorage {
   }
 
   #write(key: string, value: Uint8Array, expected: Revision | undefined, content?: unknown): Promise<Revision> {
-    const { byteLength } = value;
-    if (byteLength <= MAX_VALUE_BYTES) return this.#client.write({ key, value, expected }, content);
-    const message = `the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`;
-    return Promise.reject(new ValueTooLargeError(message));
+    const fault = sizeFaultOf(value);
+    return fault === undefined ? this.#client.write({ key, value, expected }, content) : Promise.reject(fault);
+  }
+
+  async checkRoom(_key: string, value: Uint8Array): Promise<void> {
+    const fault = sizeFaultOf(value);
+    if (fault !== undefined) throw fault;
   }
 
   watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
@@ -207,3 +210,8 @@ async function sync(path: string): Promise<void> {
     await handle.close();
   }
 }
+
+const sizeFaultOf = ({ byteLength }: Uint8Array): Error | undefined =>
+  byteLength <= MAX_VALUE_BYTES
+    ? undefined
+    : new ValueTooLargeError(`the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`);

@@ -1,5 +1,6 @@
 // The end of every write in the generic store: the object as it is cached, and the hooks that run after the commit.
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { withoutManagedFields } from "@postern/structured-merge/managedfields/object-managed-fields";
 import type { CachedObject } from "../../cache/cached-object.ts";
@@ -49,14 +50,28 @@ export async function decodeEntry(
 }
 
 /** managedFields may make an object too large: they are dropped before the write is refused. */
-export const writeDroppingManagedFields = (
+export const writeDroppingManagedFields = <Written>(
   object: KubeObject,
-  write: (object: KubeObject) => Promise<CachedObject>,
-): Promise<CachedObject> =>
+  write: (object: KubeObject) => Promise<Written>,
+): Promise<Written> =>
   write(object).catch((error: unknown) => {
     if (!(error instanceof ValueTooLargeError)) throw error;
     return write(withoutManagedFields(object));
   });
+
+/** For a dry run: throws as the write would if there is no room for the object, and returns it otherwise. */
+export async function rehearseWrite(
+  { codec, storage }: StoreContext,
+  context: RequestContext,
+  key: string,
+  object: KubeObject,
+  sealed: JsonObject | undefined,
+  kind: "create" | "update",
+): Promise<KubeObject> {
+  if (context.isLong) await context.pause();
+  await storage.checkRoom(key, await codec.encode(object, sealed, context), kind);
+  return object;
+}
 
 /** Writes an object when all that its strategy counts lets it. `old` is what an update starts from. */
 export function writeWithinLimits(

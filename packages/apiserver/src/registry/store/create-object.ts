@@ -15,6 +15,7 @@ import type { WriteOptions } from "../resource-storage.ts";
 import {
   checkLimits,
   committedObject,
+  rehearseWrite,
   runHook,
   writeDroppingManagedFields,
   writeReserved,
@@ -132,7 +133,8 @@ async function insert(
   if (dryRun) {
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     await checkLimits(store.strategy.limits?.(prepared, undefined, context));
-    return CachedObject.fromObject(key, object);
+    const rehearse = (next: KubeObject) => rehearseWrite(store, context, key, next, sealed, "create");
+    return CachedObject.fromObject(key, await writeDroppingManagedFields(object, rehearse));
   }
   const stored = await writeWithinLimits(store, context, prepared, undefined, () =>
     writeReserved(store, context, prepared, () =>

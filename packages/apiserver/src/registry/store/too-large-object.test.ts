@@ -1,5 +1,6 @@
 // managedFields must not make an object too large to be stored.
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Gadgets, gadget, serveGadgets } from "../testing/gadgets.ts";
 
@@ -40,4 +41,27 @@ it("an object is refused when it is too large by itself (S-25)", async () => {
     status: 413,
     json: { reason: "RequestEntityTooLarge" },
   });
+});
+
+it.each(["POST", "PUT", "PATCH", "APPLY"])("a dry run of %s answers as the write would", async (verb) => {
+  await gadgets.client.send("POST", "", gadget({ name: "a", labels: { a: "b" } }));
+  const send = async (query: string, annotations: JsonObject, more: JsonObject) => {
+    const { resourceVersion } = (await gadgets.client.send("GET", "/a")).json.metadata;
+    const version = verb === "PUT" ? { resourceVersion } : {};
+    const body = gadget({ name: verb === "POST" ? "b" : "a", labels: more, annotations, ...version });
+    if (verb === "POST") return await gadgets.client.send("POST", query, body);
+    if (verb === "PUT") return await gadgets.client.send("PUT", `/a${query}`, body);
+    if (verb === "PATCH") return await gadgets.client.send("PATCH", `/a${query}`, { metadata: body.metadata }, MERGE);
+    return await gadgets.client.send("PATCH", `/a${query}${query === "" ? "?" : "&"}fieldManager=m`, body, APPLY);
+  };
+  const large = { a: "x".repeat(MAX_VALUE_BYTES) };
+  const dry = await send("?dryRun=All", large, {});
+  expect(dry.status).toBe(413);
+  expect(dry.json).toEqual((await send("", large, {})).json);
+  const withoutManagers = await send("?dryRun=All", {}, labels);
+  const written = await send("", {}, labels);
+  expect(withoutManagers.status).toBe(written.status);
+  expect("managedFields" in (withoutManagers.json.metadata ?? {})).toBe(
+    "managedFields" in (written.json.metadata ?? {}),
+  );
 });

@@ -16,6 +16,7 @@ import {
   checkLimits,
   committedObject,
   decodeEntry,
+  rehearseWrite,
   runHook,
   writeDroppingManagedFields,
   writeReserved,
@@ -170,7 +171,11 @@ async function replace(
   }
   if (options.dryRun) {
     await checkLimits(store.strategy.limits?.(next, old, context));
-    return { object: CachedObject.fromObject(target.key, withRevision(object, current.revision)), created: false };
+    const rehearse = (changed: KubeObject) => rehearseWrite(store, context, target.key, changed, sealed, "update");
+    const written = () =>
+      request.keepsManagedFields === true ? rehearse(object) : writeDroppingManagedFields(object, rehearse);
+    const shown = isReleased(store, object) ? object : await written();
+    return { object: CachedObject.fromObject(target.key, withRevision(shown, current.revision)), created: false };
   }
   if (isReleased(store, object)) return await remove(store, context, target, current, object);
   const writeNext = (changed: KubeObject) => write(store, context, target, current, changed, sealed);

@@ -161,6 +161,10 @@ class MemoryStorage implements Storage {
     }
   }
 
+  async checkRoom(_key: string, value: Uint8Array): Promise<void> {
+    this.#assertWritable(value);
+  }
+
   #assertServing(signal?: AbortSignal): void {
     signal?.throwIfAborted();
     if (this.#closed) throw closed();

@@ -310,6 +310,7 @@ function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {
     create: (...call) => write(() => storage.create(...call)),
     update: (...call) => write(() => storage.update(...call)),
     delete: (...call) => write(() => storage.delete(...call)),
+    checkRoom: (...call) => write(() => storage.checkRoom(...call)),
     watch: (...call) => storage.watch(...call),
     currentRevision: () => storage.currentRevision(),
     known: storage.known,

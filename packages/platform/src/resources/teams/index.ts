@@ -9,6 +9,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type Team, teamSchema } from "../../api/team.ts";
 import { provisionerOf } from "../../authorization/platform-authorizer.ts";
+import { keysColumn, type ManagementBudgets } from "../../budgets/management-budgets.ts";
 import type { DirectoryUser } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { type CredentialsDeps, credentialsOfOwner, credentialsSubresource } from "../credentials-subresource.ts";
@@ -37,6 +38,7 @@ export type TeamsDeps = CredentialsDeps &
   ProvisionedDeps &
   Omit<AccessKeysSubresourceDeps, "owner"> & {
     readonly visibility: ObjectVisibility;
+    readonly budgets: Pick<ManagementBudgets, "ofOwner">;
   };
 
 /** Why a team is Ready: nothing has to be done for it. */
@@ -80,6 +82,7 @@ export const teams = (dependencies: TeamsDeps): ResourceDefinition =>
         // The store holds no other kind under this resource.
         value: (team) => (team as Team).spec?.users?.length ?? 0,
       },
+      keysColumn("team", dependencies.budgets),
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.

@@ -189,7 +189,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
         createNamespace: createProjectNamespace({ runtime }, names, () => resource("Namespace", "")),
       }),
       clusters({ ...deps, keys: controlPlaneKeys }),
-      virtualClusterInstances(deps),
+      virtualClusterInstances({ ...deps, clusterUsage: { of: () => undefined } }),
       virtualClusterTemplates(deps),
       spaceInstances(deps),
     ],

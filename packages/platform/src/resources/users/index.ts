@@ -8,7 +8,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { Condition } from "../../api/conditions.ts";
 import { type User, userSchema } from "../../api/user.ts";
-import { type ManagementBudgets, shownUsage } from "../../budgets/management-budgets.ts";
+import { keysColumn, type ManagementBudgets } from "../../budgets/management-budgets.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { type CredentialsDeps, credentialsOfOwner, credentialsSubresource } from "../credentials-subresource.ts";
@@ -51,15 +51,7 @@ export const users = (deps: UsersDeps): ResourceDefinition =>
         description: "Whether the user is locked.",
         value: (user) => (user as User).spec?.disabled ?? false,
       },
-      {
-        name: "Keys",
-        type: "string",
-        description: "Size of the access keys of the user, and the limit.",
-        value: ({ metadata }) => {
-          const usage = deps.budgets.ofOwner({ kind: "user", name: metadata.name ?? "" });
-          return usage === undefined ? "" : shownUsage(usage);
-        },
-      },
+      keysColumn("user", deps.budgets),
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.

@@ -9,6 +9,8 @@ import {
 } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { virtualClusterInstanceFields } from "../../api/virtual-cluster-instance.ts";
+import type { ClusterUsage } from "../../budgets/cluster-memory.ts";
+import { shownUsage } from "../../budgets/management-budgets.ts";
 import { extendedView } from "../extended-view.ts";
 import { stateColumns } from "../state-columns.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
@@ -21,6 +23,7 @@ export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
     /** The list of its credentials. */
     readonly credentials?: Subresource;
     readonly visibility: ObjectVisibility;
+    readonly clusterUsage: Pick<ClusterUsage, "of">;
   };
 
 export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): ResourceDefinition =>
@@ -49,6 +52,12 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
       { name: "Phase", type: "string", description: "Phase.", value: ".status.phase" },
       { name: "Version", type: "string", description: "Kubernetes version.", value: ".status.kubernetesVersion" },
       ...stateColumns,
+      {
+        name: "Stored",
+        type: "string",
+        description: "What the virtual cluster stores in this server, and its limit.",
+        value: ({ metadata }) => shownUsage(deps.clusterUsage.of(metadata.uid ?? "")),
+      },
       ageColumn,
     ],
     strategy: virtualClusterInstanceStrategy(deps),
