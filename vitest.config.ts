@@ -51,6 +51,7 @@ const LONG = [
   "packages/stores/src/etcd/etcd-leader-election.test.ts",
   "test/attacks/denial-of-service.test.ts",
   "test/attacks/expired-key.test.ts",
+  "test/attacks/full-budgets.test.ts",
   "test/attacks/linear-work.test.ts",
   "test/attacks/silent-connections.test.ts",
   "test/attacks/slow-requests.test.ts",

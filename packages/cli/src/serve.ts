@@ -7,6 +7,7 @@ import type { CommandContext } from "./command-context.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
 import { listSources } from "./login/platform-choice.ts";
 import { startText } from "./start-text.ts";
+import { processHeap } from "./process-heap.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { takeProcessErrors } from "./take-process-errors.ts";
 import { UsageError } from "./usage-error.ts";
@@ -34,6 +35,7 @@ async function loadPlatform(): Promise<ServeDeps> {
         loadConsole: () => import("@postern/console/files"),
         stopping,
         onFaults: (faults) => takeProcessErrors({ source: process, now: () => performance.now(), onRepeated }, faults),
+        heap: processHeap,
       });
     },
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },

@@ -55,7 +55,7 @@ it("answers probes while objects are loaded, and requests when they have been", 
       store,
       serving,
       cache: loadedAfter(real, loaded.promise),
-      memory: memoryBudgets(4 * 2 ** 30, 0),
+      memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
       loadConsole: undefined,
       onError: () => {},
     });

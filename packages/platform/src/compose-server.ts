@@ -68,6 +68,8 @@ export type ServerDeps = {
   /** Being loaded. */
   readonly cache: WatchCache;
   readonly memory: MemoryBudgets;
+  /** Absent: it never is. */
+  readonly isMemoryShort?: (() => boolean) | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly faults: Faults;
@@ -119,7 +121,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
     onTakenBack: () => metrics.requestTakenBack(),
-    limits: transportLimitsOf(configuration),
+    limits: transportLimitsOf(configuration, parts.memory),
     handler: starting.handle,
   });
   // Only where the start fails; it is closed before everything below otherwise.
@@ -222,6 +224,8 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const link = createOneTimeLink(runtime.clock, random);
   const handler = createRequestHandler({
     configuration,
+    memory: parts.memory,
+    isMemoryShort: parts.isMemoryShort,
     core,
     surface,
     signIn,

@@ -9,6 +9,7 @@ import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardo
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { cacheBudgets } from "./budgets/cache-budgets.ts";
 import { detectedMemoryLimit, type MemoryBudgets, memoryBudgets } from "./budgets/memory-limit.ts";
+import { followMemoryPressure, type ProcessHeap } from "./budgets/memory-pressure.ts";
 import type { RunningServer } from "./compose-server.ts";
 import type { Configuration } from "./config/configuration.ts";
 import type { ConsoleBuild } from "./console/console-build.ts";
@@ -28,6 +29,8 @@ export type ServerSurroundings = {
   readonly loadConsole?: () => Promise<ConsoleBuild>;
   /** Is given the place that takes errors of the process which nothing else has caught, until it is disposed. Default: they end the process. */
   readonly onFaults?: (faults: Faults) => Disposable;
+  /** The heap of the process, for a server that has the process for itself. Default: it is left alone. */
+  readonly heap?: ProcessHeap;
   /** Aborted while the server starts: it waits for its store no longer, and the start fails. */
   readonly stopping?: AbortSignal;
 };
@@ -51,7 +54,7 @@ export async function startServer(
 
 async function start(
   configuration: Configuration,
-  { logDestination, loadConsole, stopping, onFaults }: ServerSurroundings,
+  { logDestination, loadConsole, stopping, onFaults, heap }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
   const logger = createLogger({
@@ -90,6 +93,8 @@ async function start(
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const { storage } = store;
   const memory = memoryBudgetsOf(configuration);
+  // A start with much in the store needs it most.
+  const pressure = heap && teardown.use(followMemoryPressure({ ...memory, heap, scheduler }));
   const budgets = cacheBudgets(memory.historyBytes);
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError, ...budgets }));
   const { composeServer } = await loading;
@@ -100,6 +105,7 @@ async function start(
     serving,
     cache,
     memory,
+    isMemoryShort: pressure && (() => pressure.isShort),
     runtime,
     logger,
     faults,
@@ -118,7 +124,7 @@ async function start(
 
 function memoryBudgetsOf({ memoryLimitMiB, fairness, watchBacklog }: Configuration): MemoryBudgets {
   const limitBytes = memoryLimitMiB === 0 ? detectedMemoryLimit() : memoryLimitMiB * MIB;
-  return memoryBudgets(limitBytes, (fairness.bodyMiB + watchBacklog.totalMiB) * MIB);
+  return memoryBudgets(limitBytes, { bodyBytes: fairness.bodyMiB * MIB, backlogBytes: watchBacklog.totalMiB * MIB });
 }
 
 const MIB = 1 << 20;

@@ -190,7 +190,7 @@ export class SimulatedServer {
       configuration,
       storage,
       cache,
-      memory: memoryBudgets(4 * 2 ** 30, 0),
+      memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
       runtime,
       serverKeys: deriveServerKeys(SECRET),
       keyRing,

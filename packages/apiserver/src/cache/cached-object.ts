@@ -25,6 +25,8 @@ const utf8 = new TextDecoder();
 
 type Labels = { readonly [key: string]: string };
 const NO_LABELS: Labels = {};
+/** More take many times the memory of their bytes. */
+const MOST_KEPT_LABELS = 16;
 const readLabels = createMemberReader({ metadata: { labels: true } });
 // They are strings in every object that has been stored.
 const labelsOf = (metadata: JsonValue | undefined): Labels =>
@@ -233,6 +235,15 @@ export class CachedObject {
     return undefined;
   }
 
+  /** How many strings, names of members included, its JSON has after `member`, without parsing it. Escaped quotes count as well. */
+  stringsAfter(member: Buffer): number {
+    const first = this.#memory.indexOf(member, this.#start);
+    if (first < 0) return 0;
+    let quotes = 0;
+    for (let at = first; at < this.#end; at++) if (this.#memory[at] === QUOTE) quotes++;
+    return quotes / 2;
+  }
+
   /** Whether the served JSON contains these bytes, without parsing: for members that few of very many objects have. */
   has(bytes: Buffer): boolean {
     return this.#memory.subarray(this.#start, this.#end).includes(bytes);
@@ -244,10 +255,12 @@ export class CachedObject {
     return start < end && this.#stored.#memory.subarray(start, end).includes(bytes);
   }
 
-  /** Read once and kept, because every list and watch with a label selector asks for them. */
+  /** Read once and kept if they are few, because every list and watch with a label selector asks for them. */
   get labels(): Labels {
-    this.#labels ??= labelsOf(this.read(readLabels)["metadata"]);
-    return this.#labels;
+    if (this.#labels !== undefined) return this.#labels;
+    const labels = labelsOf(this.read(readLabels)["metadata"]);
+    if (Object.keys(labels).length <= MOST_KEPT_LABELS) this.#labels = labels;
+    return labels;
   }
 
   get #sealed(): { readonly start: number; readonly end: number } {

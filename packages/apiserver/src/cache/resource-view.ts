@@ -119,12 +119,12 @@ export class ResourceView implements CacheView {
 
   /** Replaces everything by the state at `revision`; how it came about is not known, so that every subscription has to `fail`. */
   replace(objects: OrderedEntries<CachedObject>, revision: Revision): void {
-    for (const { key, storedBytes } of this.#objects.list("")) this.#counter.add(key, storedBytes, -1);
+    for (const object of this.#objects.list("")) this.#counter.add(object, -1);
     this.#objects = objects;
     this.#memory.clear();
     for (const object of objects.list("")) {
       this.#memory.keep(object);
-      this.#counter.add(object.key, object.storedBytes, 1);
+      this.#counter.add(object, 1);
     }
     this.#labels = undefined;
     this.#changedRevision = revision;
@@ -151,7 +151,7 @@ export class ResourceView implements CacheView {
   #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
     const object = this.#memory.add(entry);
     const previous = this.#objects.set(object);
-    this.#counter.add(object.key, object.storedBytes, 1);
+    this.#counter.add(object, 1);
     if (previous !== undefined) this.#remove(previous);
     this.#labels?.change(previous, object);
     return { type: "put", object, previous };
@@ -166,7 +166,7 @@ export class ResourceView implements CacheView {
 
   #remove(previous: CachedObject): void {
     this.#memory.remove(previous);
-    this.#counter.add(previous.key, previous.storedBytes, -1);
+    this.#counter.add(previous, -1);
   }
 
   /** A little with each change, so that no request waits for it. */

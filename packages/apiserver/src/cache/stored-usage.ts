@@ -1,6 +1,16 @@
 // Counts the objects and bytes that the watch cache holds, by API surface and by namespace, so that budgets need not look at any object.
 
-export type StoredAmount = { readonly objects: number; readonly bytes: number };
+import type { CachedObject } from "./cached-object.ts";
+
+export type StoredAmount = {
+  readonly objects: number;
+  readonly bytes: number;
+  /** Memory that is kept of the objects beside their bytes. Absent: it is not counted. */
+  readonly kept?: number;
+};
+
+/** Memory that is kept of an object of a view beside its bytes. It depends on nothing but the object. */
+export type KeptMemory = (viewPrefix: string) => (object: CachedObject) => number;
 
 export const NOTHING_STORED: StoredAmount = { objects: 0, bytes: 0 };
 
@@ -10,10 +20,11 @@ export type UsageListener = (composition: string, amount: StoredAmount) => void;
 /** Adds the objects of one view. */
 export type UsageCounter = {
   /** `sign` is 1 for an object that came, -1 for one that went. */
-  add(key: string, bytes: number, sign: 1 | -1): void;
+  add(object: CachedObject, sign: 1 | -1): void;
 };
 
 export class StoredUsage {
+  readonly #keptOf: KeptMemory;
   readonly #byNamespace: ReadonlySet<string>;
   readonly #compositions = new Map<string, StoredAmount>();
   /** By composition and namespace, of the compositions that are counted by namespace. */
@@ -21,8 +32,9 @@ export class StoredUsage {
   readonly #listeners = new Set<UsageListener>();
 
   /** `byNamespace` names the compositions whose namespaces are counted as well. */
-  constructor(byNamespace: Iterable<string> = []) {
+  constructor(byNamespace: Iterable<string> = [], keptOf: KeptMemory = () => () => 0) {
     this.#byNamespace = new Set(byNamespace);
+    this.#keptOf = keptOf;
   }
 
   /** Of one API surface. */
@@ -55,12 +67,15 @@ export class StoredUsage {
   counterOf(viewPrefix: string): UsageCounter {
     const composition = viewPrefix.split("/")[2] ?? "";
     const isByNamespace = this.#byNamespace.has(composition);
+    const keptOf = this.#keptOf(viewPrefix);
     return {
-      add: (key, bytes, sign) => {
-        const amount = change(this.#compositions, composition, bytes, sign);
+      add: (object, sign) => {
+        const { key, storedBytes } = object;
+        const added = { objects: 1, bytes: storedBytes, kept: keptOf(object) };
+        const amount = change(this.#compositions, composition, added, sign);
         const slash = isByNamespace ? key.indexOf("/", viewPrefix.length) : -1;
         if (slash >= 0) {
-          change(this.#namespaces, `${composition}/${key.slice(viewPrefix.length, slash)}`, bytes, sign);
+          change(this.#namespaces, `${composition}/${key.slice(viewPrefix.length, slash)}`, added, sign);
         }
         for (const listener of this.#listeners) listener(composition, amount);
       },
@@ -69,10 +84,15 @@ export class StoredUsage {
 }
 
 /** Empty entries are removed: clusters and namespaces come and go. */
-function change(amounts: Map<string, StoredAmount>, account: string, bytes: number, sign: 1 | -1): StoredAmount {
-  const known = amounts.get(account) ?? NOTHING_STORED;
-  const amount = { objects: known.objects + sign, bytes: known.bytes + sign * bytes };
+function change(amounts: Map<string, StoredAmount>, account: string, added: StoredAmount, sign: 1 | -1): StoredAmount {
+  const amount = sumOf(amounts.get(account) ?? NOTHING_STORED, added, sign);
   if (amount.objects <= 0) amounts.delete(account);
   else amounts.set(account, amount);
   return amount;
+}
+
+export function sumOf(one: StoredAmount, other: StoredAmount, sign: 1 | -1 = 1): StoredAmount {
+  const kept = (one.kept ?? 0) + sign * (other.kept ?? 0);
+  const sum = { objects: one.objects + sign * other.objects, bytes: one.bytes + sign * other.bytes };
+  return kept === 0 ? sum : { ...sum, kept };
 }

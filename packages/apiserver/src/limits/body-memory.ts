@@ -31,12 +31,17 @@ type BodyLimits = {
   readonly bodyBytes: number;
   readonly userShare: number;
   readonly keyShare: number;
+  /** Memory of the process is short. Bodies of ordinary size go on. */
+  readonly isShort?: (() => boolean) | undefined;
 };
+
+/** Larger bodies are refused while memory is short. */
+const ORDINARY_BYTES = 64 << 10;
 
 type Body = { readonly claimant: Claimant; bytes: number; readonly giveUp: (error: NoPlaceError) => void };
 
 /** A user or key beyond its share is refused; if all bodies together are too large, the largest request of the largest user is refused. */
-export function createBodyMemory({ bodyBytes, userShare, keyShare }: BodyLimits) {
+export function createBodyMemory({ bodyBytes, userShare, keyShare, isShort = () => false }: BodyLimits) {
   const bodies = new Set<Body>();
   const users = new Map<string, number>();
   const keys = new Map<string, number>();
@@ -68,7 +73,8 @@ export function createBodyMemory({ bodyBytes, userShare, keyShare }: BodyLimits)
         total += bytes;
         const ofUser = count(users, claimant.user, bytes);
         const ofKey = count(keys, claimant.key, bytes);
-        if (ofUser > bodyBytes * userShare || ofKey > bodyBytes * keyShare) {
+        const isTooMuch = body.bytes > ORDINARY_BYTES && isShort();
+        if (isTooMuch || ofUser > bodyBytes * userShare || ofKey > bodyBytes * keyShare) {
           close(body);
           throw new NoPlaceError("body-bytes");
         }

@@ -69,17 +69,19 @@ export type FairSharesDeps = {
   readonly scheduler: Scheduler;
   /** After which the event loop looks for others' requests, of which the most modest come next. Default: one of their own. */
   readonly turn?: Turn | undefined;
+  /** Memory of the process is short: large bodies are refused. Default: it never is. */
+  readonly isShort?: (() => boolean) | undefined;
 };
 
 export function createFairShares(
   limits: FairShareLimits,
-  { clock, scheduler, turn = createTurn(clock) }: FairSharesDeps,
+  { clock, scheduler, turn = createTurn(clock), isShort }: FairSharesDeps,
 ): FairShares {
   const lanes = Object.fromEntries(LANES.map((lane) => [lane, new LaneState(limits, limits.places[lane])])) as Record<
     Lane,
     LaneState
   >;
-  const bodies = createBodyMemory(limits);
+  const bodies = createBodyMemory({ ...limits, isShort });
   let isStepping = false;
   /** Round-robin between lanes: a lane with a permanent queue must not starve the others. */
   let nextLane = 0;

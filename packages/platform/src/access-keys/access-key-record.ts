@@ -5,6 +5,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader, type MemberSelection } from "@postern/apiserver/cache/read-members";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
@@ -78,6 +79,10 @@ export class AccessKeyRecord implements AccessKeyState {
   /** Bytes of the whole key in the store. */
   get storedBytes(): number {
     return this.#stored.storedBytes;
+  }
+
+  get amount(): StoredAmount {
+    return { objects: 1, bytes: this.storedBytes, kept: keptMemoryOfKey(this.#stored) };
   }
 
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
@@ -277,6 +282,17 @@ export class AccessKeyRecord implements AccessKeyState {
     return this.#kept;
   }
 }
+
+/** Estimated memory of a record, and of what is found by its scope, beside the bytes of the key. */
+export const keptMemoryOfKey = (key: CachedObject): number =>
+  KEPT_BYTES + (key.storedBytes <= SMALL_KEY ? 0 : KEPT_STRING_BYTES * key.stringsAfter(SPEC));
+
+const KEPT_BYTES = 300;
+/** A string of the spec, with the arrays, objects and entries of indexes that it is in. */
+const KEPT_STRING_BYTES = 100;
+/** Bytes of a key whose spec has few strings. */
+const SMALL_KEY = 1_500;
+const SPEC = Buffer.from('"spec":{');
 
 /** What is sealed of a key begins with this, and then its id. */
 export const BEFORE_ID = Buffer.from('{"key":{"id":"');

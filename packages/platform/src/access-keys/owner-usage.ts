@@ -1,9 +1,9 @@
 // How many keys, and how many bytes, owners have: added up when an owner is asked about, and then with each change.
 
-import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import { NOTHING_STORED, type StoredAmount, sumOf } from "@postern/apiserver/cache/stored-usage";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
-type OwnedKey = { readonly owner: AccessKeyOwner; readonly storedBytes: number };
+type OwnedKey = { readonly owner: AccessKeyOwner; readonly amount: StoredAmount };
 
 /** Owners whose usage is remembered. */
 const MAX_OWNERS = 10_000;
@@ -17,8 +17,7 @@ export class OwnerUsage {
     const account = accountOf(owner);
     const known = this.#known.get(account);
     if (known !== undefined) return known;
-    const keys = keysOf(owner);
-    const usage = { objects: keys.length, bytes: keys.reduce((sum, { storedBytes }) => sum + storedBytes, 0) };
+    const usage = keysOf(owner).reduce((sum, { amount }) => sumOf(sum, amount), NOTHING_STORED);
     const [longestKnown] = this.#known.size < MAX_OWNERS ? [] : this.#known.keys();
     if (longestKnown !== undefined) this.#known.delete(longestKnown);
     this.#known.set(account, usage);
@@ -26,12 +25,11 @@ export class OwnerUsage {
   }
 
   /** `sign` is 1 for a key that came, -1 for one that went. */
-  add({ owner, storedBytes }: OwnedKey, sign: 1 | -1): void {
+  add(key: OwnedKey, sign: 1 | -1): void {
     if (this.#known.size === 0) return;
-    const account = accountOf(owner);
+    const account = accountOf(key.owner);
     const known = this.#known.get(account);
-    if (known === undefined) return;
-    this.#known.set(account, { objects: known.objects + sign, bytes: known.bytes + sign * storedBytes });
+    if (known !== undefined) this.#known.set(account, sumOf(known, key.amount, sign));
   }
 
   clear(): void {

@@ -3,9 +3,10 @@
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { viewPrefixOf } from "@postern/apiserver/cache/resource-view";
-import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import { NOTHING_STORED, type StoredAmount, sumOf } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
+import { keptMemoryOf } from "./kept-memory.ts";
 
 export type Growth = StoredAmount & { readonly isUpdate: boolean };
 
@@ -34,13 +35,9 @@ export class PendingWrites {
 
   /** The additions of writes in progress to the amounts in memory. */
   of(account: string): StoredAmount {
-    let [objects, bytes] = [0, 0];
-    for (const write of this.#accounts.get(account) ?? []) {
-      if (write.isVisible()) continue;
-      objects += write.growth.objects;
-      bytes += write.growth.bytes;
-    }
-    return { objects, bytes };
+    let sum = NOTHING_STORED;
+    for (const write of this.#accounts.get(account) ?? []) if (!write.isVisible()) sum = sumOf(sum, write.growth);
+    return sum;
   }
 }
 
@@ -83,12 +80,18 @@ export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
   function askedFor(key: string, value: Uint8Array, kind: "create" | "update"): Asked | undefined {
     const stored = kind === "create" ? undefined : storedAt(key);
     checkSize(key, value.length, stored?.storedBytes ?? 0);
-    const budgets = budgetsOf(asStored(key, value));
-    const bytes = value.length - (stored?.storedBytes ?? 0);
+    const next = asStored(key, value);
+    const budgets = budgetsOf(next);
+    const keptOf = keptMemoryOf(viewPrefixOf(key) ?? "");
+    const all = { objects: 1, bytes: value.length, kept: keptOf(next) };
     if (kind === "create" || (stored !== undefined && isMoved(budgets, budgetsOf(stored))))
-      return { budgets, growth: { objects: 1, bytes: value.length, isUpdate: false } };
+      return { budgets, growth: { ...all, isUpdate: false } };
+    const before = { objects: 1, bytes: stored?.storedBytes ?? 0, kept: stored === undefined ? 0 : keptOf(stored) };
+    const growth = sumOf(all, before, -1);
+    const { bytes, kept = 0 } = growth;
     const isDeletion = bytes <= DELETION_BYTES && stored?.has(DELETION) === false && has(value, DELETION);
-    return bytes <= 0 || isDeletion ? undefined : { budgets, growth: { objects: 0, bytes, isUpdate: true } };
+    const isSmaller = bytes <= 0 && kept <= 0;
+    return isSmaller || isDeletion ? undefined : { budgets, growth: { ...growth, isUpdate: true } };
   }
 
   function check({ budgets, growth }: Asked): void {

@@ -4,6 +4,7 @@ import { HistoryBudget } from "@postern/apiserver/cache/event-ring";
 import { StoredUsage } from "@postern/apiserver/cache/stored-usage";
 import { compositionPrefix, virtualClusterComposition } from "../encryption/internal-records.ts";
 import { MANAGEMENT } from "../platform-names.ts";
+import { keptMemoryOf } from "./kept-memory.ts";
 
 const CLUSTERS = compositionPrefix(virtualClusterComposition("")).slice(0, -1);
 
@@ -12,7 +13,7 @@ export function cacheBudgets(historyBytes: number) {
   const platform = new HistoryBudget(historyBytes);
   const clusters = new HistoryBudget(historyBytes);
   return {
-    usage: new StoredUsage([MANAGEMENT]),
+    usage: new StoredUsage([MANAGEMENT], keptMemoryOf),
     history: (viewPrefix: string) => (viewPrefix.startsWith(CLUSTERS) ? clusters : platform),
   };
 }

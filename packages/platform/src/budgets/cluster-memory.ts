@@ -1,6 +1,6 @@
 // The memory that all embedded clusters share. The largest project is refused first, and each cluster has a guaranteed minimum (ADR 155).
 
-import type { StoredAmount, StoredUsage } from "@postern/apiserver/cache/stored-usage";
+import { type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
 import { type Budget, insufficientStorageError, PendingWrites } from "./budgeted-storage.ts";
 import type { AccountUsage } from "./management-budgets.ts";
 import { residentBytes } from "./memory-limit.ts";
@@ -89,7 +89,7 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
       check(growth, inProgress) {
         const amount = usage.of(composition);
         const before = clusters.get(composition);
-        const after = costOf({ objects: amount.objects + growth.objects, bytes: amount.bytes + growth.bytes });
+        const after = costOf(sumOf(amount, growth));
         if (after <= MIN_BYTES) return;
         // The uid of an instance may become known after its first objects.
         if (before !== undefined && before.project !== projectOf(composition)) count(composition, amount);

@@ -113,9 +113,13 @@ it("reads the limit of the cgroup, of both versions, and the physical memory oth
 
 it("derives budgets whose sum fits the limit", () => {
   for (const limit of [256, 512, 1024, 4096, 65_536].map((mib) => mib * MIB)) {
-    const { platformBytes, clustersBytes, historyBytes } = memoryBudgets(limit, 384 * MIB);
-    expect(platformBytes + clustersBytes + 2 * historyBytes).toBeLessThanOrEqual(
-      Math.max(limit - 512 * MIB, limit / 4),
-    );
+    const asked = { bodyBytes: 256 * MIB, backlogBytes: 128 * MIB };
+    const { platformBytes, clustersBytes, historyBytes, bodyBytes, backlogBytes } = memoryBudgets(limit, asked);
+    const stored = platformBytes + clustersBytes + 2 * historyBytes;
+    const idle = 128 * MIB;
+    // The smallest servers have what they need at least, and no margin.
+    expect(stored + bodyBytes + backlogBytes + (limit > 256 * MIB ? idle : 0)).toBeLessThanOrEqual((limit * 7) / 8);
+    expect([bodyBytes <= asked.bodyBytes, backlogBytes <= asked.backlogBytes]).toEqual([true, true]);
+    expect(stored).toBeGreaterThan(limit / 4 - 8);
   }
 });

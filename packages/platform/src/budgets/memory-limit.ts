@@ -10,6 +10,10 @@ export type MemoryBudgets = {
   readonly platformBytes: number;
   /** All embedded clusters together. */
   readonly clustersBytes: number;
+  /** Bodies of requests. */
+  readonly bodyBytes: number;
+  /** Events that wait to be sent to slow watches. */
+  readonly backlogBytes: number;
   /** Recent events for watches: as much for the platform, and for all embedded clusters together. */
   readonly historyBytes: number;
 };
@@ -17,14 +21,31 @@ export type MemoryBudgets = {
 const MIB = 1 << 20;
 /** The idle process, with code and space for the garbage collector. */
 const IDLE_BYTES = 128 * MIB;
-/** At least this part of the limit is for what is stored, however large the buffers are. */
+/** Parts of the limit. Garbage, the database, TLS, threads, and errors of the estimates. */
+const MARGIN_PART = 8;
+/** At most this part is for request bodies, and this one for events that wait to be sent. */
+const BODIES_PART = 8;
+const BACKLOG_PART = 16;
+/** At least this part is for what is stored. */
 const MIN_STORED_PART = 4;
 
-/** `buffersBytes` is the most that request bodies and events for slow watches may take. */
-export function memoryBudgets(limitBytes: number, buffersBytes: number): MemoryBudgets {
-  const rest = Math.max(limitBytes - IDLE_BYTES - buffersBytes, limitBytes / MIN_STORED_PART);
-  const eighth = Math.floor(rest / 8);
-  return { limitBytes, platformBytes: 3 * eighth, clustersBytes: 4 * eighth, historyBytes: Math.floor(eighth / 2) };
+/** `asked` is what the options allow for request bodies and for events for slow watches. A small limit leaves less. */
+export function memoryBudgets(
+  limitBytes: number,
+  asked: Pick<MemoryBudgets, "bodyBytes" | "backlogBytes">,
+): MemoryBudgets {
+  const bodyBytes = Math.floor(Math.min(asked.bodyBytes, limitBytes / BODIES_PART));
+  const backlogBytes = Math.floor(Math.min(asked.backlogBytes, limitBytes / BACKLOG_PART));
+  const free = limitBytes - limitBytes / MARGIN_PART - IDLE_BYTES - bodyBytes - backlogBytes;
+  const eighth = Math.floor(Math.max(free, limitBytes / MIN_STORED_PART) / 8);
+  return {
+    limitBytes,
+    bodyBytes,
+    backlogBytes,
+    platformBytes: 3 * eighth,
+    clustersBytes: 4 * eighth,
+    historyBytes: Math.floor(eighth / 2),
+  };
 }
 
 /**
@@ -35,8 +56,8 @@ const OBJECT_BYTES = 600;
 const RESIDENT_FACTOR = 1.35;
 
 /** Memory for stored objects. */
-export const residentBytes = ({ objects, bytes }: StoredAmount): number =>
-  objects * OBJECT_BYTES + bytes * RESIDENT_FACTOR;
+export const residentBytes = ({ objects, bytes, kept = 0 }: StoredAmount): number =>
+  objects * OBJECT_BYTES + bytes * RESIDENT_FACTOR + kept;
 
 /** Version 2, then version 1. The first one that is a number wins. */
 const CGROUP_FILES = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"] as const;

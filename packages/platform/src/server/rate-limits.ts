@@ -7,6 +7,7 @@ import type { FairShareLimits } from "@postern/apiserver/limits/fair-shares";
 import { createRateLimiter, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
+import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
@@ -28,7 +29,10 @@ export function failedLoginsOf({ rateLimits }: Configuration, clock: Clock): Rat
     : createRateLimiter({ qps: failedLoginsPerMinute / 60, burst: failedLoginsPerMinute }, clock);
 }
 
-export function fairSharesOf(configuration: Configuration): FairShareLimits {
+export function fairSharesOf(
+  configuration: Configuration,
+  { bodyBytes }: Pick<MemoryBudgets, "bodyBytes">,
+): FairShareLimits {
   const { maxRequestsInflight: readOnly, maxMutatingRequestsInflight: mutating, fairness } = configuration;
   return {
     // No bound on either leaves none on what is urgent.
@@ -36,20 +40,23 @@ export function fairSharesOf(configuration: Configuration): FairShareLimits {
     userShare: fairness.userSharePercent / 100,
     keyShare: fairness.keySharePercent / 100,
     queueMs: fairness.queueSeconds * 1000,
-    bodyBytes: fairness.bodyMiB << 20,
+    bodyBytes,
   };
 }
 
-export const transportLimitsOf = ({ connections, watchBacklog }: Configuration): Partial<TransportLimits> => ({
+export const transportLimitsOf = (
+  { connections, watchBacklog }: Configuration,
+  { backlogBytes }: Pick<MemoryBudgets, "backlogBytes">,
+): Partial<TransportLimits> => ({
   maxConnections: connections.max,
   maxStrangers: connections.maxStrangers,
   maxHandshakes: connections.maxHandshakes,
   sourceShare: connections.sharePercent / 100,
   handshakeTimeoutMs: connections.handshakeTimeoutSeconds * 1000,
   watchBacklog: {
-    perWatch: watchBacklog.perWatchMiB << 20,
-    perConnection: watchBacklog.perConnectionMiB << 20,
-    total: watchBacklog.totalMiB << 20,
+    perWatch: Math.min(watchBacklog.perWatchMiB << 20, backlogBytes),
+    perConnection: Math.min(watchBacklog.perConnectionMiB << 20, backlogBytes),
+    total: backlogBytes,
   },
   strangerTimeoutMs: connections.strangerTimeoutSeconds * 1000,
 });

@@ -20,6 +20,7 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { recordingUse } from "../authorization/key-usage.ts";
 import { provisioningAuthenticator } from "../authorization/provisioning.ts";
+import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { ConsoleBuild } from "../console/console-build.ts";
 import { createConsoleRoute } from "../console/console-route.ts";
@@ -58,6 +59,9 @@ const BOOTSTRAP_USER = { name: "system:bootstrap", groups: [GROUP_MASTERS] };
 
 export type RequestHandlerDeps = {
   readonly configuration: Configuration;
+  readonly memory: Pick<MemoryBudgets, "bodyBytes">;
+  /** Absent: it never is. */
+  readonly isMemoryShort?: (() => boolean) | undefined;
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
   readonly signIn: SignInParts;
@@ -99,7 +103,11 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
     authorizer: recordingUse(core.authorizer, core.usage),
     audit,
     // One for all surfaces: a place is a place, whichever path a request takes.
-    shares: createFairShares(fairSharesOf(configuration), { ...runtime, turn: deps.turn }),
+    shares: createFairShares(fairSharesOf(configuration, deps.memory), {
+      ...runtime,
+      turn: deps.turn,
+      isShort: deps.isMemoryShort,
+    }),
     longWork: createLongWork(clock, createWorkThreads(deps.signal), deps.metrics.rowOverBudget),
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),

@@ -33,7 +33,7 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
   const storage = given ?? createMemoryStorage();
   const runtime = systemRuntime;
   const configuration = defaultConfiguration("/");
-  const memory = memoryBudgets(4 * 2 ** 30, 0);
+  const memory = memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 });
   const budgets = cacheBudgets(memory.historyBytes);
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler, ...budgets });
   await cache.ready();

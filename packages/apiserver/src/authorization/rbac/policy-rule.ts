@@ -27,8 +27,10 @@ export const FULL_AUTHORITY: readonly PolicyRule[] = [
 
 /** The members of a list that are strings; anything else is not part of a rule. */
 export function stringsOf(value: JsonValue | undefined): readonly string[] {
-  return isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];
+  return isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;
 }
+
+const NONE: readonly string[] = [];
 
 /** A rule from stored JSON. */
 export function readPolicyRule(value: JsonValue): PolicyRule {
@@ -43,8 +45,24 @@ export function readPolicyRule(value: JsonValue): PolicyRule {
 }
 
 /** The `rules` of a role; none when absent. */
-export const readPolicyRules = (value: JsonValue | undefined): readonly PolicyRule[] =>
-  isJsonArray(value) ? value.map(readPolicyRule) : [];
+export function readPolicyRules(value: JsonValue | undefined): readonly PolicyRule[] {
+  if (!isJsonArray(value)) return [];
+  const lists = new Map<string, readonly string[]>();
+  const shared = (list: readonly string[]): readonly string[] => {
+    if (list.length > MOST_SHARED) return list;
+    const text = JSON.stringify(list);
+    const known = lists.get(text);
+    if (known === undefined) lists.set(text, list);
+    return known ?? list;
+  };
+  return value.map((each) => {
+    const rule = readPolicyRule(each);
+    return { ...rule, verbs: shared(rule.verbs), apiGroups: shared(rule.apiGroups) };
+  });
+}
+
+/** Rules of a role often have the same verbs and groups. Longer lists are seldom the same. */
+const MOST_SHARED = 16;
 
 // Whether one rule of a role opens one request.
 // Source: k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go, k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go

@@ -7,7 +7,7 @@ import { combinedResource, type PolicyRule, type RuleAttributes } from "./policy
 type ResourceRules = {
   readonly verbs: ReadonlySet<string>;
   readonly apiGroups: ReadonlySet<string>;
-  readonly names: Set<string>;
+  names: Set<string>;
   anyName: boolean;
 };
 
@@ -78,6 +78,11 @@ const opens = ({ verbs, apiGroups }: ResourceRules, { verb, apiGroup }: RuleAttr
 
 const hasOrAll = (set: ReadonlySet<string>, value: string): boolean => set.has(value) || set.has("*");
 
+/** Most rules name no objects, and an empty set takes more memory than their text. */
+const NO_NAMES = new Set<string>();
+
+const setOf = (names: readonly string[]): Set<string> => (names.length === 0 ? NO_NAMES : new Set(names));
+
 function indexByResource(rules: readonly PolicyRule[]): ReadonlyMap<string, readonly ResourceRules[]> {
   const sets = new Interned();
   const byResource = new Map<string, Map<string, ResourceRules>>();
@@ -97,11 +102,14 @@ function indexByResource(rules: readonly PolicyRule[]): ReadonlyMap<string, read
         known.set(place, {
           verbs: ofVerbs.set,
           apiGroups: ofGroups.set,
-          names: isShared ? names.set : new Set(resourceNames),
+          names: isShared ? names.set : setOf(resourceNames),
           anyName: resourceNames.length === 0,
         });
       } else if (resourceNames.length === 0) found.anyName = true;
-      else if (!isShared) for (const name of resourceNames) found.names.add(name);
+      else if (!isShared) {
+        if (found.names === NO_NAMES) found.names = new Set();
+        for (const name of resourceNames) found.names.add(name);
+      }
     }
   }
   return new Map([...byResource].map(([resource, known]) => [resource, [...known.values()]]));

@@ -104,7 +104,7 @@ export const limitOptions = {
   watchBacklog: {
     perWatchMiB: backlogOption("watch-backlog-mib", 8, 16, "of one watch"),
     perConnectionMiB: backlogOption("connection-watch-backlog-mib", 16, 24, "of all watches of one connection"),
-    totalMiB: backlogOption("total-watch-backlog-mib", 128, 1024, "of all watches"),
+    totalMiB: backlogOption("total-watch-backlog-mib", 128, 1024, "of all watches, at most a sixteenth of the memory limit"),
   },
   fairness: {
     userSharePercent: percentOption(
@@ -126,7 +126,7 @@ export const limitOptions = {
       min: 16,
       max: 1024,
       description:
-        "Memory for request bodies, in MiB. At the limit, the largest requests of the largest user are answered with 429",
+        "Memory for request bodies, in MiB, at most an eighth of the memory limit. At the limit, the largest requests of the largest user are answered with 429",
     }),
   },
   rateLimits: {
