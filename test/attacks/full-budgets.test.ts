@@ -109,7 +109,8 @@ afterAll(async () => {
 async function start(): Promise<void> {
   server = await startPostern(
     join(directory.path, "data"),
-    ["--memory-limit-mib", String(LIMIT_MIB), "--kube-config-proxy-fallback"],
+    // In a cgroup, the server finds the limit by itself.
+    ["--kube-config-proxy-fallback", ...(cgroup === undefined ? ["--memory-limit-mib", String(LIMIT_MIB)] : [])],
     { run: cgroup?.run ?? [], env: { POSTERN_LOG_LEVEL: "error" } },
   );
   send = await httpClient(server);

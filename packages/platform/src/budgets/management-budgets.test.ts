@@ -104,11 +104,13 @@ it("reads the limit of the cgroup, of both versions, and the physical memory oth
   const files = (given: { readonly [file: string]: string }) => (file: string) => given[file];
   const v2 = "/sys/fs/cgroup/memory.max";
   const v1 = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
-  expect(detectedMemoryLimit(files({ [v2]: "1073741824\n" }), 8e9)).toBe(1_073_741_824);
-  expect(detectedMemoryLimit(files({ [v2]: "max\n" }), 8e9)).toBe(8e9);
-  expect(detectedMemoryLimit(files({ [v1]: "536870912\n" }), 8e9)).toBe(536_870_912);
-  expect(detectedMemoryLimit(files({ [v1]: "9223372036854771712\n" }), 8e9)).toBe(8e9);
-  expect(detectedMemoryLimit(files({}), 8e9)).toBe(8e9);
+  expect(detectedMemoryLimit(files({ [v2]: "1073741824\n" }), 8e9, 0)).toBe(1_073_741_824);
+  expect(detectedMemoryLimit(files({ [v2]: "max\n" }), 8e9, 0)).toBe(8e9);
+  expect(detectedMemoryLimit(files({ [v1]: "536870912\n" }), 8e9, 0)).toBe(536_870_912);
+  expect(detectedMemoryLimit(files({ [v1]: "9223372036854771712\n" }), 8e9, 0)).toBe(8e9);
+  expect(detectedMemoryLimit(files({}), 8e9, 0)).toBe(8e9);
+  expect(detectedMemoryLimit(files({}), 8e9, 5e8)).toBe(5e8);
+  expect(detectedMemoryLimit(files({ [v2]: "400000000" }), 8e9, 2 ** 64)).toBe(4e8);
 });
 
 it("derives budgets whose sum fits the limit", () => {

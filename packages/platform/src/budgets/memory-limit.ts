@@ -59,17 +59,21 @@ const RESIDENT_FACTOR = 1.35;
 export const residentBytes = ({ objects, bytes, kept = 0 }: StoredAmount): number =>
   objects * OBJECT_BYTES + bytes * RESIDENT_FACTOR + kept;
 
-/** Version 2, then version 1. The first one that is a number wins. */
+/** The root of a container, in version 2 and version 1. */
 const CGROUP_FILES = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"] as const;
 
-/** The limit of the cgroup, or the physical memory if there is none below it. */
-export function detectedMemoryLimit(read = readText, physicalBytes = totalmem()): number {
-  for (const file of CGROUP_FILES) {
-    const text = read(file)?.trim() ?? "";
-    // Version 1 writes a huge number for no limit, and version 2 the word max.
-    if (/^\d+$/.test(text) && Number(text) > 0) return Math.min(Number(text), physicalBytes);
-  }
-  return physicalBytes;
+/**
+ * The lowest limit of a cgroup, or the physical memory if there is none below it. `constrainedBytes` is what libuv finds in the cgroup of the process,
+ * which is not the root in a systemd service; 0 for nothing.
+ */
+export function detectedMemoryLimit(
+  read = readText,
+  physicalBytes = totalmem(),
+  constrainedBytes = process.constrainedMemory(),
+): number {
+  // Version 1 writes a huge number for no limit, and version 2 the word max.
+  const limits = CGROUP_FILES.map((file) => Number(read(file)?.trim()));
+  return Math.min(physicalBytes, ...[...limits, constrainedBytes].filter((limit) => limit > 0));
 }
 
 function readText(file: string): string | undefined {

@@ -104,7 +104,12 @@ export const limitOptions = {
   watchBacklog: {
     perWatchMiB: backlogOption("watch-backlog-mib", 8, 16, "of one watch"),
     perConnectionMiB: backlogOption("connection-watch-backlog-mib", 16, 24, "of all watches of one connection"),
-    totalMiB: backlogOption("total-watch-backlog-mib", 128, 1024, "of all watches, at most a sixteenth of the memory limit"),
+    totalMiB: backlogOption(
+      "total-watch-backlog-mib",
+      128,
+      1024,
+      "of all watches, at most a sixteenth of the memory limit",
+    ),
   },
   fairness: {
     userSharePercent: percentOption(
