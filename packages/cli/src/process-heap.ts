@@ -2,15 +2,14 @@
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { ProcessHeap } from "@postern/platform/budgets/memory-pressure";
 
 /** The heap grows by so many per cent of what is alive between two collections; V8 chooses for 0. */
 const LITTLE_GROWTH = 20;
 
-export const processHeap: ProcessHeap = {
-  residentBytes: () => process.memoryUsage.rss(),
-  growLittle: (isLittle) => setFlagsFromString(`--heap-growing-percent=${isLittle ? LITTLE_GROWTH : 0}`),
-  collect() {
+export const processHeap = {
+  residentBytes: (): number => process.memoryUsage.rss(),
+  growLittle: (isLittle: boolean): void => setFlagsFromString(`--heap-growing-percent=${isLittle ? LITTLE_GROWTH : 0}`),
+  collect(): void {
     setFlagsFromString("--expose-gc");
     // A context that is made after the flag was set has the function.
     const collect: unknown = runInNewContext("gc");
