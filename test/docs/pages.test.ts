@@ -1,5 +1,6 @@
 // The commands of pages, in their order and as written, against a server that has just started; and the links between pages.
 
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -25,6 +26,36 @@ it("runs the shell blocks of every page", () => {
   );
   const run = [...PAGES.map(({ path }) => path), ...Object.keys(RUN_ELSEWHERE)];
   expect(withBlocks.sort()).toEqual(run.sort());
+});
+
+it("writes credentials into files that only the reader can read, and that git ignores", () => {
+  const issuing =
+    /postern (?:key create|key rotate|kubeconfig|ci login)\b|\.(?:key|token)\b|kubeConfig\b|openssl rand|admin\.kubeconfig|base64 --decode/;
+  const pages = repositoryFiles().filter((path) => /^(README|docs\/(guides|operations)\/.*)\.md$/.test(path));
+  const written = pages.flatMap((page) => {
+    let isPrivate = false;
+    return shellBlocks(page)
+      .join("\n")
+      .replaceAll("\\\n", " ")
+      .replaceAll(/\|\n/g, "| ")
+      .split("\n")
+      .flatMap((line) => {
+        isPrivate ||= line.startsWith("umask 077");
+        const target = /(?<![0-9<>&=-])>>? ?(\S+)/.exec(line)?.[1] ?? /--out (\S+)/.exec(line)?.[1] ?? "";
+        const isFile = target !== "" && !target.startsWith("/dev/") && !target.startsWith("&");
+        if (!isFile || !issuing.test(line)) return [];
+        const isSafe = isPrivate || line.includes("umask 077") || line.includes("--out");
+        return [{ page, line, target: target.replaceAll(/["')]/g, ""), isSafe }];
+      });
+  });
+  expect(written.length).toBeGreaterThan(8);
+  expect(written.filter(({ isSafe }) => !isSafe)).toEqual([]);
+  const targets = written.map(({ target }) => target).filter((target) => !/[$*]/.test(target));
+  const { stdout } = spawnSync("git", ["check-ignore", "--no-index", ...targets], {
+    cwd: REPOSITORY,
+    encoding: "utf8",
+  });
+  expect(targets.filter((target) => !stdout.split("\n").includes(target))).toEqual([]);
 });
 
 it("leads from every page to pages and sections that are there", () => {
