@@ -1,5 +1,6 @@
 // The request as handlers see it, and the type of handlers.
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type ApiError, forbiddenPathError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -122,6 +123,11 @@ export class RequestContext {
   /** Before each further walk over what may be a large object. */
   pause(): Promise<void> | undefined {
     return this.work?.pause(this.caller.name);
+  }
+
+  /** For work that is more than one turn of the event loop has time for. */
+  nextTurn(): Promise<void> {
+    return this.work?.nextTurn(this.caller.name) ?? nextTurn();
   }
 
   /** Reports a part of the response that was left out because it would take too much work. */

@@ -7,7 +7,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { BacklogScope } from "../transport/watch-backlog.ts";
-import type { EventLines } from "./handlers/watch-encoder.ts";
+import type { EventLines } from "./handlers/event-lines.ts";
 import type { ListSegments } from "./negotiation/list-segments.ts";
 
 export type EndpointLimits = {
@@ -20,8 +20,8 @@ export const DEFAULT_LIMITS: EndpointLimits = { bodyBytes: 3 * 1024 * 1024 };
 
 export type WatchMetrics = {
   watchEvent(resource: InstalledResource, bytes: number): void;
-  /** A watch was ended because too much waited for its client, or for others. */
-  watchTerminated(resource: InstalledResource, scope: BacklogScope): void;
+  /** A watch was ended because too much waited for its client, or for others, or because its client did not read the end of it (`farewell`). */
+  watchTerminated(resource: InstalledResource, scope: BacklogScope | "farewell"): void;
 };
 
 export type EndpointContext = {

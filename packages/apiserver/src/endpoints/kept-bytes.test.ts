@@ -19,7 +19,7 @@ import type { Storage } from "../storage/storage.ts";
 import { createTestContext, type TestRequest } from "../testing/test-context.ts";
 import type { ByteSink } from "../transport/api-response.ts";
 import { DEFAULT_LIMITS } from "./endpoint-context.ts";
-import { createEventLines } from "./handlers/watch-encoder.ts";
+import { createEventLines } from "./handlers/event-lines.ts";
 import { createListSegments } from "./negotiation/list-segments.ts";
 import { createResourceRouter } from "./resource-router.ts";
 
@@ -175,10 +175,10 @@ describe("the JSON work of a request", () => {
   it("is one line per event of a commit, for any number of watchers", () => {
     const value = Buffer.from('{"metadata":{}}');
     const objects = [1, 2, 3].map((revision) => CachedObject.fromEntry({ key: `b-${revision}`, revision, value }));
-    const lineOf = createEventLines();
-    const perWatcher = [1, 2].map(() => objects.map((object) => lineOf("MODIFIED", object)));
+    const lines = createEventLines();
+    const perWatcher = [1, 2].map(() => objects.map((object) => lines.plain("MODIFIED", object)));
     for (const [index, line] of (perWatcher[0] ?? []).entries()) expect(perWatcher[1]?.[index]).toBe(line);
-    expect(Buffer.from(lineOf("DELETED", objects[0]!)).toString()).toBe(
+    expect(Buffer.from(lines.plain("DELETED", objects[0]!)).toString()).toBe(
       `{"type":"DELETED","object":${Buffer.from(objects[0]!.bytes)}}\n`,
     );
   });

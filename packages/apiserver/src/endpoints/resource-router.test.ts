@@ -17,7 +17,7 @@ import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
 import type { Storage } from "../storage/storage.ts";
 import { createTestContext, type TestRequest } from "../testing/test-context.ts";
 import { DEFAULT_LIMITS } from "./endpoint-context.ts";
-import { createEventLines } from "./handlers/watch-encoder.ts";
+import { createEventLines } from "./handlers/event-lines.ts";
 import { createListSegments } from "./negotiation/list-segments.ts";
 import { createResourceRouter } from "./resource-router.ts";
 

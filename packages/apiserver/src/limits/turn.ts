@@ -294,6 +294,11 @@ export class WorkParts {
     });
   }
 
+  /** Another turn of the event loop, in the order of the clients. */
+  nextTurn(client: string): Promise<void> {
+    return this.#work.turnOf(client);
+  }
+
   run<T>(client: string, steps: Steps<T>): Awaitable<T> {
     return this.isLong ? this.#runInParts(client, steps) : runSteps(steps);
   }

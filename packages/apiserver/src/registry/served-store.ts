@@ -84,6 +84,8 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     return presented(object);
   };
 
+  const watched = { visibility, present: present && oncePerTurn(present) };
+
   return {
     get(context, namespace, name, options) {
       const found = generic.get(context, namespace, name, options);
@@ -97,7 +99,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
         whenDone(generic.list(context, selected), (page) => shownPage(page, context)),
       ),
 
-    watch: (context, query, observer) => watchVisible(definition, generic.watch, { context, query, observer }),
+    watch: (context, query, observer) => watchVisible(watched, generic.watch, { context, query, observer }),
 
     async create(context, namespace, object, options) {
       const checking = schemaCheckedNew(store, context, namespace, object);
@@ -156,6 +158,17 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
 
     deleteCollection: async (context, query, options) =>
       await generic.deleteCollection(context, await select(context, query), options),
+  };
+}
+
+/** All watches get an event in the same turn of the event loop: they share what is shown of its object, and its line. */
+function oncePerTurn(present: (object: CachedObject) => CachedObject): (object: CachedObject) => CachedObject {
+  const shown = new Map<CachedObject, CachedObject>();
+  return (object) => {
+    if (shown.size === 0) setImmediate(() => shown.clear());
+    const result = shown.get(object) ?? present(object);
+    shown.set(object, result);
+    return result;
   };
 }
 

@@ -7,7 +7,7 @@ import { pageNotFound } from "../chain/page-not-found.ts";
 import type { Handler, RequestContext } from "../context/request-context.ts";
 import { createDiscoveryRouter } from "../endpoints/discovery/discovery-router.ts";
 import { DEFAULT_LIMITS, type EndpointLimits, type WatchMetrics } from "../endpoints/endpoint-context.ts";
-import { createEventLines } from "../endpoints/handlers/watch-encoder.ts";
+import { createEventLines } from "../endpoints/handlers/event-lines.ts";
 import { createListSegments } from "../endpoints/negotiation/list-segments.ts";
 import { createResourceRouter, servesResource } from "../endpoints/resource-router.ts";
 import type { AdmissionPlugin } from "../registry/admission-plugin.ts";

@@ -10,6 +10,11 @@ export type ByteSink = {
 
 export type ResponseHeaders = { readonly [name: string]: string | readonly string[] };
 
+/** A stream that fails with it is cut because of its client, which is no fault of the server. */
+export class ClientFault extends Error {
+  override readonly name = "ClientFault";
+}
+
 /** A stream that fails with it ends as one that is whole, as in kube-apiserver; its cause is reported. */
 export class StreamFault extends Error {
   override readonly name = "StreamFault";

@@ -23,6 +23,8 @@ export type ConnectionBacklog = {
 
 export type BacklogQueue<Item extends object> = {
   readonly isEmpty: boolean;
+  /** What `shift` would take. */
+  readonly next: Item | undefined;
   /** `shared` is what takes the memory, which other queues may hold as well. */
   push(item: Item, shared: object, bytes: number): void;
   shift(): Item | undefined;
@@ -95,6 +97,10 @@ class Queue<Item extends object> implements BacklogQueue<Item>, Ending {
 
   get isEmpty(): boolean {
     return this.#taken === this.#entries.length;
+  }
+
+  get next(): Item | undefined {
+    return this.#entries[this.#taken]?.item;
   }
 
   push(item: Item, shared: object, bytes: number): void {

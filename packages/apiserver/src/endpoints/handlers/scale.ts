@@ -59,6 +59,7 @@ const scaleKind: BodyKind = {
 
 /** What `kubectl get --subresource=scale` prints. Source: k8s.io/apiextensions-apiserver/pkg/apiserver/helpers.go */
 const scaleColumns: ResourceColumns = {
+  strategicMergePatch: true,
   columns: [
     { name: "Desired", type: "integer", description: "Number of desired replicas", value: ".spec.replicas" },
     { name: "Available", type: "integer", description: "Number of actual replicas", value: ".status.replicas" },

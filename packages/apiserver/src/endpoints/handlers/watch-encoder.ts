@@ -1,80 +1,146 @@
-// Encodes watch events as JSON lines. Watches of the same objects share the encoded line.
+// Encodes what one watch sends, as JSON lines in the form that its client asked for.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../context/request-context.ts";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { CachedObject } from "../../cache/cached-object.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
-import { encodeKept, jsonTextOf, type ObjectValue, watchConversion } from "../negotiation/object-response.ts";
+import { type ConversionContext, tableConverter } from "../negotiation/object-response.ts";
+import { partialObjectMetadata } from "../negotiation/partial-object-metadata.ts";
+import { JsonPathBudget } from "../table/json-path.ts";
+import { parseIncludeObject, tableOfObject } from "../table/table.ts";
+import { TableBudget, WORK_PER_OBJECT } from "../table/table-cells.ts";
+import type { EventLine, EventLines, LineForm } from "./event-lines.ts";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
 
 export type WatchEncoder = {
+  /** @throws NoFrameError in a form that no event has */
   event(type: WatchEventType, object: CachedObject): Uint8Array;
+  /** The line of an object of the state that the watch begins with, whose cells have a budget together. */
+  initial(object: CachedObject): Uint8Array;
+  /** Whether the line of an event can be made in this turn of the event loop. */
+  hasTime(type: WatchEventType, object: CachedObject): boolean;
   /** `isInitialEnd` marks the bookmark behind the initial state. */
   bookmark(resourceVersion: string, isInitialEnd: boolean): Uint8Array;
   error(error: ApiError): Uint8Array;
-  /** Work that the cells of Tables have taken so far, in visited values. */
+  /** Work that objects in other forms have taken so far, in bytes and visited values. */
   readonly work: number;
 };
 
-/** Makes the line of an event, once for all who are notified of it. */
-export type EventLines = (type: WatchEventType, object: CachedObject) => Uint8Array;
-
-/** Enough for what one commit holds. */
-const REMEMBERED_BYTES = 1 << 20;
-
-/** Each watcher gets all events of a commit before the next watcher, so the lines of a commit are cached together. */
-export function createEventLines(): EventLines {
-  const lines = new Map<CachedObject, { readonly type: WatchEventType; readonly line: Uint8Array }>();
-  let size = 0;
-  return (type, object) => {
-    const known = lines.get(object);
-    if (known?.type === type) return known.line;
-    const line = encodeKept(object, `{"type":"${type}","object":`, "}\n");
-    size += line.length;
-    if (size > REMEMBERED_BYTES) {
-      lines.clear();
-      size = line.length;
-    }
-    lines.set(object, { type, line });
-    return line;
-  };
-}
-
 export function createWatchEncoder(
-  context: RequestContext,
+  context: ConversionContext,
   definition: ResourceDefinition,
   output: OutputMedia,
   { clock, eventLines }: { readonly clock: Clock; readonly eventLines: EventLines },
 ): WatchEncoder {
-  const conversion = watchConversion(context, output, definition, clock);
+  const forms = lineForms(context, definition, output, clock);
   const blueprint = listBlueprint(definition, output);
   const initialEventsEnd = {
     [INITIAL_EVENTS_END]: "true",
     ...(blueprint === undefined ? {} : { [LIST_BLUEPRINT]: blueprint }),
   };
-  const encode = (type: string, value: ObjectValue): Uint8Array =>
-    Buffer.from(`{"type":"${type}","object":${jsonTextOf(conversion?.convert(value) ?? value)}}\n`);
+  /** That of the state that the watch begins with, as of a list. */
+  const budget = new TableBudget();
+  let cost = 0;
+  let isFirst = true;
+  const formNow = (): LineForm | undefined => (isFirst ? forms?.first : forms?.later);
+  const send = (form: LineForm, type: WatchEventType, object: CachedObject, limit?: number): EventLine => {
+    const line = eventLines.converted(form, type, object, limit);
+    isFirst = false;
+    cost += line.cost;
+    return line;
+  };
   return {
-    event: (type, object) => (conversion === undefined ? eventLines(type, object) : encode(type, object)),
-    bookmark: (resourceVersion, isInitialEnd) =>
-      encode("BOOKMARK", {
+    event(type, object) {
+      const form = formNow();
+      return form === undefined ? eventLines.plain(type, object) : send(form, type, object).bytes;
+    },
+    initial(object) {
+      const form = formNow();
+      if (form === undefined) return eventLines.plain("ADDED", object);
+      const limit = budget.nextRow();
+      const { bytes, work } = send(form, "ADDED", object, limit < WORK_PER_OBJECT ? limit : undefined);
+      budget.spend(work);
+      return bytes;
+    },
+    hasTime(type, object) {
+      const form = formNow();
+      return form === undefined || eventLines.hasTime(form, type, object);
+    },
+    bookmark(resourceVersion, isInitialEnd) {
+      const object = {
         kind: definition.kind,
         apiVersion: formatApiVersion(definition),
         metadata: { resourceVersion, ...(isInitialEnd ? { annotations: initialEventsEnd } : {}) },
-      }),
+      };
+      const json = formNow()?.render(object, undefined).json ?? stringifyJson(object);
+      isFirst = false;
+      return Buffer.from(`{"type":"BOOKMARK","object":${json}}\n`);
+    },
     get work() {
-      return conversion?.work ?? 0;
+      return cost;
     },
     error: (error) => Buffer.from(`{"type":"ERROR","object":${stringifyJson(error.toStatus())}}\n`),
   };
 }
+
+/** A watch in a form that no event has: it ends without a frame, as in kube-apiserver. */
+export class NoFrameError extends Error {
+  override readonly name = "NoFrameError";
+}
+
+/**
+ * The forms of the first line of a watch, and of those behind it: only the first Table defines its columns. Undefined when objects are sent as they
+ * are.
+ * @throws ApiError 400 for an unknown `includeObject`
+ */
+function lineForms(
+  context: ConversionContext,
+  definition: ResourceDefinition,
+  { convert }: OutputMedia,
+  clock: Clock,
+): { readonly first: LineForm; readonly later: LineForm } | undefined {
+  if (convert === undefined) return undefined;
+  const apiVersion = formatApiVersion(convert);
+  if (convert.kind !== "Table") {
+    const form: LineForm = {
+      definition,
+      id: `${convert.kind} ${apiVersion}`,
+      tick: () => 0,
+      render(object) {
+        if (convert.kind !== "PartialObjectMetadata") throw new NoFrameError("an event is no list");
+        const json = stringifyJson(partialObjectMetadata(decoded(object), apiVersion));
+        return { json, work: 0, isWhole: true };
+      },
+    };
+    return { first: form, later: form };
+  }
+  const now = () => clock.now();
+  const converter = tableConverter(context, convert, definition, now);
+  const tableForm = (columns: boolean): LineForm => ({
+    definition,
+    id: `Table ${apiVersion} ${parseIncludeObject(context.request.query)} ${columns}`,
+    // Timestamps are in seconds, and so are the shortest ages.
+    tick: () => Math.floor(now() / 1000),
+    render(object, limit = WORK_PER_OBJECT) {
+      const own = new JsonPathBudget(limit);
+      const json = stringifyJson(tableOfObject(converter, decoded(object), { columns, budget: own }));
+      // What an object may take at most it takes in every watch.
+      return { json, work: own.spent, isWhole: own.spent <= limit || limit === WORK_PER_OBJECT };
+    },
+  });
+  return { first: tableForm(true), later: tableForm(false) };
+}
+
+/** Bookmarks are no objects of the cache. */
+const decoded = (object: CachedObject | KubeObject): KubeObject =>
+  object instanceof CachedObject ? object.decode() : object;
 
 /**
  * The list without items, as the client would have been sent it: what clients put the initial events into when they take a watch

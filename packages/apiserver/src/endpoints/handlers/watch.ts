@@ -2,7 +2,6 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go
 
 import { ApiError, expiredError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
-import type { LongRunningRequest } from "../../authorization/long-running-requests.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
@@ -14,7 +13,7 @@ import type {
   WatchQuery,
 } from "../../registry/resource-storage.ts";
 import type { Revision } from "../../storage/storage.ts";
-import { type ApiResponse, type ByteSink, StreamFault } from "../../transport/api-response.ts";
+import { type ApiResponse, type ByteSink, ClientFault, StreamFault } from "../../transport/api-response.ts";
 import {
   type BacklogQueue,
   type BacklogScope,
@@ -25,7 +24,7 @@ import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateStream } from "../negotiation/negotiate-output.ts";
 import { readListOptions, watchQueryOf } from "./list-query.ts";
 import { scheduleBookmarks } from "./watch-bookmarks.ts";
-import { createWatchEncoder, type WatchEncoder } from "./watch-encoder.ts";
+import { createWatchEncoder, NoFrameError, type WatchEncoder } from "./watch-encoder.ts";
 import { webSocketResponse, webSocketUpgrade } from "./watch-websocket.ts";
 
 const MIN_TIMEOUT_SECONDS = 1_800;
@@ -50,8 +49,7 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
     eventLines: endpoint.eventLines,
   });
   const backlog = context.request.backlog ?? noLimit();
-  const { open, takeTurn } = context;
-  const stream = new WatchStream(encoder, query, resource, endpoint, backlog, { open, takeTurn });
+  const stream = new WatchStream(encoder, query, resource, endpoint, backlog, context);
   try {
     stream.attach(await servedStore.watch(context, query, stream));
   } catch (error) {
@@ -89,14 +87,15 @@ type Entry =
   | { readonly type: WatchEventType; readonly object: CachedObject }
   | { readonly type: "line"; readonly line: Uint8Array };
 
+type StreamContext = Pick<RequestContext, "open" | "takeTurn" | "nextTurn">;
+
 /** One watch of one client. Takes events from the moment it exists, and writes them once the response has begun. */
 class WatchStream implements WatchEventObserver {
   readonly #encoder: WatchEncoder;
   readonly #query: WatchQuery;
   readonly #resource: InstalledResource;
   readonly #endpoint: EndpointContext;
-  readonly #open: LongRunningRequest | undefined;
-  readonly #takeTurn: RequestContext["takeTurn"];
+  readonly #context: StreamContext;
   #subscription: Disposable | undefined;
   /** The state that the watch begins with, until all of it is read. */
   #readInitial: ReadInitialState | undefined;
@@ -129,14 +128,13 @@ class WatchStream implements WatchEventObserver {
     resource: InstalledResource,
     endpoint: EndpointContext,
     backlog: ConnectionBacklog,
-    { open, takeTurn }: Pick<RequestContext, "open" | "takeTurn">,
+    context: StreamContext,
   ) {
     this.#encoder = encoder;
     this.#query = query;
     this.#resource = resource;
     this.#endpoint = endpoint;
-    this.#open = open;
-    this.#takeTurn = takeTurn;
+    this.#context = context;
     this.#queue = backlog.queue((scope) => this.#tooSlow(scope));
     this.#finished = new Promise((resolve) => {
       this.#finish = resolve;
@@ -157,8 +155,13 @@ class WatchStream implements WatchEventObserver {
       if (this.#isEnding || this.#isOver || !this.#isAllowed()) return;
       this.#progress = object.revision;
       if (this.#sink === undefined) this.#past.push({ type, object });
-      else if (this.#isWriting) this.#queue.push({ type, object }, object, object.byteLength);
-      else this.#writeLine(this.#sink, this.#lineOf(type, object));
+      else if (!this.#isWriting && this.#encoder.hasTime(type, object))
+        this.#writeLine(this.#sink, this.#counted(this.#encoder.event(type, object)));
+      else {
+        this.#queue.push({ type, object }, object, object.byteLength);
+        const sink = this.#sink;
+        if (!this.#isWriting) this.#guard(() => this.#write(sink));
+      }
     } catch (error) {
       this.#fail(error);
     }
@@ -203,7 +206,9 @@ class WatchStream implements WatchEventObserver {
     signal.removeEventListener("abort", stop);
     retired.removeEventListener("abort", retire);
     if (this.#fault !== undefined) throw new StreamFault("the watch failed", { cause: this.#fault.error });
-    if (this.#isCut) throw new Error("the client of the watch stopped reading");
+    if (!this.#isCut) return;
+    this.#endpoint.metrics?.watchTerminated(this.#resource, "farewell");
+    throw new ClientFault("the client of the watch stopped reading");
   }
 
   /** Errors must not reach whoever made the event: they end this watch, without a further frame as in kube-apiserver. */
@@ -216,19 +221,18 @@ class WatchStream implements WatchEventObserver {
   }
 
   #fail(error: unknown): void {
-    this.#fault ??= { error };
+    if (!(error instanceof NoFrameError)) this.#fault ??= { error };
     this.#end();
   }
 
   /** What has changed since the right to see it was lost is not sent, however much else waits to be decided again. */
   #isAllowed(): boolean {
-    const isAllowed = this.#open?.isAllowed() !== false;
+    const isAllowed = this.#context.open?.isAllowed() !== false;
     if (!isAllowed) this.#end();
     return isAllowed;
   }
 
-  #lineOf(type: WatchEventType, object: CachedObject): Uint8Array {
-    const line = this.#encoder.event(type, object);
+  #counted(line: Uint8Array): Uint8Array {
     this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
     return line;
   }
@@ -262,7 +266,9 @@ class WatchStream implements WatchEventObserver {
     for (;;) {
       const isBeginning =
         this.#past.length > 0 || this.#readInitial !== undefined || this.#pageTaken < this.#page.length;
-      const place = isBeginning ? await this.#takeTurn?.().catch(() => this.#end()) : undefined;
+      // A line that many watches send is made by the first of them, and at hand for the others when their turn comes.
+      while (!isBeginning && !this.#isOver && !this.#hasTime(this.#queue.next)) await this.#context.nextTurn();
+      const place = isBeginning ? await this.#context.takeTurn?.().catch(() => this.#end()) : undefined;
       const chunk = this.#isOver ? undefined : this.#nextChunk();
       const taken = chunk === undefined || chunk.length === 0 || sink.write(chunk);
       if (place !== undefined) place[Symbol.dispose]();
@@ -302,12 +308,14 @@ class WatchStream implements WatchEventObserver {
     while (size + this.#encoder.work - workBefore < CHUNK_BYTES) {
       if (this.#pageTaken < this.#page.length) {
         const object = this.#page[this.#pageTaken++];
-        if (object !== undefined) add(this.#lineOf("ADDED", object));
+        if (object !== undefined) add(this.#counted(this.#encoder.initial(object)));
         continue;
       }
+      // At least one in a turn.
+      if (lines.length > 0 && this.#pastTaken === this.#past.length && !this.#hasTime(this.#queue.next)) break;
       const entry = this.#nextEntry();
       if (entry !== undefined) {
-        add(entry.type === "line" ? entry.line : this.#lineOf(entry.type, entry.object));
+        add(entry.type === "line" ? entry.line : this.#counted(this.#encoder.event(entry.type, entry.object)));
         continue;
       }
       // Only now: what has changed of the objects that were read before has been sent.
@@ -326,6 +334,10 @@ class WatchStream implements WatchEventObserver {
       if (objects.length === 0) return lines.length > 0 ? Buffer.concat(lines) : NOTHING_YET;
     }
     return lines.length > 1 ? Buffer.concat(lines) : lines[0];
+  }
+
+  #hasTime(entry: Entry | undefined): boolean {
+    return entry === undefined || entry.type === "line" || this.#encoder.hasTime(entry.type, entry.object);
   }
 
   #setPage(objects: readonly CachedObject[]): void {

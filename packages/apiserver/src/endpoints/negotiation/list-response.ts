@@ -103,7 +103,10 @@ function listOutput(
     const head = { kind: listKindOf(resource), apiVersion: formatApiVersion(resource), metadata };
     return { head, member: "items", element: (object) => object, workSoFar: NO_WORK };
   }
-  if (convert.kind === "PartialObjectMetadata") throw partialMetadataOfListError();
+  if (convert.kind === "PartialObjectMetadata") {
+    const list = { apiVersion: formatApiVersion(resource), kind: listKindOf(resource) };
+    throw partialMetadataOfListError({ ...list, isTyped: resource.strategicMergePatch === true });
+  }
   if (convert.kind === "Table") {
     const converter = tableConverter(context, convert, resource);
     const element = (object: CachedObject) => converter.row(object.decode());

@@ -11,10 +11,9 @@ import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import type { RequestContext } from "../../context/request-context.ts";
 import { LONG_WORK_BYTES } from "../../limits/turn.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
 import { createTableConverter, parseIncludeObject, type TableConverter, tableOfObject } from "../table/table.ts";
-import { type ResourceColumns, tableColumns } from "../table/table-cells.ts";
+import { type ResourceColumns, type TableColumns, tableColumns } from "../table/table-cells.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "./gzip.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
 import { notAListError, partialObjectMetadata } from "./partial-object-metadata.ts";
@@ -23,7 +22,7 @@ import { indentJson } from "./pretty.ts";
 /**
  * The response for one object, converted to what `as=` names. `output` comes from before the work began, so that a
  * client that takes nothing we write is refused before anything has happened.
- * @throws ApiError 500 or 400 when the client asks for a form that does not exist
+ * @throws ApiError 406, 500 or 400 when the client asks for a form that does not exist
  */
 export function objectResponse(
   context: ConversionContext,
@@ -95,7 +94,7 @@ export type ConversionContext = Pick<RequestContext, "request" | "receivedAt"> &
 
 /**
  * The value as it is when nothing is asked for or when it is a Status.
- * @throws ApiError 500 when a list form is asked for, 400 for an unknown `includeObject`
+ * @throws ApiError 406 or, of custom resources, 500 when a list form is asked for, 400 for an unknown `includeObject`
  */
 export function convertObject(
   context: ConversionContext,
@@ -108,43 +107,8 @@ export function convertObject(
   if (!isKubeObject(object)) return value;
   if (convert.kind === "Table") return tableOfObject(tableConverter(context, convert, resource), object);
   if (convert.kind === "PartialObjectMetadata") return partialObjectMetadata(object, formatApiVersion(convert));
-  throw notAListError();
+  throw notAListError({ ...object, isTyped: resource.strategicMergePatch === true });
 }
-
-/**
- * How the events of one watch are converted, in the order they are sent: only the first Table defines its columns.
- * Undefined when objects are sent as they are, so that watches share the bytes.
- */
-export function watchConversion(
-  context: ConversionContext,
-  output: OutputMedia,
-  resource: ResourceColumns,
-  clock: Clock,
-): WatchConversion | undefined {
-  const { convert } = output;
-  if (convert === undefined) return undefined;
-  if (convert.kind !== "Table") return { work: 0, convert: (value) => convertObject(context, value, output, resource) };
-  const converter = tableConverter(context, convert, resource, () => clock.now());
-  let columns = true;
-  return {
-    get work() {
-      return converter.work;
-    },
-    convert(value) {
-      const object = decodeValue(value);
-      if (!isKubeObject(object)) return value;
-      const table = tableOfObject(converter, object, { columns });
-      columns = false;
-      return table;
-    },
-  };
-}
-
-export type WatchConversion = {
-  convert(value: ObjectValue): ObjectValue;
-  /** That of the cells of Tables so far, in visited values. */
-  readonly work: number;
-};
 
 /** Converts to the Table version that was asked for. */
 export function tableConverter(
@@ -153,12 +117,21 @@ export function tableConverter(
   resource: ResourceColumns,
   now: () => number = () => context.receivedAt,
 ): TableConverter {
-  return createTableConverter(tableColumns(resource), {
+  return createTableConverter(columnsOf(resource), {
     apiVersion: formatApiVersion(target),
     includeObject: parseIncludeObject(context.request.query),
     now,
     onOverBudget: () => context.overBudget?.(),
   });
+}
+
+/** Columns are compiled once for all requests. */
+const compiled = new WeakMap<ResourceColumns, TableColumns>();
+
+function columnsOf(resource: ResourceColumns): TableColumns {
+  const columns = compiled.get(resource) ?? tableColumns(resource);
+  compiled.set(resource, columns);
+  return columns;
 }
 
 /** Everything that endpoints answer with but a Status has the shape of an object. */

@@ -12,13 +12,27 @@ export const partialObjectMetadata = (object: KubeObject, apiVersion: string): J
   metadata: object.metadata,
 });
 
-/** The refusal of `as=PartialObjectMetadata` on a list. */
-export const partialMetadataOfListError = (): ApiError =>
-  new ApiError({
-    code: 406,
-    reason: "NotAcceptable",
-    message: "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)",
-  });
+/** How an object is served upstream: built-in kinds have a type in Go, custom ones do not. */
+type ServedKind = { readonly apiVersion: string; readonly kind: string; readonly isTyped: boolean };
 
-/** The refusal of `as=PartialObjectMetadataList` on a single object, without a reason as upstream has it. */
-export const notAListError = (): ApiError => untypedError("content is not a list");
+/** The refusal of `as=PartialObjectMetadata` on a list. */
+export const partialMetadataOfListError = (list: ServedKind): ApiError =>
+  notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${goTypeOf(list)})`);
+
+/** The refusal of `as=PartialObjectMetadataList` on a single object. That of custom resources is without a reason, as upstream has it. */
+export const notAListError = (object: ServedKind): ApiError =>
+  object.isTyped
+    ? notAcceptable(
+        `you requested PartialObjectMetadataList, but the requested object is not a list (${goTypeOf(object)})`,
+      )
+    : untypedError("content is not a list");
+
+const notAcceptable = (message: string): ApiError => new ApiError({ code: 406, reason: "NotAcceptable", message });
+
+/** Packages of internal types are named after their group. */
+function goTypeOf({ apiVersion, kind, isTyped }: ServedKind): string {
+  if (!isTyped) return "*unstructured.UnstructuredList";
+  const [group = "", version] = apiVersion.split("/");
+  const isCore = version === undefined || group === "events.k8s.io";
+  return `*${isCore ? "core" : group.split(".")[0]}.${kind}`;
+}

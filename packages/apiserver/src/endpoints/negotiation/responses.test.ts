@@ -9,7 +9,7 @@ import { bodyOf, jsonOf, requestContext, textOf } from "../discovery/testing/req
 import { errorResponse } from "./error-response.ts";
 import { listResponse } from "./list-response.ts";
 import { negotiateOutput } from "./negotiate-output.ts";
-import { objectResponse, statusResponse, watchConversion } from "./object-response.ts";
+import { objectResponse, statusResponse } from "./object-response.ts";
 
 const PATH = "/apis/management.example.com/v1/ownedaccesskeys";
 
@@ -85,6 +85,32 @@ describe("an object", () => {
       reason: "",
       message: "content is not a list",
     });
+  });
+
+  it.each([
+    ["v1", "ConfigMap", "*core.ConfigMap"],
+    ["apps/v1", "Deployment", "*apps.Deployment"],
+    ["rbac.authorization.k8s.io/v1", "Role", "*rbac.Role"],
+    ["coordination.k8s.io/v1", "Lease", "*coordination.Lease"],
+    ["events.k8s.io/v1", "Event", "*core.Event"],
+    [
+      "admissionregistration.k8s.io/v1",
+      "ValidatingAdmissionPolicy",
+      "*admissionregistration.ValidatingAdmissionPolicy",
+    ],
+    ["autoscaling/v1", "Scale", "*autoscaling.Scale"],
+  ])("is not a list, which is a 406 for built-in kinds: %s %s", async (apiVersion, kind, goType) => {
+    const object = { apiVersion, kind, metadata: { name: "a" } };
+    for (const version of ["v1", "v1beta1"]) {
+      const accept = partial("PartialObjectMetadataList").replace("v=v1", `v=${version}`);
+      await expect(
+        (async () => objectResponse(asking(accept), 200, object, { strategicMergePatch: true }))(),
+      ).rejects.toMatchObject({
+        code: 406,
+        reason: "NotAcceptable",
+        message: `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`,
+      });
+    }
   });
 
   it("is compressed above 128 KiB for reads of clients that name gzip", async () => {
@@ -286,32 +312,5 @@ describe("a list", () => {
       };
       await expect(run(abortLater, controller.signal)).rejects.toThrow("over");
     });
-  });
-});
-
-describe("a watch", () => {
-  it("defines the columns of its Tables once, and counts ages when events are sent", async () => {
-    const context = asking(table());
-    let now = context.receivedAt;
-    const { convert } = watchConversion(context, negotiateOutput(context.request), keys, {
-      now: () => now,
-      elapsed: () => now,
-    })!;
-    const first: any = convert(l0);
-    expect(first.columnDefinitions).toHaveLength(5);
-    expect(first.metadata).toEqual({ resourceVersion: "7" });
-    now += 3600_000;
-    const second: any = convert(l0);
-    expect(second.columnDefinitions).toBeNull();
-    expect([first, second].map(({ rows }) => rows[0].cells[4])).toEqual(["60s", "61m"]);
-    const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", code: 410 };
-    expect(convert(status)).toBe(status);
-  });
-
-  it("shares kept bytes when nothing is to be converted", () => {
-    const context = asking("");
-    expect(
-      watchConversion(context, negotiateOutput(context.request), keys, { now: () => 0, elapsed: () => 0 }),
-    ).toBeUndefined();
   });
 });

@@ -10,8 +10,8 @@ import { formatGoFloat } from "@postern/apimachinery/validation/go-syntax";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
 import { compileJsonPath, firstOf, JsonPathBudget, JsonPathBudgetError, textCost } from "./json-path.ts";
 
-/** What a Table has to know of a resource. */
-export type ResourceColumns = Pick<ResourceDefinition, "columns" | "hasOwnNameColumn">;
+/** What a Table, and the refusal of other forms, have to know of a resource. */
+export type ResourceColumns = Pick<ResourceDefinition, "columns" | "hasOwnNameColumn" | "strategicMergePatch">;
 
 export type TableColumnDefinition = {
   readonly name: string;
@@ -55,7 +55,7 @@ export const AGE_COLUMN: PrinterColumn = {
 type Cell = (object: KubeObject, now: number, budget: JsonPathBudget) => JsonValue;
 
 /** Work for the cells of one object, in visited values: a column that filters a list of 10,000 items takes 30,000. */
-const WORK_PER_OBJECT = 50_000;
+export const WORK_PER_OBJECT = 50_000;
 /** Work for the cells of one response: so much in any case, and so much for each of its rows. */
 const WORK_PER_RESPONSE = 10_000_000;
 const WORK_PER_ROW = 500;
@@ -72,14 +72,24 @@ export class TableBudget {
 
   /** Gives `use` the budget of the next row. */
   row<T>(use: (budget: JsonPathBudget) => T): T {
-    this.#left += WORK_PER_ROW;
-    const budget = new JsonPathBudget(Math.max(0, Math.min(WORK_PER_OBJECT, this.#left)));
+    const budget = new JsonPathBudget(this.nextRow());
     try {
       return use(budget);
     } finally {
-      this.#left -= budget.spent;
-      this.#spent += budget.spent;
+      this.spend(budget.spent);
     }
+  }
+
+  /** How much work the next row may take. */
+  nextRow(): number {
+    this.#left += WORK_PER_ROW;
+    return Math.max(0, Math.min(WORK_PER_OBJECT, this.#left));
+  }
+
+  /** Charges the work of a row. */
+  spend(work: number): void {
+    this.#left -= work;
+    this.#spent += work;
   }
 }
 

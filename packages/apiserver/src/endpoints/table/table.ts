@@ -6,6 +6,7 @@ import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject, ListMeta } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { partialObjectMetadata } from "../negotiation/partial-object-metadata.ts";
+import type { JsonPathBudget } from "./json-path.ts";
 import { TableBudget, type TableColumns } from "./table-cells.ts";
 
 /** Which form of the object a row carries. */
@@ -15,6 +16,8 @@ export type TableConverter = {
   /** Everything of a Table but its rows. `columns: false` leaves the definitions out, as later watch events do. */
   head(metadata: ListMeta, options?: { readonly columns?: boolean }): JsonObject;
   row(object: KubeObject): JsonObject;
+  /** A row with a budget of its own. */
+  rowWithin(budget: JsonPathBudget, object: KubeObject): JsonObject;
   /** Work that the cells of all rows so far have taken, in visited values. */
   readonly work: number;
 };
@@ -51,6 +54,10 @@ export function createTableConverter(
     if (includeObject === "None") return null;
     return includeObject === "Object" ? object : partialObjectMetadata(object, apiVersion);
   };
+  const rowWithin = (own: JsonPathBudget, object: KubeObject): JsonObject => ({
+    cells: columns.cells(object, now(), own, onOverBudget),
+    object: included(object),
+  });
   return {
     head: (metadata, options = {}) => ({
       kind: "Table",
@@ -58,10 +65,8 @@ export function createTableConverter(
       metadata,
       columnDefinitions: options.columns === false ? null : columns.definitions,
     }),
-    row: (object) => ({
-      cells: budget.row((own) => columns.cells(object, now(), own, onOverBudget)),
-      object: included(object),
-    }),
+    row: (object) => budget.row((own) => rowWithin(own, object)),
+    rowWithin,
     get work() {
       return budget.spent;
     },
@@ -72,9 +77,10 @@ export function createTableConverter(
 export function tableOfObject(
   converter: TableConverter,
   object: KubeObject,
-  options?: { readonly columns?: boolean },
+  { budget, ...options }: { readonly columns?: boolean; readonly budget?: JsonPathBudget } = {},
 ): JsonObject {
   const { resourceVersion } = object.metadata;
   const metadata = resourceVersion === undefined ? {} : { resourceVersion };
-  return { ...converter.head(metadata, options), rows: [converter.row(object)] };
+  const row = budget === undefined ? converter.row(object) : converter.rowWithin(budget, object);
+  return { ...converter.head(metadata, options), rows: [row] };
 }

@@ -137,7 +137,7 @@ async function watchConverted(
   query: WatchQuery,
   observer: WatchEventObserver,
 ): Promise<Disposable> {
-  const matches = compileSelection(query, store.definition, store.keys);
+  const matches = compileSelection(query, store);
   const queue = createConversionQueue(converted, context, (error) => {
     watch?.[Symbol.dispose]();
     observer.error(error);

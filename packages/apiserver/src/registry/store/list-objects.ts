@@ -38,7 +38,7 @@ type Page = {
 };
 
 export function listObjects(store: StoreContext, context: RequestContext, query: ListQuery): Awaitable<ListPage> {
-  const matches = compileSelection(query, store.definition, store.keys);
+  const matches = compileSelection(query, store);
   const prefix = store.keys.inNamespace(query.namespace);
   // There is nothing to page through where it is one.
   const only = query.continue === "" ? selectedKey(query, store.definition, store.keys) : undefined;

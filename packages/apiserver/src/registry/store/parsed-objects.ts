@@ -2,6 +2,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import { SelectedFields } from "./selected-fields.ts";
 
 export type ParsedLimits = {
   /** Of their JSON: parsed they take some times as much. An object with more than a quarter of this is not remembered. */
@@ -14,6 +15,7 @@ const DEFAULT_LIMITS: ParsedLimits = { bytes: 256 * 1024, objects: 64 };
 type Parsed = { readonly cached: CachedObject; readonly object: KubeObject };
 
 export class ParsedObjects {
+  readonly fields = new SelectedFields();
   readonly #limits: ParsedLimits;
   /** By the key in the store, the oldest first. An object that was replaced is another CachedObject, and is parsed again. */
   readonly #known = new Map<string, Parsed>();

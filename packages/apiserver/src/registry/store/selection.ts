@@ -1,27 +1,28 @@
 // Compiles the selectors of a list or watch into one predicate on cached objects.
 
 import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import { createMemberReader, type MemberSelection } from "../../cache/read-members.ts";
 import type { ResourceKeys } from "../../cache/resource-view.ts";
 import { valueAtPath } from "../field-path.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Selection } from "../resource-storage.ts";
+import type { StoreContext } from "./store-context.ts";
 
 export type ObjectPredicate = (object: CachedObject) => boolean;
 
 /** Undefined when everything is selected, so that the common case costs nothing. Throws 400 for an unknown field label. */
 export function compileSelection(
   selection: Selection,
-  definition: ResourceDefinition,
-  keys: ResourceKeys,
+  { definition, keys, parsed }: Pick<StoreContext, "definition" | "keys" | "parsed">,
 ): ObjectPredicate | undefined {
   const tests: ObjectPredicate[] = [];
   const { labelSelector, fieldSelector, visible } = selection;
   if (fieldSelector !== undefined && !fieldSelector.empty) {
     const readField = fieldReader(
-      definition,
-      keys,
+      { definition, keys, parsed },
       fieldSelector.requirements.map(({ field }) => field),
     );
     tests.push((object) => fieldSelector.matches(object, readField));
@@ -59,7 +60,10 @@ const unknownFieldError = (field: string, hasOnlyCommonFields: boolean): ApiErro
       : `field label not supported: ${field}`,
   );
 
-function fieldReader(definition: ResourceDefinition, keys: ResourceKeys, fields: readonly string[]) {
+function fieldReader(
+  { definition, keys, parsed }: Pick<StoreContext, "definition" | "keys" | "parsed">,
+  fields: readonly string[],
+) {
   const selectable = new Set(definition.selectableFields?.map((path) => path.replace(/^\./, "")));
   const isBuiltIn = definition.strategicMergePatch === true;
   const computed = new Map(Object.entries(definition.computedFields ?? {}));
@@ -71,12 +75,27 @@ function fieldReader(definition: ResourceDefinition, keys: ResourceKeys, fields:
       computed.has(field);
     if (!known) throw unknownFieldError(field, isBuiltIn && selectable.size === 0);
   }
+  const readers = new Map(fields.map((field) => [field, readerOf(field, computed.get(field))]));
   return (object: CachedObject, field: string): string => {
     if (field === "metadata.name") return keys.parse(object.key).name;
     if (field === "metadata.namespace") return keys.parse(object.key).namespace;
-    const compute = computed.get(field);
-    if (compute !== undefined) return compute(object.decode());
-    const value = valueAtPath(object.decode(), field.split("."));
+    return parsed.fields.of(object, field, () => readers.get(field)?.(object) ?? "");
+  };
+}
+
+type FieldText = (object: CachedObject) => string;
+
+function readerOf(field: string, compute: ((object: KubeObject) => string) | undefined): FieldText {
+  if (compute !== undefined) return (object) => compute(object.decode());
+  const path = field.split(".");
+  // Of a large object nothing else is parsed.
+  const read = createMemberReader(selectionOf(path));
+  return (object) => {
+    const value = valueAtPath(object.read(read), path);
     return value === undefined || value === null ? "" : String(value);
   };
 }
+
+const selectionOf = ([member = "", ...below]: readonly string[]): MemberSelection => ({
+  [member]: below.length === 0 ? true : selectionOf(below),
+});

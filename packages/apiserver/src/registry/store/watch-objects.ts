@@ -22,7 +22,7 @@ export async function watchObjects(
   query: WatchQuery,
   observer: WatchEventObserver,
 ): Promise<Disposable> {
-  const matches = compileSelection(query, store.definition, store.keys);
+  const matches = compileSelection(query, store);
   return await watchRecords(store, context, query, matches, {
     initialState(read) {
       observer.initialState((bytes) => {
@@ -160,7 +160,13 @@ type WatchCall = {
 const EVERYTHING: FollowedVisibility = { visible: "all", holds: () => true, [Symbol.dispose]() {} };
 
 export async function watchVisible(
-  { visibility, present }: Pick<ResourceDefinition, "visibility" | "present">,
+  {
+    visibility,
+    present,
+  }: {
+    readonly visibility: ResourceDefinition["visibility"];
+    readonly present: ((object: CachedObject) => CachedObject) | undefined;
+  },
   watch: Required<ResourceStorage>["watch"],
   { context, query, observer }: WatchCall,
 ): Promise<Disposable> {

@@ -9,7 +9,7 @@ import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
-import { createEventLines } from "@postern/apiserver/endpoints/handlers/watch-encoder";
+import { createEventLines } from "@postern/apiserver/endpoints/handlers/event-lines";
 import { createListSegments } from "@postern/apiserver/endpoints/negotiation/list-segments";
 import { createResourceRouter } from "@postern/apiserver/endpoints/resource-router";
 import { admissionChain } from "@postern/apiserver/registry/admission-plugin";

@@ -1,0 +1,121 @@
+// Makes the lines of watch events: each once for all watches that send an event in the same form, and no more in one turn of the event loop than others
+// can wait for.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { WatchEventType } from "../../registry/resource-storage.ts";
+import { encodeKept } from "../negotiation/object-response.ts";
+
+/** A form in which watches send objects of one definition: as a Table, or as metadata alone. */
+export type LineForm = {
+  readonly definition: ResourceDefinition;
+  /** Distinguishes the forms of a definition. */
+  readonly id: string;
+  /** Lines of another tick are not sent, since they name ages. */
+  tick(): number;
+  /** `budget`: for the cells of a Table. */
+  render(object: CachedObject | KubeObject, budget: number | undefined): RenderedObject;
+};
+
+export type RenderedObject = {
+  readonly json: string;
+  /** That of the cells of a Table, in visited values. */
+  readonly work: number;
+  /** False: values were left out for a lack of `budget`. */
+  readonly isWhole: boolean;
+};
+
+export type EventLine = {
+  readonly bytes: Uint8Array;
+  /** That of the cells of a Table, in visited values. */
+  readonly work: number;
+  /** All work that was done now, in bytes and values: nothing for a line that was at hand. */
+  readonly cost: number;
+};
+
+export type EventLines = {
+  /** The line with the object as it is. */
+  plain(type: WatchEventType, object: CachedObject): Uint8Array;
+  /** The line in another form. Cells that take more work than `budget` are left out. Default: what any object may take. */
+  converted(form: LineForm, type: WatchEventType, object: CachedObject, budget?: number): EventLine;
+  /** Whether the line is at hand, or can be made in this turn of the event loop. */
+  hasTime(form: LineForm, type: WatchEventType, object: CachedObject): boolean;
+};
+
+type KeptLine = Omit<EventLine, "cost"> & { readonly tick: number };
+
+/** Enough for what one commit holds. */
+const KEPT_BYTES = 1 << 20;
+
+/** Bytes that are parsed, and values that are visited, in one turn of the event loop: a few milliseconds, beside the last object. */
+const WORK_PER_TURN = 256 * 1024;
+
+export function createEventLines(onTurn: (begin: () => void) => void = setImmediate): EventLines {
+  const kept = new KeptLines();
+  const definitions = new WeakMap<ResourceDefinition, number>();
+  let definitionCount = 0;
+  let workOfTurn = 0;
+
+  function keyOf({ definition, id }: LineForm, type: WatchEventType): string {
+    const number = definitions.get(definition) ?? definitionCount++;
+    definitions.set(definition, number);
+    return `${number} ${type} ${id}`;
+  }
+  function spend(work: number): void {
+    if (workOfTurn === 0) {
+      onTurn(() => {
+        workOfTurn = 0;
+      });
+    }
+    workOfTurn += work;
+  }
+  function known(form: LineForm, type: WatchEventType, object: CachedObject): KeptLine | undefined {
+    const line = kept.get(object, keyOf(form, type));
+    return line?.tick === form.tick() ? line : undefined;
+  }
+
+  return {
+    plain(type, object) {
+      const line = kept.get(object, type);
+      if (line !== undefined) return line.bytes;
+      const bytes = encodeKept(object, `{"type":"${type}","object":`, "}\n");
+      kept.add(object, type, { bytes, work: 0, tick: 0 });
+      return bytes;
+    },
+    converted(form, type, object, budget) {
+      const before = known(form, type, object);
+      if (before !== undefined && (budget === undefined || before.work <= budget)) return { ...before, cost: 0 };
+      const { json, work, isWhole } = form.render(object, budget);
+      const line = { bytes: Buffer.from(`{"type":"${type}","object":${json}}\n`), work, tick: form.tick() };
+      const cost = work + object.byteLength;
+      spend(cost);
+      if (isWhole) kept.add(object, keyOf(form, type), line);
+      return { ...line, cost };
+    },
+    hasTime: (form, type, object) => workOfTurn < WORK_PER_TURN || known(form, type, object) !== undefined,
+  };
+}
+
+/** Lines of recent events. Each watch gets all events of a commit before the next watch does. */
+class KeptLines {
+  /** By object, the oldest first. */
+  readonly #lines = new Map<CachedObject, Map<string, KeptLine>>();
+  #bytes = 0;
+
+  get(object: CachedObject, key: string): KeptLine | undefined {
+    return this.#lines.get(object)?.get(key);
+  }
+
+  add(object: CachedObject, key: string, line: KeptLine): void {
+    const lines = this.#lines.get(object) ?? new Map<string, KeptLine>();
+    this.#lines.set(object, lines);
+    this.#bytes += line.bytes.length - (lines.get(key)?.bytes.length ?? 0);
+    lines.set(key, line);
+    for (const [oldest, forgotten] of this.#lines) {
+      if (this.#bytes <= KEPT_BYTES || oldest === object) break;
+      this.#lines.delete(oldest);
+      for (const { bytes } of forgotten.values()) this.#bytes -= bytes.length;
+    }
+  }
+}
