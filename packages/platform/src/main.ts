@@ -1,6 +1,7 @@
 // Starts a server: opens the store, and loads modules meanwhile.
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { withLogLimit } from "@postern/apiserver/limits/log-limit";
 import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createFaults, type Faults, withGuardedTimers } from "@postern/apiserver/logging/faults";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -57,11 +58,12 @@ async function start(
   { logDestination, loadConsole, stopping, onFaults, heap }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
-  const logger = createLogger({
+  const metrics = createServerMetrics({ withProcessMetrics: true });
+  const wholeLog = createLogger({
     level: configuration.log.level,
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
-  const metrics = createServerMetrics({ withProcessMetrics: true });
+  const logger = teardown.use(withLogLimit(wholeLog, { ...systemRuntime, onLeftOut: metrics.logLineLeftOut }));
   const faults = createFaults({ logger, onFault: metrics.fault });
   const runtime = withGuardedTimers(systemRuntime, faults);
   let taken: Disposable | undefined;

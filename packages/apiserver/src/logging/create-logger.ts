@@ -28,6 +28,7 @@ const ALLOWED: { readonly [field in keyof Required<LogFields>]: true } = {
   address: true,
   port: true,
   count: true,
+  leftOut: true,
   revision: true,
 };
 

@@ -23,6 +23,8 @@ export type LogFields = {
   readonly address?: string;
   readonly port?: number;
   readonly count?: number;
+  /** Lines of the same reason that were not written before this one. */
+  readonly leftOut?: number;
   readonly revision?: number;
   readonly stallMs?: number;
   readonly processorMs?: number;

@@ -36,6 +36,8 @@ export type ServerMetrics = StageMetrics & {
   requestTakenBack(): void;
   /** A stream, timer, event or callback failed unexpectedly. */
   fault(component: string): void;
+  /** A line was left out of the log, which has enough of them. */
+  logLineLeftOut(level: string): void;
 };
 
 export type ServerMetricsOptions = {
@@ -58,6 +60,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     connectionDropped: countDroppedConnections(registers),
     requestTakenBack: countRequestsTakenBack(registers),
     fault: countFaults(registers),
+    logLineLeftOut: countLinesLeftOut(registers),
     requests: createRequestCounters(registry),
     ...createStageMetrics(registry),
     workQueues: createWorkQueueMetrics(registry),
@@ -120,7 +123,7 @@ function countWatchEvents(registers: Registers): ServerMetrics["watchEvent"] {
 function countTerminatedWatches(registers: Registers): ServerMetrics["watchTerminated"] {
   const terminated = new Counter({
     name: "apiserver_terminated_watchers_total",
-    help: "Watches closed because their clients were too slow, by the limit that was reached",
+    help: "Watches closed because their clients were too slow, by the limit that was reached; `farewell`: the end was not read within 10 seconds",
     labelNames: ["group", "resource", "scope"],
     registers,
   });
@@ -187,6 +190,16 @@ function countFaults(registers: Registers): ServerMetrics["fault"] {
     registers,
   });
   return (component) => faults.inc({ component });
+}
+
+function countLinesLeftOut(registers: Registers): ServerMetrics["logLineLeftOut"] {
+  const lines = new Counter({
+    name: "apiserver_log_lines_left_out_total",
+    help: "Warnings and errors that were left out of the log because there were many of the same, by level",
+    labelNames: ["level"],
+    registers,
+  });
+  return (level) => lines.inc({ level });
 }
 
 // Answers `/metrics`.

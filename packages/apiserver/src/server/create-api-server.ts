@@ -5,6 +5,7 @@ import { createWatchCache } from "../cache/create-watch-cache.ts";
 import { createHandlerChain } from "../chain/handler-chain.ts";
 import { createNonResourceHandler, nonResourcePaths } from "../endpoints/non-resource-handler.ts";
 import { type HealthCheck, pingCheck, shutdownCheck } from "../health/health-check.ts";
+import { withLogLimit } from "../limits/log-limit.ts";
 import { createLogger } from "../logging/create-logger.ts";
 import { createFaults, withGuardedTimers } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
@@ -107,8 +108,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
 
 async function startServer(options: ApiServerOptions, teardown: Teardown): Promise<ApiServer> {
   const { storage, tls, tokens, bindAddress = "127.0.0.1", port = 0, version = VERSION, drainMs = DRAIN_MS } = options;
-  const { logger = createLogger({ level: "warn" }) } = options;
   const metrics = createServerMetrics({ withProcessMetrics: false });
+  const { runtime: { clock: logClock, scheduler: logScheduler } = systemRuntime } = options;
+  const limit = { clock: logClock, scheduler: logScheduler, onLeftOut: metrics.logLineLeftOut };
+  const logger = teardown.use(withLogLimit(options.logger ?? createLogger({ level: "warn" }), limit));
   const faults = createFaults({ logger, onFault: metrics.fault });
   const runtime = withGuardedTimers(options.runtime ?? systemRuntime, faults);
   const { clock, random, scheduler } = runtime;
