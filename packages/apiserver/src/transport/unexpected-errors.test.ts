@@ -7,7 +7,7 @@ import { createFaults } from "../logging/faults.ts";
 import { type LogFields, silentLogger } from "../logging/logger.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import type { ApiRequest } from "./api-request.ts";
-import { type ApiResponse, StreamFault, textResponse } from "./api-response.ts";
+import { type ApiResponse, ClientFault, StreamFault, textResponse } from "./api-response.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import type { ApiHandler } from "./serve-exchange.ts";
 import { serverCertificate } from "./testing/serve-handler.ts";
@@ -100,6 +100,18 @@ const STAGES: readonly [stage: string, handler: ApiHandler, component: string][]
   ],
   ["a chunk that is none", () => stream(async (sink) => void (await sink.write(7 as unknown as string))), "response"],
 ];
+
+it("a stream that is cut because of its client is no error", async () => {
+  const { port, logged, counted } = await serve(() =>
+    stream(async (sink) => {
+      await sink.write("{}\n");
+      throw new ClientFault("it stopped reading");
+    }),
+  );
+  await Promise.allSettled([http1({ port, path: "/fail" }), http2({ port, path: "/fail" })]);
+  expect(await http1({ port, path: "/" })).toMatchObject({ body: "alive" });
+  expect([logged, counted]).toEqual([[], []]);
+});
 
 describe.each(STAGES)("%s", (stage, handler, component) => {
   it("ends its HTTP/1.1 exchange, is reported once, and others are served", async () => {
