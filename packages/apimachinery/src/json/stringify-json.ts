@@ -1,5 +1,6 @@
 // Writes JSON text, including integers that JavaScript numbers cannot represent.
 
+import type { Steps } from "../steps/steps.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "./json-value.ts";
 
 /**
@@ -22,6 +23,28 @@ function stringifyExact(value: JsonValue): string {
   const members: string[] = [];
   for (const [name, member] of Object.entries(value)) {
     if (member !== undefined) members.push(`${JSON.stringify(name)}:${stringifyExact(member as JsonValue)}`);
+  }
+  return `{${members.join(",")}}`;
+}
+
+/** Elements of an array that are written in one step. */
+const ELEMENTS_PER_STEP = 500;
+
+/** The same text for a value with long arrays near its root. The elements of these are written in steps. */
+export function* stringifyJsonInSteps(value: JsonValue): Steps<string> {
+  if (isJsonArray(value)) {
+    if (value.length <= ELEMENTS_PER_STEP) return stringifyJson(value);
+    const parts: string[] = [];
+    for (let at = 0; at < value.length; at += ELEMENTS_PER_STEP) {
+      parts.push(stringifyJson(value.slice(at, at + ELEMENTS_PER_STEP)).slice(1, -1));
+      yield;
+    }
+    return `[${parts.join(",")}]`;
+  }
+  if (!isJsonObject(value)) return stringifyJson(value);
+  const members: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${yield* stringifyJsonInSteps(member)}`);
   }
   return `{${members.join(",")}}`;
 }

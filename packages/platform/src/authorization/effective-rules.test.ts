@@ -35,7 +35,6 @@ describe("the rules of a caller", () => {
       verbs: ["get", "list", "watch"],
       apiGroups: [managementGroup],
       resources: ["projects", "projects/clusters", "projects/templates", "virtualclusterinstances", "spaceinstances"],
-      resourceNames: [],
     });
     expect(told.resourceRules).toContainEqual(
       expect.objectContaining({
@@ -89,7 +88,7 @@ describe("the rules of a caller", () => {
   test("is unrestricted for the server itself, and empty for a credential that claims its name", async () => {
     const master = { name: "system:apiserver", groups: ["system:masters"] };
     expect(await rules.rulesFor(master, "p-a")).toEqual({
-      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [] }],
+      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
       nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
       incomplete: false,
     });

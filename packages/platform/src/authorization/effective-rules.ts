@@ -4,11 +4,8 @@ import type { Credential } from "@postern/apiserver/authentication/authenticator
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { ResolvedRules, RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { FULL_AUTHORITY, type PolicyRule, pathMatches } from "@postern/apiserver/authorization/rbac/policy-rule";
-import {
-  createRbacAuthorizer,
-  policyRulesOf,
-  resolveRules,
-} from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import { createRbacAuthorizer, joinRules, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import { resolveRules } from "@postern/apiserver/authorization/rbac/rule-index";
 import { ownerRules } from "./owner-rules.ts";
 import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./platform-authorizer.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
@@ -21,24 +18,22 @@ export function createEffectiveRules(deps: DecisionDeps): RuleResolver {
   const { rbac, keys } = deps;
   const roles = createRbacAuthorizer({ source: rbac });
 
-  const rulesOfUser = (user: UserInfo, namespace: string, credential: Credential | undefined) => {
-    if (isServerItself({ user, credential })) return { rules: FULL_AUTHORITY, rest: NOTHING };
+  const rulesOfUser = (user: UserInfo, namespace: string, credential: Credential | undefined): ResolvedRules => {
+    if (isServerItself({ user, credential })) return { ...NOTHING, ...resolveRules(FULL_AUTHORITY) };
     const byRole = roles.rulesFor(user, namespace);
-    return { rules: [...policyRulesOf(byRole), ...ownerRules(user, namespace, deps)], rest: byRole };
+    return { ...byRole, ...joinRules([byRole, resolveRules(ownerRules(user, namespace, deps))]) };
   };
 
   return {
     rulesFor(user, namespace, credential) {
       const standing = keyStanding({ user, credential }, keys);
       if (!standing.good) return NOTHING;
-      const { rules, rest } = rulesOfUser(user, namespace, credential);
+      const held = rulesOfUser(user, namespace, credential);
       const { key } = standing;
-      const { evaluationError } = rest;
-      const error = evaluationError === undefined ? {} : { evaluationError };
-      if (key?.restrictions === undefined) return { ...resolveRules(rules), incomplete: rest.incomplete, ...error };
+      if (key?.restrictions === undefined) return held;
       const context = { names: deps.names, user, owner: key.owner };
-      const narrowed = intersectAll(rules, restrictionRules(key.restrictions, namespace, context));
-      return { ...resolveRules(narrowed), incomplete: true, ...error };
+      const narrowed = intersectAll(policyRulesOf(held), restrictionRules(key.restrictions, namespace, context));
+      return { ...held, ...resolveRules(narrowed), incomplete: true };
     },
   };
 }

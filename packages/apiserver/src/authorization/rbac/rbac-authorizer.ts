@@ -13,7 +13,7 @@ import type { PolicyVersion } from "../policy-version.ts";
 import { combinedResource, type PolicyRule, RBAC_GROUP } from "./policy-rule.ts";
 import type { Grant, RbacSource } from "./rbac-source.ts";
 import { describeBinding, type RoleRef } from "./role-binding.ts";
-import type { RuleIndex } from "./rule-index.ts";
+import type { RuleIndex, RulesByPlace } from "./rule-index.ts";
 
 /** Decisions are synchronous: the source is in memory. */
 export type RbacAuthorizer = {
@@ -64,7 +64,7 @@ export function createRbacAuthorizer({ source }: { readonly source: RbacSource }
         return true;
       });
       return {
-        ...resolveRules([...found].flatMap(({ rules }) => rules)),
+        ...joinRules([...found].map(({ resolved }) => resolved)),
         incomplete: missing.length > 0,
         ...(missing.length === 0 ? {} : { evaluationError: describeMissing(missing) }),
       };
@@ -91,17 +91,11 @@ function visitNamespace(
   return true;
 }
 
-/** Policy rules split into what they open inside and outside the resource tree. */
-export function resolveRules(rules: readonly PolicyRule[]): Pick<ResolvedRules, "resourceRules" | "nonResourceRules"> {
-  return {
-    resourceRules: rules
-      .filter(({ resources }) => resources.length > 0)
-      .map(({ verbs, apiGroups, resources, resourceNames }) => ({ verbs, apiGroups, resources, resourceNames })),
-    nonResourceRules: rules
-      .filter(({ nonResourceURLs }) => nonResourceURLs.length > 0)
-      .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
-  };
-}
+/** The rules of several roles. They are not copied: a user may have tens of thousands. */
+export const joinRules = (parts: readonly RulesByPlace[]): RulesByPlace => ({
+  resourceRules: parts.flatMap(({ resourceRules }) => resourceRules),
+  nonResourceRules: parts.flatMap(({ nonResourceRules }) => nonResourceRules),
+});
 
 /** Resolved rules as policy rules again, for comparing them with others. */
 export function policyRulesOf({ resourceRules, nonResourceRules }: ResolvedRules): readonly PolicyRule[] {

@@ -7,8 +7,9 @@ import type { AuthorizationAttributes } from "../authorizer.ts";
 import { RbacIndex } from "./cached-rbac-source.ts";
 import { compactRules, describeRule, uncoveredRules } from "./covers.ts";
 import { pathMatches, readPolicyRule, readPolicyRules, ruleAllows } from "./policy-rule.ts";
-import { createRbacAuthorizer, policyRulesOf, resolveRules } from "./rbac-authorizer.ts";
+import { createRbacAuthorizer, joinRules, policyRulesOf } from "./rbac-authorizer.ts";
 import { firstApplicableSubject, readBinding, readSubject } from "./role-binding.ts";
+import { RuleIndex, resolveRules } from "./rule-index.ts";
 
 const casesOf = (file: string): any[] =>
   JSON.parse(readFileSync(new URL(`./testdata/${file}.json`, import.meta.url), "utf8")).cases;
@@ -187,8 +188,8 @@ describe("createRbacAuthorizer", () => {
   it("lists everything that a user may do in a namespace", () => {
     expect(authorizer.rulesFor({ name: robot, groups: ["devs"] }, "ns1")).toEqual({
       resourceRules: [
-        { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: [] },
-        { verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [] },
+        { verbs: ["get"], apiGroups: [""], resources: ["pods"] },
+        { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
       ],
       nonResourceRules: [],
       incomplete: false,
@@ -280,4 +281,22 @@ describe("RbacIndex", () => {
     index.removeBinding("", "b");
     expect(index.version).toBe(settled);
   });
+});
+
+it("shows the rules of a role without making them again", () => {
+  const rule = { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: [], nonResourceURLs: [] };
+  const named = { ...rule, resourceNames: ["a"] };
+  const paths = { ...rule, resources: [], nonResourceURLs: ["/healthz"] };
+  const role = new RuleIndex([rule, named, paths]);
+  const other = new RuleIndex([rule]);
+  const [first, second] = [1, 2].map(() => joinRules([role.resolved, other.resolved]));
+  expect(first).toEqual({
+    resourceRules: [
+      { verbs: ["get"], apiGroups: [""], resources: ["pods"] },
+      { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },
+      { verbs: ["get"], apiGroups: [""], resources: ["pods"] },
+    ],
+    nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/healthz"] }],
+  });
+  for (const [index, each] of first!.resourceRules.entries()) expect(second!.resourceRules[index]).toBe(each);
 });

@@ -1,6 +1,7 @@
 // The rules of one role, indexed by resource and path on first use, so that a decision does not look at every rule.
 
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
+import type { ResolvedRules } from "../authorizer.ts";
 import { combinedResource, type PolicyRule, type RuleAttributes } from "./policy-rule.ts";
 
 /** Rules about a resource with the same verbs and API groups, and the names that they open. */
@@ -13,6 +14,8 @@ type ResourceRules = {
 
 type PathRules = { readonly verbs: ReadonlySet<string>; readonly paths: PathPatterns };
 
+export type RulesByPlace = Pick<ResolvedRules, "resourceRules" | "nonResourceRules">;
+
 /** The names of a resource that rules open. */
 export type OpenNames = { readonly all: boolean; readonly some: ReadonlySet<string> };
 
@@ -24,9 +27,16 @@ export class RuleIndex {
   visited = 0;
   #byResource: ReadonlyMap<string, readonly ResourceRules[]> | undefined;
   #paths: readonly PathRules[] | undefined;
+  #resolved: RulesByPlace | undefined;
 
   constructor(rules: readonly PolicyRule[]) {
     this.rules = rules;
+  }
+
+  /** Split into what they open inside and outside the resource tree, for showing them. */
+  get resolved(): RulesByPlace {
+    this.#resolved ??= resolveRules(this.rules);
+    return this.#resolved;
   }
 
   /** As `ruleAllows` for any of the rules. `combined` can be given where many roles are asked about one request. */
@@ -126,6 +136,23 @@ function indexByPath(rules: readonly PolicyRule[]): readonly PathRules[] {
     for (const url of nonResourceURLs) known.urls.push(url);
   }
   return [...byVerbs.values()].map(({ verbs, urls }) => ({ verbs, paths: new PathPatterns(urls) }));
+}
+
+/** Policy rules split into what they open inside and outside the resource tree. */
+export function resolveRules(rules: readonly PolicyRule[]): RulesByPlace {
+  return {
+    resourceRules: rules
+      .filter(({ resources }) => resources.length > 0)
+      .map(({ verbs, apiGroups, resources, resourceNames }) => ({
+        verbs,
+        apiGroups,
+        resources,
+        ...(resourceNames.length === 0 ? {} : { resourceNames }),
+      })),
+    nonResourceRules: rules
+      .filter(({ nonResourceURLs }) => nonResourceURLs.length > 0)
+      .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
+  };
 }
 
 /** Lists with the same values share one set. */

@@ -4,7 +4,7 @@
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import type { ResourceRule, RuleResolver } from "../../authorization/authorizer.ts";
+import type { RuleResolver } from "../../authorization/authorizer.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { reviewResponse } from "../review-response.ts";
@@ -56,6 +56,9 @@ const fields = s
   .describe("SelfSubjectRulesReview enumerates the set of actions the current user can perform within a namespace.");
 type SelfSubjectRulesReview = KindOf<typeof fields>;
 
+/** What a rule takes at least in the answer: a user may have tens of thousands of them. */
+const RULE_BYTES = 64;
+
 export const selfSubjectRulesReviews = ({
   ruleResolver,
 }: {
@@ -69,15 +72,18 @@ export const selfSubjectRulesReviews = ({
     singular: "selfsubjectrulesreview",
     namespaced: false,
     schema: kindSchema(fields.schema),
-    async submit({ user, credential, outerAuthorizer }, body) {
+    async submit(context, body) {
+      const { user, credential, outerAuthorizer } = context;
       // The schema has checked the shape.
       const { namespace = "" } = (body as SelfSubjectRulesReview).spec ?? {};
       if (namespace === "") throw badRequestError("no namespace on request");
       const held = await ruleResolver.rulesFor(user, namespace, credential);
+      context.weigh((held.resourceRules.length + held.nonResourceRules.length) * RULE_BYTES);
+      await context.pause();
       const told = outerAuthorizer === undefined ? held : outerAuthorizer.narrowRules(held, namespace);
       const { resourceRules, nonResourceRules, incomplete, evaluationError } = told;
       const status = {
-        resourceRules: resourceRules.map(withoutEmptyNames),
+        resourceRules,
         nonResourceRules,
         incomplete,
         ...(evaluationError === undefined ? {} : { evaluationError }),
@@ -85,6 +91,3 @@ export const selfSubjectRulesReviews = ({
       return reviewResponse({ ...body, metadata: {}, spec: {} }, status);
     },
   });
-
-const withoutEmptyNames = ({ resourceNames = [], ...rule }: ResourceRule): ResourceRule =>
-  resourceNames.length === 0 ? rule : { ...rule, resourceNames };

@@ -1,6 +1,7 @@
 // POST on a collection: creates an object, or answers a review.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go
 
+import { stringifyJsonInSteps } from "@postern/apimachinery/json/stringify-json";
 import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
@@ -14,7 +15,7 @@ import type { ApiResponse } from "../../transport/api-response.ts";
 import { decodeBody, inNamespaceOfPath, readBody, readObject } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
-import { objectResponse } from "../negotiation/object-response.ts";
+import { keep, objectResponse } from "../negotiation/object-response.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
 import { validCreateOptions } from "./valid-create-options.ts";
@@ -84,5 +85,6 @@ async function handleSubmit(
   context.audit.setRequestObject(object);
   checkSubmitted(object, definition);
   const answer = await submit(context, owned);
-  return await objectResponse(context, 201, answer, definition, output);
+  const value = context.isLong ? keep(Buffer.from(await context.inParts(stringifyJsonInSteps(answer)))) : answer;
+  return await objectResponse(context, 201, value, definition, output);
 }
