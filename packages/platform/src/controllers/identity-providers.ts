@@ -9,9 +9,8 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { type ConditionState, withCondition } from "../api/conditions.ts";
 import type { IdentityProvider } from "../api/identity-provider.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
-import { callbackUrl } from "../sign-in/login-routes.ts";
 import type { ProviderClient } from "../sign-in/provider-client.ts";
-import { BACK_CHANNEL_PATH } from "../sign-in/sign-in-deps.ts";
+import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in/sign-in-deps.ts";
 
 export type IdentityProviderControllerDeps = {
   readonly port: Omit<ControllerPort, "resources">;

@@ -12,6 +12,7 @@ import { endEarlier, sessionOf } from "./session.ts";
 import {
   CALLBACK_PATH,
   CONFIRM_PATH,
+  callbackUrl,
   KEY_PATH,
   ORIGINAL_CLI_URL,
   PROFILE_PATH,
@@ -104,10 +105,6 @@ export async function startSignIn(context: RequestContext, deps: SignInRoutesDep
     return failurePage(503, `The identity provider cannot be used now: ${error.message}. Try again later.`);
   }
 }
-
-/** One for each provider, so that no response is accepted for another provider (RFC 9700 section 4.4). */
-export const callbackUrl = (publicUrl: string, provider: string): string =>
-  `${publicUrl}${CALLBACK_PATH}/${encodeURIComponent(provider)}`;
 
 /** GET /login/callback/<provider>: the return from the provider. */
 export async function finishSignIn(context: RequestContext, deps: SignInRoutesDeps): Promise<ApiResponse> {

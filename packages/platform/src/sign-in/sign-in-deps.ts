@@ -37,6 +37,10 @@ export type SignInRoutesDeps = {
 export const LOGIN_PATH = "/login";
 export const START_PATH = "/login/start";
 export const CALLBACK_PATH = "/login/callback";
+
+/** One for each provider, so that no response is accepted for another provider (RFC 9700 section 4.4). */
+export const callbackUrl = (publicUrl: string, provider: string): string =>
+  `${publicUrl}${CALLBACK_PATH}/${encodeURIComponent(provider)}`;
 export const KEY_PATH = "/login/key";
 export const SESSION_PATH = "/login/session";
 export const LINK_PATH = "/login/link";
