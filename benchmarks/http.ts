@@ -3,12 +3,14 @@
 // Usage: npm run benchmarks -- [--objects 10000] [--start-objects 100000] [--seconds 2] [--rounds 3] [--only get,list]
 //        [--results benchmarks/RESULTS.md] [--peer https://… --token … [--peer-ca file] [--peer-pid pid]]
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { readBuildInfo } from "../tools/release/build-info.ts";
 import { measureRound } from "./load/measure-round.ts";
 import { type LoadGenerator, startLoadGenerator } from "./load/start-load-generator.ts";
+import { addToHistory, withNewestRun, writePlots } from "./report/history.ts";
 import { type Comparison, loadRow } from "./report/load-rows.ts";
 import { type Round, summarize } from "./report/measurement.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
@@ -78,7 +80,7 @@ try {
 
   const text = [describeMachine(), "", renderTable(comparisons.map(loadRow)), "", renderTable(facts), ""].join("\n");
   process.stdout.write(`${text}\n`);
-  if (options.results !== undefined) writeResults(options.results, `# Results of one run\n\n${text}`);
+  if (options.results !== undefined) writeResults(options.results, text, comparisons);
 } finally {
   rmSync(folder, { recursive: true });
 }
@@ -131,11 +133,17 @@ function fact(what: string, value: number, unit: string): Row {
   return { "of the process": what, value: `${Math.round(value)} ${unit}` };
 }
 
-/** Keeps sections that were written by hand below the tables of an earlier run. */
-function writeResults(path: string, text: string): void {
-  const before = existsSync(path) ? readFileSync(path, "utf8") : "";
-  const at = before.indexOf("\n## ");
-  writeFileSync(path, at < 0 ? text : text + before.slice(at));
+/** Writes the newest table, adds the run to the history, and draws the plots of all rows again. */
+function writeResults(path: string, text: string, comparisons: readonly Comparison[]): void {
+  writeFileSync(path, withNewestRun(readFileSync(path, "utf8"), text));
+  const aboveBare = Object.fromEntries(
+    comparisons.flatMap(({ name, postern, ceiling }) => {
+      const [now, bare] = [postern?.cpuMicroseconds, ceiling?.cpuMicroseconds];
+      return now === undefined || bare === undefined ? [] : [[name, Math.round(now - bare)]];
+    }),
+  );
+  const build = readBuildInfo().commit.slice(0, 8);
+  writePlots(addToHistory({ date: new Date().toISOString().slice(0, 10), build, aboveBare }));
 }
 
 function describeMachine(): string {
