@@ -22,7 +22,7 @@ const ENOUGH_ROOM = 1024 * MEBIBYTE;
 export async function checkFiles(configuration: Configuration): Promise<readonly Finding[]> {
   const { dataDir } = configuration;
   const found = await stat(dataDir).catch((error: unknown) => systemErrorCode(error) ?? "unknown error");
-  if (found === "ENOENT") {
+  if (found === "ENOENT" || found === "ENOTDIR") {
     return [
       fault(
         "files",
@@ -34,8 +34,15 @@ export async function checkFiles(configuration: Configuration): Promise<readonly
   if (typeof found === "string") {
     return [fault("files", `${dataDir} cannot be read (${found})`, "run the doctor as the user that runs the server")];
   }
+  if (!found.isDirectory()) return [fault("files", `${dataDir} is no directory`, "correct --data-dir")];
   return [...(await checkAccess(configuration, found)), await checkServerKey(configuration), await checkRoom(dataDir)];
 }
+
+export const isDirectory = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 
 async function checkAccess(configuration: Configuration, directory: Stats): Promise<readonly Finding[]> {
   const { dataDir } = configuration;

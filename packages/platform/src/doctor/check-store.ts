@@ -1,6 +1,5 @@
 // Checks the store: existence, integrity, health and version.
 
-import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/examine-etcd";
 import type { UnreachableReason } from "@postern/stores/etcd/why-unreachable";
@@ -9,6 +8,7 @@ import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { assertNotInterrupted } from "../store/incomplete-store.ts";
 import { readTls } from "../store/open-store.ts";
+import { isDirectory } from "./check-files.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
@@ -38,6 +38,8 @@ export async function checkStore(configuration: Configuration): Promise<StoreFin
 
 async function checkSqlite(path: string): Promise<StoreFindings> {
   const only = (finding: Finding): StoreFindings => ({ findings: [finding], isReadable: false });
+  const absent = `${path} does not exist: no server has started on it`;
+  if (!(await isDirectory(dirname(path)))) return only(fault("store", absent, "check --data-dir and --store"));
   try {
     await assertNotInterrupted(path);
   } catch (error) {
@@ -47,14 +49,8 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
   const found = await examineSqlite(path);
   const restore = "keep a copy of the file, and restore a backup: see docs/operations/backup.md";
   switch (found.state) {
-    case "absent": {
-      const message = `${path} does not exist: no server has started on it`;
-      const isFolderThere = await stat(dirname(path)).then(
-        () => true,
-        () => false,
-      );
-      return only((isFolderThere ? skipped : fault)("store", message, "check --data-dir and --store"));
-    }
+    case "absent":
+      return only(skipped("store", absent, "check --data-dir and --store"));
     case "in use":
       return only(ok("store", `a server is running on ${path}, and checks it once a day`));
     case "foreign":

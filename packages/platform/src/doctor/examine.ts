@@ -3,7 +3,7 @@
 import type { Configuration } from "../config/configuration.ts";
 import { checkCertificates } from "./check-certificates.ts";
 import { checkContent } from "./check-content.ts";
-import { checkFiles } from "./check-files.ts";
+import { checkFiles, isDirectory } from "./check-files.ts";
 import { checkOptions } from "./check-options.ts";
 import { checkServer, isServerRunning } from "./check-server.ts";
 import { checkStore } from "./check-store.ts";
@@ -13,11 +13,10 @@ export type { Finding } from "./finding.ts";
 
 /** `now` in milliseconds since the epoch. */
 export async function examine(configuration: Configuration, now: number): Promise<readonly Finding[]> {
-  const outside = [
-    ...checkOptions(configuration, process.versions.node),
-    ...(await checkFiles(configuration)),
-    ...(await checkCertificates(configuration, now)),
-  ];
+  const first = [...checkOptions(configuration, process.versions.node), ...(await checkFiles(configuration))];
+  // Everything else would only follow from that.
+  if (!(await isDirectory(configuration.dataDir))) return first;
+  const outside = [...first, ...(await checkCertificates(configuration, now))];
   const isRunning = await isServerRunning(configuration);
   const store = await checkStore(configuration);
   const inside = isRunning ? await checkServer(configuration) : [];
