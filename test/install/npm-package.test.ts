@@ -58,6 +58,12 @@ it("is small, and has what a package needs", async () => {
   expect(scripts).toBeUndefined();
 });
 
+it("has a man page for each command, which npm installs", () => {
+  const { man } = JSON.parse(readFileSync(join(packaged, "package.json"), "utf8"));
+  expect(man).toEqual(expect.arrayContaining(["./man/postern.1", "./man/postern-key-create.1"]));
+  for (const page of man) expect(readFileSync(join(packaged, page), "utf8")).toMatch(/^\.TH POSTERN/);
+});
+
 it("names every package whose code is inside, with licence and hash", () => {
   const { components } = JSON.parse(readFileSync(join(packaged, "sbom.cdx.json"), "utf8"));
   const licences = readFileSync(join(packaged, "THIRD-PARTY-LICENSES"), "utf8");

@@ -5,6 +5,9 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
+import { renderManPages } from "../../packages/cli/src/man-pages.ts";
+import { createProgram } from "../../packages/cli/src/program.ts";
+import { silentContext } from "../silent-context.ts";
 import { readBuildInfo } from "./build-info.ts";
 import { bundleModules, REPOSITORY } from "./bundle-command.ts";
 import { billOfMaterials } from "./sbom.ts";
@@ -39,6 +42,8 @@ export async function writeNpmPackage(folder = join(REPOSITORY, "dist", "npm")):
   const sources = [...inputs, ...clientInputs];
   write("THIRD-PARTY-LICENSES", thirdPartyLicences(sources));
   write("sbom.cdx.json", billOfMaterials(sources));
+  const pages = renderManPages(await createProgram(silentContext));
+  for (const { name, text } of pages) write(`man/${name}`, text);
   const { description, license, keywords } = manifest("package.json");
   const driver = manifest("packages/stores/package.json")["dependencies"]?.["@photostructure/sqlite"];
   const published = {
@@ -50,6 +55,7 @@ export async function writeNpmPackage(folder = join(REPOSITORY, "dist", "npm")):
     type: "module",
     engines: manifest("package.json")["engines"],
     bin: { postern: "bin/postern.cjs" },
+    man: pages.map(({ name }) => `./man/${name}`),
     exports: { "./client": { types: "./client/types/client/index.d.ts", default: "./client/index.js" } },
     // Loaded only by Node without SQLite, up to 22.12.
     optionalDependencies: { "@photostructure/sqlite": driver },

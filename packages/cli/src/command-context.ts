@@ -6,6 +6,8 @@ export type Output = {
   write(text: string): unknown;
   /** A terminal whose lines can be rewritten. */
   readonly isTTY?: boolean;
+  /** The width of that terminal. */
+  readonly columns?: number;
   /** The same without a filter: for text of this program alone. */
   readonly raw?: Output;
 };

@@ -2,6 +2,8 @@
 
 import type { Command } from "commander";
 import { visibleCommands } from "./completion/command-tree.ts";
+import { EXAMPLES } from "./help/examples.ts";
+import { EXIT_CODES } from "./help/help.ts";
 
 const PLATFORM_FLAGS = ["--kubeconfig", "--context", "--server"];
 
@@ -14,6 +16,10 @@ export function renderCommandReference(program: Command): string {
     "",
     "Commands that talk to a platform also take `--kubeconfig`, `--context` and `--server`: [which platform a command uses](../guides/command-line.md).",
     "Commands that open a store take the options of [`postern serve`](configuration.md) that concern it.",
+    "",
+    "| exit code | meaning |",
+    "|---|---|",
+    ...EXIT_CODES.map(([code, meaning]) => `| ${code} | ${sentence(meaning)} |`),
     ...visibleCommands(program).flatMap((command) => renderCommand(command, [program.name()])),
     "",
   ].join("\n");
@@ -50,8 +56,14 @@ function renderCommand(command: Command, parents: readonly string[]): readonly s
     "```text",
     [...path, ...(command.options.length > 0 ? ["[options]"] : []), ...words].join(" "),
     "```",
+    ...examplesOf(path),
     ...(rows.length === 0 ? [] : ["", "| argument or option | meaning |", "|---|---|", ...rows]),
   ];
+}
+
+function examplesOf(path: readonly string[]): readonly string[] {
+  const examples = EXAMPLES[path.join(" ")] ?? [];
+  return examples.length === 0 ? [] : ["", "```console", ...examples.map((line) => `$ ${line}`), "```"];
 }
 
 const row = (name: string, meaning: string): string =>

@@ -9,6 +9,7 @@ const scriptFor = async (shell: string) => (await runCommand(["completion", shel
 
 async function completeInBash(line: string): Promise<string[]> {
   const script = `${await scriptFor("bash")}
+postern() { printf '%s\n' "$2-one" "$2-two"; }
 COMP_WORDS=(${line
     .split(" ")
     .map((word) => `'${word}'`)
@@ -45,6 +46,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "audit",
         "version",
         "completion",
+        "man",
       ],
     ],
     ["postern se", ["serve"]],
@@ -59,6 +61,15 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
     ["postern serve --secure-port ", []],
     ["postern completion ", ["bash", "zsh", "fish"]],
     ["postern version --output j", ["json"]],
+    ["postern key get ", ["keys-one", "keys-two"]],
+    ["postern key revoke keys-one keys-t", ["keys-two"]],
+    ["postern key revoke --ye", ["--yes"]],
+    ["postern kubeconfig ", ["virtual-clusters-one", "virtual-clusters-two"]],
+    ["postern kubeconfig demo --project projects-o", ["projects-one"]],
+    ["postern key list --context ", ["contexts-one", "contexts-two"]],
+    ["postern key create --virtual-cluster virtual-clusters-t", ["virtual-clusters-two"]],
+    ["postern audit search --cluster ", ["virtual-clusters-one", "virtual-clusters-two"]],
+    ["postern whoami --server logins-o", ["logins-one"]],
   ])("of %j", async (line, expected) => {
     expect((await completeInBash(line)).sort()).toEqual(expected.toSorted());
   });

@@ -9,6 +9,7 @@ import {
   commandBranches,
   describeCommands,
   type FlagDescription,
+  namesBranches,
   subcommandBranches,
   valueBranches,
 } from "./completion/command-tree.ts";
@@ -17,18 +18,11 @@ import { renderZshCompletion } from "./completion/zsh.ts";
 const SHELLS = { bash: renderBashCompletion, zsh: renderZshCompletion, fish: renderFishCompletion };
 type Shell = keyof typeof SHELLS;
 
-const HOW_TO = `
-Load it in the running shell, or from its start file:
-  bash:  source <(postern completion bash)
-  zsh:   source <(postern completion zsh)
-  fish:  postern completion fish | source`;
-
 /** `program`: the complete command tree when the command runs. */
 export function createCompletionCommand({ stdout }: CommandContext, program: Command): Command {
   return new Command("completion")
-    .description("print a completion script for a shell")
+    .description("print a completion script for a shell; it completes names of the platform, too")
     .addArgument(new Argument("<shell>", "shell").choices(Object.keys(SHELLS)))
-    .addHelpText("after", HOW_TO)
     .action((shell: Shell) => {
       stdout.write(SHELLS[shell](describeCommands(program)));
     });
@@ -50,13 +44,22 @@ ${valueBranches(commands, offerValue)}
   case "$command" in
 ${commandBranches(commands, (command) => `words="${candidateWords(command).join(" ")}"`)}
   esac
+  case "$current" in
+    -*) ;;
+    *)
+      case "$command" in
+${namesBranches(commands, (names) => `words="$(postern complete-names ${names} 2>/dev/null)"`)}
+      esac ;;
+  esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _postern postern
 `;
 }
 
-function offerValue({ value, choices }: FlagDescription): string {
+function offerValue({ value, choices, names }: FlagDescription): string {
+  if (names !== undefined)
+    return `COMPREPLY=($(compgen -W "$(postern complete-names ${names} 2>/dev/null)" -- "$current"))`;
   if (value === "choices") return `COMPREPLY=($(compgen -W "${choices.join(" ")}" -- "$current"))`;
   return value === "file" ? `COMPREPLY=($(compgen -f -- "$current"))` : "COMPREPLY=()";
 }
@@ -71,6 +74,9 @@ function renderFishCompletion(program: CommandDescription): string {
       ...(command.choices.length === 0
         ? []
         : [`complete -c postern -n ${quote(within)} -a ${quote(command.choices.join(" "))}`]),
+      ...(command.names === undefined
+        ? []
+        : [`complete -c postern -n ${quote(within)} -a '(postern complete-names ${command.names} 2>/dev/null)'`]),
       ...command.flags.map(
         (flag) =>
           `complete -c postern -n ${quote(within)} -l ${flag.long}${valueOptions(flag)} -d ${quote(flag.description)}`,
@@ -88,8 +94,9 @@ function condition({ path, subcommands }: CommandDescription): string {
   return conditions.join("; and ");
 }
 
-function valueOptions({ value, choices }: FlagDescription): string {
+function valueOptions({ value, choices, names }: FlagDescription): string {
   if (value === "none") return "";
+  if (names !== undefined) return ` -x -a '(postern complete-names ${names} 2>/dev/null)'`;
   if (value === "choices") return ` -x -a ${quote(choices.join(" "))}`;
   return value === "file" ? " -r -F" : " -x";
 }

@@ -4,6 +4,7 @@ import type { CatalogueEntry } from "@postern/platform/config/catalogue";
 import type { Configuration } from "@postern/platform/config/configuration";
 import { type Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
+import { withNotes } from "./help/help.ts";
 
 export type GivenFlags = ReadonlyMap<string, string | readonly string[]>;
 
@@ -26,7 +27,11 @@ export async function withConfigurationFlags(
   const { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME } = await import("@postern/platform/config/catalogue");
   const entries = CATALOGUE_ENTRIES.filter(({ option }) => isWanted(option.flag));
   command.option("--config <file>", `${configDescription} [env: ${CONFIG_ENVIRONMENT_NAME}]`);
-  for (const entry of entries) command.addOption(toFlag(entry));
+  // The help of one command is enough for a hundred options.
+  const isServer = command.name() === "serve";
+  if (!isServer)
+    withNotes(command, "Takes the options of postern serve as well, as far as they concern it: postern serve --help");
+  for (const entry of entries) command.addOption(toFlag(entry).hideHelp(!isServer));
   const configFile = () => command.opts<{ config?: string }>().config;
   return {
     given: () => givenFlags(command, entries),

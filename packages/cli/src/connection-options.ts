@@ -4,7 +4,7 @@ import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import { createNodeTransport } from "@postern/client/transport/node";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { NotPosternError, PlatformFailure } from "./failure.ts";
 import { type ConnectionFlags, type FoundConnection, findConnection, PLATFORM_ORDER } from "./login/platform-choice.ts";
@@ -13,13 +13,18 @@ export type { ConnectionFlags } from "./login/platform-choice.ts";
 
 export const withConnectionOptions = (command: Command): Command =>
   command
-    .option("--kubeconfig <file>", "use the platform of this kubeconfig, instead of the login")
-    .option("--context <name>", "use this context of the kubeconfig, instead of the current one")
-    .option("--server <name>", "use the login with this name or address, instead of the current one");
+    .addOption(platformOption("--kubeconfig <file>", "use the platform of this kubeconfig, instead of the login"))
+    .addOption(platformOption("--context <name>", "use this context of the kubeconfig, instead of the current one"))
+    .addOption(
+      platformOption("--server <name>", "use the login with this name or address, instead of the current one"),
+    );
+
+const platformOption = (flags: string, description: string): Option =>
+  new Option(flags, description).helpGroup("Platform (see postern --help):");
 
 /** For help texts: which platform a command uses. */
 export const platformHelp = (): string =>
-  `\nCommands use the platform that the first of these names:\n${PLATFORM_ORDER.map((line, at) => `  ${at + 1}. ${line}`).join("\n")}`;
+  `Commands use the platform that the first of these names:\n${PLATFORM_ORDER.map((line, at) => `  ${at + 1}. ${line}`).join("\n")}`;
 
 type ClientOptions = {
   /** Default: all warnings of the server are printed. */

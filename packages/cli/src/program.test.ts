@@ -66,8 +66,11 @@ describe("postern", () => {
       /^postern: option '--ttl <duration>' argument '1y' is invalid\. .*90m, 12h or 30d\.\n$/,
     ],
     [["key", "create", "--ttl", "5"], /argument '5' is invalid\. Write a number and a unit of s, m, h, d or w, /],
-    [["nope"], /^postern: unknown command 'nope': the commands of postern are serve, login, .*completion\n$/],
-    [["help", "nope"], /^postern: unknown command 'nope': the commands of postern are serve, login, .*completion\n$/],
+    [["nope"], /^postern: unknown command 'nope': the commands of postern are serve, login, .*completion, man\n$/],
+    [
+      ["help", "nope"],
+      /^postern: unknown command 'nope': the commands of postern are serve, login, .*completion, man\n$/,
+    ],
     [["help", "key", "nope"], /^postern: unknown command 'nope': the commands of postern key are create, list, /],
     [["key", "help", "nope"], /^postern: unknown command 'nope': the commands of postern key are create, list, /],
     [["credentials", "list", "--user", "a", "--team", "b"], /'--team <name>'.* with option '--user <name>'|'--user/],

@@ -7,15 +7,18 @@ import { createRestoreCommand } from "./backup/restore.ts";
 import { createStoreCommand } from "./backup/store.ts";
 import { createCiCommand } from "./ci/ci.ts";
 import type { CommandContext } from "./command-context.ts";
+import { createCompleteNamesCommand } from "./completion/complete-names.ts";
 import { createCompletionCommand } from "./completion.ts";
 import { platformHelp } from "./connection-options.ts";
 import { createCredentialsCommand } from "./credentials.ts";
 import { createDoctorCommand } from "./doctor.ts";
 import { createEncryptionKeyCommand } from "./encryption-key.ts";
+import { exitCodesText, styleHelp, withNotes } from "./help/help.ts";
 import { createKeyCommand } from "./key/key.ts";
 import { createCredentialCommand } from "./kubeconfig/credential.ts";
 import { createKubeconfigCommand } from "./kubeconfig/kubeconfig.ts";
 import { createLoginCommand, createLogoutCommand, createStatusCommand, createWhoAmICommand } from "./login/login.ts";
+import { createManCommand } from "./man-pages.ts";
 import { withPlainText } from "./plain-text.ts";
 import { createServeCommand } from "./serve.ts";
 import { createTrustCommand } from "./trust/trust.ts";
@@ -23,10 +26,12 @@ import { createVersionCommand, versionText } from "./version.ts";
 
 export async function createProgram(given: CommandContext): Promise<Command> {
   const context = { ...given, stderr: withPlainText(given.stderr) };
-  const program = new Command("postern")
-    .description("Manages access to virtual Kubernetes clusters")
-    .version(versionText(), "--version", "print the version")
-    .addHelpText("after", platformHelp());
+  const program = withNotes(
+    withNotes(new Command("postern"), platformHelp())
+      .description("manage access to virtual Kubernetes clusters")
+      .version(versionText(), "--version", "print the version"),
+    exitCodesText(),
+  );
   program.addCommand(await createServeCommand(context));
   program.addCommand(createLoginCommand(context));
   program.addCommand(createLogoutCommand(context));
@@ -46,5 +51,8 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(await createDoctorCommand(context));
   program.addCommand(createVersionCommand(context));
   program.addCommand(createCompletionCommand(context, program));
+  program.addCommand(createCompleteNamesCommand(context), { hidden: true });
+  program.addCommand(createManCommand(context, program));
+  styleHelp(program, context);
   return program;
 }

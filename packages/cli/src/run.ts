@@ -12,8 +12,6 @@ const USED_WRONGLY = 2;
 export async function run(program: Command, args: readonly string[], context: CommandContext): Promise<number> {
   for (const command of allCommands(program)) {
     command.exitOverride().configureOutput({
-      writeOut: (text) => context.stdout.write(text),
-      writeErr: (text) => context.stderr.write(text),
       outputError: (text, write) => write(`postern: ${onOneLine(text, command)}\n`),
     });
   }

@@ -6,6 +6,7 @@ import type { Configuration } from "@postern/platform/config/configuration";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
+import { withNotes } from "../help/help.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { UsageError } from "../usage-error.ts";
@@ -35,9 +36,9 @@ export async function createBackupCommand(context: CommandContext): Promise<Comm
     .option("--backup-key-file <file>", "file with a passphrase to encrypt with, instead of the server key");
   withConnectionOptions(withOutputOption(command, ["text", "json", "yaml"]));
   const store = await withStoreFlags(command, context);
-  command.addHelpText(
-    "after",
-    "\nWith --data-dir, --store or --config, reads the store itself; no server may run on its database file.\n" +
+  withNotes(
+    command,
+    "With --data-dir, --store or --config, reads the store itself; no server may run on its database file.\n" +
       "Otherwise, requests the backup from the running server of the platform.",
   );
   return command.action(async (flags: BackupFlags) => {

@@ -6,6 +6,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { withNotes } from "../help/help.ts";
 import { accessKeyAt } from "../json-members.ts";
 import { parseAddress, readAuthority } from "../login/platforms.ts";
 import { shellQuote } from "../shell-quote.ts";
@@ -34,11 +35,11 @@ export function createCiCommand(context: CommandContext): Command {
     .option("--token-variable <name>", "variable with the job's token (default: detected)")
     .option("--print", "print the access key, and nothing else")
     .option("--write-env <file>", "write POSTERN_URL and POSTERN_TOKEN to a file for following steps")
-    .addHelpText(
-      "after",
-      '\nIn GitHub Actions, POSTERN_TOKEN is set for the following steps. Elsewhere: eval "$(postern ci login --server …)"',
-    )
     .action((flags: LoginFlags) => logIn(flags, context));
+  withNotes(
+    login,
+    "In GitHub Actions, POSTERN_TOKEN is set for the following steps. Elsewhere, evaluate what the command prints.",
+  );
   return new Command("ci").description("access keys for CI jobs").addCommand(login);
 }
 

@@ -9,6 +9,8 @@ export type FlagDescription = {
   /** `choices` for few known values, `file` for paths, `text` for any text, `none` for switches. */
   readonly value: "none" | "text" | "file" | "choices";
   readonly choices: readonly string[];
+  /** Names that `postern complete-names` prints. */
+  readonly names?: NameKind;
 };
 
 export type CommandDescription = {
@@ -19,28 +21,62 @@ export type CommandDescription = {
   readonly subcommands: readonly CommandDescription[];
   /** Known values of its first argument. */
   readonly choices: readonly string[];
+  /** Names for its arguments, as above. */
+  readonly names?: NameKind;
+};
+
+/** What the platform, the logins and the kubeconfig have names for. */
+export const NAME_KINDS = ["keys", "virtual-clusters", "spaces", "clusters", "projects", "contexts", "logins"] as const;
+export type NameKind = (typeof NAME_KINDS)[number];
+
+const NAMES_OF_FLAGS: { readonly [flag: string]: NameKind } = {
+  project: "projects",
+  "virtual-cluster": "virtual-clusters",
+  space: "spaces",
+  cluster: "clusters",
+  context: "contexts",
+  server: "logins",
+  key: "keys",
+};
+
+const NAMES_OF_ARGUMENTS: { readonly [command: string]: NameKind } = {
+  ...Object.fromEntries(
+    ["get", "explain", "rotate", "compromised", "disable", "enable", "revoke"].map((verb) => [
+      `postern key ${verb}`,
+      "keys",
+    ]),
+  ),
+  "postern kubeconfig": "virtual-clusters",
+  "postern login": "logins",
 };
 
 export function describeCommands(command: Command, parents: readonly string[] = []): CommandDescription {
   const path = [...parents, command.name()];
+  const names = NAMES_OF_ARGUMENTS[path.join(" ")];
   return {
     path,
     description: command.description(),
     flags: command.options.flatMap((option) => {
       if (option.long === null || option.long === undefined) return [];
       const placeholder = /^[^<[]*[<[](.*)[\]>]/.exec(option.flags)?.[1];
+      const long = option.long.slice(2);
+      // In a search of the audit log, this is a virtual cluster.
+      const isSearch = path.join(" ") === "postern audit search" && long === "cluster";
+      const names = isSearch ? "virtual-clusters" : NAMES_OF_FLAGS[long];
       const choices = option.argChoices ?? (placeholder?.includes("|") ? placeholder.split("|") : []);
       return [
         {
-          long: option.long.slice(2),
+          long,
           description: option.description.split(/[;(]/)[0]?.trim() ?? "",
           value: valueKind(placeholder, choices),
           choices,
+          ...(names === undefined ? {} : { names }),
         },
       ];
     }),
     subcommands: visibleCommands(command).map((subcommand) => describeCommands(subcommand, path)),
     choices: command.registeredArguments[0]?.argChoices ?? [],
+    ...(names === undefined ? {} : { names }),
   };
 }
 
@@ -97,3 +133,9 @@ export const commandBranches = (
   commands: readonly CommandDescription[],
   assign: (command: CommandDescription) => string,
 ): string => commands.map((command) => `    "${command.path.join(" ")}") ${assign(command)} ;;`).join("\n");
+
+/** Commands whose arguments are names, and the shell code that offers them. */
+export const namesBranches = (commands: readonly CommandDescription[], offer: (names: NameKind) => string): string =>
+  commands
+    .flatMap(({ path, names }) => (names === undefined ? [] : [`    "${path.join(" ")}") ${offer(names)} ;;`]))
+    .join("\n");

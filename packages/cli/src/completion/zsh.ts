@@ -5,6 +5,7 @@ import {
   type CommandDescription,
   commandBranches,
   type FlagDescription,
+  namesBranches,
   subcommandBranches,
   valueBranches,
 } from "./command-tree.ts";
@@ -26,13 +27,17 @@ ${valueBranches(commands, offerValue)}
   case "$command" in
 ${commandBranches(commands, (command) => `candidates=(${describedWords(command).join(" ")})`)}
   esac
+  case "$command" in
+${namesBranches(commands, (names) => `compadd -- \${(f)"$(postern complete-names ${names} 2>/dev/null)"}`)}
+  esac
   _describe postern candidates
 }
 compdef _postern postern
 `;
 }
 
-function offerValue({ value, choices }: FlagDescription): string {
+function offerValue({ value, choices, names }: FlagDescription): string {
+  if (names !== undefined) return `compadd -- \${(f)"$(postern complete-names ${names} 2>/dev/null)"}`;
   if (value === "choices") return `compadd -- ${choices.join(" ")}`;
   return value === "file" ? "_files" : "_message value";
 }

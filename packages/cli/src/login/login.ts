@@ -12,6 +12,7 @@ import {
   withFoundConnection,
 } from "../connection-options.ts";
 import { describeFailure, PlatformFailure } from "../failure.ts";
+import { withNotes } from "../help/help.ts";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { accessKeysOf } from "../key/access-keys.ts";
 import { forgetCredentials } from "../kubeconfig/credential.ts";
@@ -49,8 +50,13 @@ type LoginFlags = {
   readonly device?: boolean;
 };
 
+const LOGIN_NOTES = `On a terminal, asks whether to trust a certificate authority that is not known, and remembers it.
+On a terminal, opens the browser if the platform has identity providers.
+Reads an access key from --key-file or standard input, or prompts for it on a terminal.
+In CI, set POSTERN_URL, POSTERN_TOKEN and POSTERN_CA instead: no login is needed.`;
+
 export const createLoginCommand = (context: CommandContext): Command =>
-  new Command("login")
+  withNotes(new Command("login"), LOGIN_NOTES)
     .description("sign in to a platform, or switch to one that you are signed in to")
     .argument(
       "<server>",
@@ -67,13 +73,6 @@ export const createLoginCommand = (context: CommandContext): Command =>
     .option("--key-file <file>", "file with the access key; - for standard input")
     .addOption(new Option("--browser", "sign in with a browser on this machine").conflicts(["device", "keyFile"]))
     .addOption(new Option("--device", "sign in with a code that you enter on another device").conflicts("keyFile"))
-    .addHelpText(
-      "after",
-      "\nOn a terminal, asks whether to trust a certificate authority that is not known, and remembers it." +
-        "\nOn a terminal, opens the browser if the platform has identity providers." +
-        "\nReads an access key from standard input, or prompts for it on a terminal: postern login https://host:8443 < key.txt" +
-        "\nIn CI, set POSTERN_URL, POSTERN_TOKEN and POSTERN_CA instead: no login is needed.",
-    )
     .action((server: string, flags: LoginFlags) => logIn(server, flags, context));
 
 async function logIn(server: string, flags: LoginFlags, context: CommandContext): Promise<void> {
@@ -232,45 +231,45 @@ export const createWhoAmICommand = (context: CommandContext): Command =>
 
 export const createStatusCommand = (context: CommandContext): Command =>
   withOutputOption(
-    new Command("status").description("list everything that names a platform, and which one commands use"),
+    withNotes(new Command("status"), platformHelp()).description(
+      "list everything that names a platform, and which one commands use",
+    ),
     LIST_FORMATS,
-  )
-    .addHelpText("after", platformHelp())
-    .action(async (flags: OutputFlags) => {
-      const { environment, stderr, stdout } = context;
-      const logins = await listPlatforms(environment);
-      const sources = await listSources(context);
-      const [used] = sources;
-      // The current login is one of the logins.
-      const others = sources.filter((each) => sourceOf(each) !== "login");
-      const states = await Promise.all([
-        ...others.map(async (each) => ({
-          ...{
-            name: nameOf(each),
-            server: serverOf(each),
-            source: sourceOf(each),
-            current: false,
-            used: each === used,
-          },
-          ...(await stateOf(async () => connectionIn(each), context)),
-        })),
-        ...logins.map(async ({ name, server, isCurrent }) => ({
-          ...{ name, server, source: "login", current: isCurrent },
-          used: isCurrent && used !== undefined && sourceOf(used) === "login",
-          ...(await stateOf(() => loginConnection(name, environment), context)),
-        })),
-      ]);
-      const names = states.map(({ name }) => name);
-      if (writeAs(flags, states, context, names)) return;
-      if (states.length === 0) {
-        stderr.write(`not signed in to any platform (${platformsFile(environment)}), and nothing else names one\n`);
-        return;
-      }
-      const rows = states.map(({ name, server, source, used, current, user, accessKey, expires, state }) => [
-        ...[used ? "*" : "", name, current ? "login (current)" : source, server, user, accessKey, expires, state],
-      ]);
-      stdout.write(printRows(["used", "name", "from", "server", "user", "access key", "expires", "state"], rows));
-    });
+  ).action(async (flags: OutputFlags) => {
+    const { environment, stderr, stdout } = context;
+    const logins = await listPlatforms(environment);
+    const sources = await listSources(context);
+    const [used] = sources;
+    // The current login is one of the logins.
+    const others = sources.filter((each) => sourceOf(each) !== "login");
+    const states = await Promise.all([
+      ...others.map(async (each) => ({
+        ...{
+          name: nameOf(each),
+          server: serverOf(each),
+          source: sourceOf(each),
+          current: false,
+          used: each === used,
+        },
+        ...(await stateOf(async () => connectionIn(each), context)),
+      })),
+      ...logins.map(async ({ name, server, isCurrent }) => ({
+        ...{ name, server, source: "login", current: isCurrent },
+        used: isCurrent && used !== undefined && sourceOf(used) === "login",
+        ...(await stateOf(() => loginConnection(name, environment), context)),
+      })),
+    ]);
+    const names = states.map(({ name }) => name);
+    if (writeAs(flags, states, context, names)) return;
+    if (states.length === 0) {
+      stderr.write(`not signed in to any platform (${platformsFile(environment)}), and nothing else names one\n`);
+      return;
+    }
+    const rows = states.map(({ name, server, source, used, current, user, accessKey, expires, state }) => [
+      ...[used ? "*" : "", name, current ? "login (current)" : source, server, user, accessKey, expires, state],
+    ]);
+    stdout.write(printRows(["used", "name", "from", "server", "user", "access key", "expires", "state"], rows));
+  });
 
 const sourceOf = (state: SourceState): string => ("found" in state ? state.found.source : state.source);
 const serverOf = (state: SourceState): string => ("found" in state ? state.found.transport.server : "");

@@ -1,0 +1,98 @@
+// The examples of each command, for its help, the reference and the man pages. A test parses them.
+
+export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
+  postern: [
+    "postern serve",
+    "postern login https://postern.example.com:8443",
+    "postern key create laptop --ttl 24h",
+    "postern kubeconfig demo --merge && kubectl get namespaces",
+  ],
+  "postern serve": [
+    "postern serve",
+    "postern serve --data-dir /var/lib/postern --external-hostname postern.example.com",
+    "postern serve --config postern.yaml",
+  ],
+  "postern login": [
+    "postern login https://postern.example.com:8443 --ca ca.crt",
+    "postern login postern.example.com --device",
+    "postern login postern.example.com --key-file key.txt",
+    "vault read -field=key secret/postern | postern login postern.example.com --key-file -",
+  ],
+  "postern logout": ["postern logout", "postern logout --all --revoke"],
+  "postern whoami": ["postern whoami", "postern whoami --server staging -o json"],
+  "postern status": ["postern status", "postern status -o json"],
+  "postern key": ["postern key create ci --ttl 30d", "postern key list"],
+  "postern key create": [
+    "postern key create laptop --ttl 24h",
+    "postern key create ci --ttl 30d --virtual-cluster default/demo --verb get,list,watch --resource pods,deployments.apps",
+    "postern key create ci --ttl 30d --secret-ref p-default/ci -o name",
+  ],
+  "postern key list": [
+    "postern key list -o wide",
+    "postern key list --unused-for 30d -o name",
+    "postern key list --state Disabled,Expired --owner team/web --all",
+  ],
+  "postern key get": ["postern key get ci", "postern key get ci -o yaml"],
+  "postern key explain": ["postern key explain ci", "postern key explain ci --path /apis --method GET"],
+  "postern key rotate": ["postern key rotate ci --grace 1h > ci.key"],
+  "postern key compromised": [
+    "postern key compromised ci",
+    "postern key compromised ci --audit-log audit.log --since 7d",
+  ],
+  "postern key disable": ["postern key disable ci deploy"],
+  "postern key enable": ["postern key enable ci"],
+  "postern key revoke": ["postern key revoke ci", "postern key revoke ci deploy --yes"],
+  "postern credentials": ["postern credentials list", "postern credentials revoke kq3v9x2m4p"],
+  "postern credentials list": [
+    "postern credentials list",
+    "postern credentials list --virtual-cluster default/demo",
+    "postern credentials list --key ci -o json",
+  ],
+  "postern credentials revoke": [
+    "postern credentials revoke kq3v9x2m4p",
+    "postern credentials revoke kq3v9x2m4p --yes",
+  ],
+  "postern credentials get": ["postern credentials get demo --project default"],
+  "postern kubeconfig": [
+    "postern kubeconfig demo --exec --merge",
+    "postern kubeconfig shop/demo --out demo.yaml --ttl 12h",
+    "postern kubeconfig --all --read-only > all.yaml",
+    "postern kubeconfig",
+  ],
+  "postern ci": ["postern ci login --server https://postern.example.com"],
+  "postern ci login": [
+    'eval "$(postern ci login --server https://postern.example.com)"',
+    "postern ci login --project shop --rule release --print",
+    "buildkite-agent oidc request-token --audience https://postern.example.com | postern ci login --token-file -",
+  ],
+  "postern trust": ["postern trust test github-release --token-file token.txt"],
+  "postern trust test": [
+    "postern trust test github-release --token-file token.txt",
+    "postern trust test release --project shop < token.txt",
+  ],
+  "postern backup": [
+    "postern backup --out store.backup --revocations-out keys.list",
+    "postern backup --data-dir data --out store.backup",
+  ],
+  "postern restore": ["postern restore --in store.backup --data-dir new-data --revocations keys.list"],
+  "postern store": ["postern store copy --from sqlite:data/postern.db --to etcd://etcd-0:2379"],
+  "postern store copy": ["postern store copy --from sqlite:data/postern.db --to etcd://etcd-0:2379 --data-dir data"],
+  "postern encryption-key": ["postern encryption-key status", "postern encryption-key rotate"],
+  "postern encryption-key status": ["postern encryption-key status"],
+  "postern encryption-key rotate": ["postern encryption-key rotate --no-wait"],
+  "postern audit": ["postern audit search --key ci --since 24h", "postern audit verify audit.log"],
+  "postern audit verify": ["postern audit verify audit.log.1 audit.log --key-file audit.key"],
+  "postern audit search": [
+    "postern audit search --key ci --since 24h",
+    "postern audit search --cluster default/demo --refused --requests",
+    "postern audit search audit.log --user jane -o json",
+  ],
+  "postern doctor": ["postern doctor --data-dir data", "postern doctor --config postern.yaml -o json"],
+  "postern version": ["postern version -o json"],
+  "postern completion": [
+    "source <(postern completion bash)",
+    "source <(postern completion zsh)",
+    "postern completion fish | source",
+  ],
+  "postern man": ["postern man ~/.local/share/man/man1 && man postern-key-create"],
+};

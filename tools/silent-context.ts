@@ -1,0 +1,13 @@
+// What a command line needs of a process, for programs that only read its tree of commands.
+
+const silent = { write: () => {} };
+
+export const silentContext = {
+  stdout: silent,
+  stderr: silent,
+  readSecret: async () => undefined,
+  readAnswer: async () => undefined,
+  environment: {},
+  workingDirectory: "/",
+  program: { command: "postern", args: [] },
+};
