@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { describe, expect, it } from "vitest";
 import { renderCommandReference } from "./command-reference.ts";
+import { EXIT_CODES } from "./help/help.ts";
 import { PLATFORM_ORDER } from "./login/platform-choice.ts";
 import { createProgram } from "./program.ts";
 import { createTestContext, runCommand } from "./testing/run-command.ts";
@@ -16,6 +17,11 @@ it("is what docs/reference/commands.md says (else run tools/generate-command-ref
 it.each(["README.md", "docs/guides/command-line.md"])("finds platforms in the order that %s says", (path) => {
   const page = readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8").replaceAll("`", "");
   expect(page).toContain(PLATFORM_ORDER.map((line, at) => `${at + 1}. ${line}\n`).join(""));
+});
+
+it("has the exit codes that the guide names", () => {
+  const page = readFileSync(new URL("../../../docs/guides/command-line.md", import.meta.url), "utf8");
+  for (const [code, meaning] of EXIT_CODES) expect(page).toContain(`| ${code} | ${meaning} |`);
 });
 
 describe("postern", () => {
@@ -54,7 +60,7 @@ describe("postern", () => {
     const { code, stdout } = await runCommand(["serve", "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("--secure-port <port>");
-    expect(stdout).toContain("[env: POSTERN_SECURE_PORT]");
+    expect(stdout).toMatch(/\[env:\s+POSTERN_SECURE_PORT\]/);
   });
 
   it.each([

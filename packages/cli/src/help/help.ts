@@ -86,8 +86,7 @@ function wrapLines(text: string, width: number): string {
 
 function wrapText(text: string, width: number): readonly string[] {
   const lines: string[] = [];
-  // The name of a variable stays with its mark.
-  for (const word of text.split(/(?<!\[env:) /)) {
+  for (const word of text.split(" ")) {
     const line = lines.at(-1);
     if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
     else lines[lines.length - 1] = `${line} ${word}`;
