@@ -16,6 +16,7 @@ import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import { ownerPermission, type PermissionCode } from "./owner-permissions.ts";
 import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
 import type { ProjectMembershipIndex } from "./project-memberships.ts";
+import { RestrictionIndex } from "./restriction-index.ts";
 import { inScope, type ScopeVerdict } from "./scope.ts";
 
 /** Everything that decisions are made from. */
@@ -83,6 +84,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
   const userPermissions = createUserPermissions(sources);
   const { policyVersion } = userPermissions;
   const memo = new DecisionMemo();
+  const index = new RestrictionIndex();
   const rightAnnotation = names.key("authorization-right");
   const scopeAnnotation = names.key("authorization-scope");
   const keyAnnotation = names.key("authorization-key");
@@ -108,6 +110,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       user,
       owner: key?.owner ?? NOBODY,
       isProvisioning: isProvisioning(credential),
+      index,
     });
 
   const refuseKey = (cause: string): PlatformDecision => ({

@@ -11,30 +11,81 @@ import {
   resourceWithSubresource,
   type TargetedRequest,
 } from "./platform-request.ts";
+import { type Filing, type NamedValues, RestrictionIndex } from "./restriction-index.ts";
 
 type RuleNames = Pick<PlatformNames, "managementGroup" | "storageGroup" | "projectNamespace">;
 
 /** Index of the first rule that opens the request; -1 when none does. */
-export function allowingRule(rules: readonly AccessKeyRule[], request: PlatformRequest, names: RuleNames): number {
+export function allowingRule(
+  rules: readonly AccessKeyRule[],
+  request: PlatformRequest,
+  names: RuleNames,
+  index: RestrictionIndex = new RestrictionIndex(),
+): number {
   // Access keys make access keys: only a rule that names them means them.
   const mustName = request.target === "Management" && isAccessKeyRequest(request.inner, names);
   // Rules do not limit what is created behind the proxy: only a rule that allows the whole cluster covers it.
   const mustOpenAll = request.target !== "Management" && issuesCredential(request.inner);
-  return rules.findIndex(
+  return index.findIndex(
+    rules,
+    RULES,
+    () => askedOfRules(request),
     (rule) =>
-      ruleAllowsRequest(rule, request, names) &&
-      (!mustName || namesResource(rule, request.inner)) &&
+      ruleAllowsRequest(rule, request, names, index) &&
+      (!mustName || namesResource(rule, request.inner, index)) &&
       (!mustOpenAll || allowsAll(rule)),
   );
 }
+
+const RULES: Filing<AccessKeyRule> = {
+  valuesOf({ verbs, resources, namespaces, nonResourceURLs, cluster, virtualClusters }) {
+    const isAboutResources = resources.length > 0 && nonResourceURLs.length === 0;
+    const isAboutPaths = resources.length === 0 && nonResourceURLs.length > 0;
+    const namesAll = isAboutResources && resources.every(({ resourceNames }) => resourceNames.length > 0);
+    const hasNoStar = isAboutPaths && !nonResourceURLs.some((url) => url.endsWith("*"));
+    return [
+      narrowing(verbs),
+      isAboutResources ? patternsOf(resources) : undefined,
+      namesAll ? resources.flatMap(({ resourceNames }) => resourceNames) : undefined,
+      namespaces.length === 0 ? undefined : namespaces,
+      hasNoStar ? nonResourceURLs : undefined,
+      narrowing(cluster === "" ? [] : [cluster]),
+      virtualClusters.some(({ name }) => name === "") ? undefined : narrowing(virtualClusters.map(({ name }) => name)),
+    ];
+  },
+};
+
+function askedOfRules(request: PlatformRequest): readonly (readonly string[])[] {
+  const { isResourceRequest, verb, namespace, name, path } = request.inner;
+  const place = isResourceRequest ? [formsOf(request.inner), [name], [namespace], []] : [[], [], [], [path]];
+  const cluster = request.target === "Cluster" ? [request.cluster] : [];
+  return [[verb], ...place, cluster, request.target === "ProjectVirtualCluster" ? [request.virtualCluster] : []];
+}
+
+/** Undefined for an empty list, and for one with a star. */
+const narrowing = (values: readonly string[]): NamedValues =>
+  values.length === 0 || values.includes("*") ? undefined : values;
+
+/** A selector without resources is about all of its group. */
+const patternsOf = (selectors: readonly ResourceSelector[]): NamedValues =>
+  selectors.some(({ resources }) => resources.length === 0)
+    ? undefined
+    : selectors.flatMap(({ resources }) => resources);
 
 /** Whether the rule allows everything in its targets. */
 export const allowsAll = ({ verbs, resources, namespaces, nonResourceURLs }: AccessKeyRule): boolean =>
   (verbs.length === 0 || verbs.includes("*")) &&
   [resources, namespaces, nonResourceURLs].every((list) => list.length === 0);
 
-const ruleAllowsRequest = (rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean =>
-  ruleApplies(rule, request, names) && verbMatches(rule, request.inner.verb) && contentMatches(rule, request.inner);
+const ruleAllowsRequest = (
+  rule: AccessKeyRule,
+  request: PlatformRequest,
+  names: RuleNames,
+  index: RestrictionIndex,
+): boolean =>
+  ruleApplies(rule, request, names) &&
+  verbMatches(rule, request.inner.verb, index) &&
+  contentMatches(rule, request.inner, index);
 
 /** Whether the rule is about requests to that target. */
 export function ruleApplies(
@@ -55,34 +106,74 @@ export function ruleApplies(
   );
 }
 
-const verbMatches = ({ verbs }: AccessKeyRule, verb: string): boolean =>
-  verbs.length === 0 || verbs.includes(verb) || verbs.includes("*");
+const verbMatches = ({ verbs }: AccessKeyRule, verb: string, index: RestrictionIndex): boolean =>
+  verbs.length === 0 || index.includes(verbs, verb) || index.includes(verbs, "*");
 
 /** A rule that names neither resources nor paths is about both; one that names namespaces is not about paths. */
-function contentMatches({ resources, namespaces, nonResourceURLs }: AccessKeyRule, request: TargetedRequest): boolean {
+function contentMatches(
+  { resources, namespaces, nonResourceURLs }: AccessKeyRule,
+  request: TargetedRequest,
+  index: RestrictionIndex,
+): boolean {
   if (!request.isResourceRequest) {
     if (namespaces.length > 0) return false;
     return nonResourceURLs.length === 0 ? resources.length === 0 : pathMatches(nonResourceURLs, request.path);
   }
-  if (namespaces.length > 0 && !namespaces.includes(request.namespace)) return false;
+  if (namespaces.length > 0 && !index.includes(namespaces, request.namespace)) return false;
   if (resources.length === 0) return nonResourceURLs.length === 0;
-  return resources.some((selector) => selects(selector, request));
-}
-
-function selects({ group, resources, resourceNames }: ResourceSelector, request: TargetedRequest): boolean {
-  if (group !== request.apiGroup && group !== "*") return false;
-  // Names mean nothing where no resources are named with them; opening all of the group would be the wider reading.
-  if (resources.length === 0) return resourceNames.length === 0;
-  if (resourceNames.length > 0 && !resourceNames.includes(request.name)) return false;
-  return resources.some((pattern) => resourceMatches(pattern, request));
+  return isSelected(resources, request, index, () => true);
 }
 
 type ResourceSelector = AccessKeyRule["resources"][number];
 
-/** `*`, `pods`, `pods/log`, all subresources of one resource as `pods` with a starred subresource, or the other way round. */
-function resourceMatches(pattern: string, request: TargetedRequest): boolean {
-  if (pattern === "*") return true;
-  return namesExactly(pattern, request) || (request.subresource !== "" && pattern === `*/${request.subresource}`);
+/** Whether one of the selectors for which `also` is true selects the request. */
+function isSelected(
+  selectors: readonly ResourceSelector[],
+  request: TargetedRequest,
+  index: RestrictionIndex,
+  also: (selector: ResourceSelector) => boolean,
+): boolean {
+  const forms = formsOf(request);
+  const asked = () => [[request.apiGroup], forms, [request.name]];
+  return (
+    index.findIndex(
+      selectors,
+      SELECTORS,
+      asked,
+      (selector) => selects(selector, request, forms, index) && also(selector),
+    ) >= 0
+  );
+}
+
+const SELECTORS: Filing<ResourceSelector> = {
+  valuesOf: ({ group, resources, resourceNames }) => [
+    narrowing([group]),
+    resources.length === 0 ? undefined : resources,
+    resourceNames.length === 0 ? undefined : resourceNames,
+  ],
+};
+
+function selects(
+  { group, resources, resourceNames }: ResourceSelector,
+  request: TargetedRequest,
+  forms: readonly string[],
+  index: RestrictionIndex,
+): boolean {
+  if (group !== request.apiGroup && group !== "*") return false;
+  // Names mean nothing where no resources are named with them; opening all of the group would be the wider reading.
+  if (resources.length === 0) return resourceNames.length === 0;
+  if (resourceNames.length > 0 && !index.includes(resourceNames, request.name)) return false;
+  return forms.some((form) => index.includes(resources, form));
+}
+
+/**
+ * The patterns that mean the resource of a request: `*`, `pods`, `pods/log`, all subresources of one resource as `pods` with a starred subresource, or
+ * the other way round.
+ */
+function formsOf(request: TargetedRequest): readonly string[] {
+  const { resource, subresource } = request;
+  if (subresource === "") return ["*", resource];
+  return ["*", `${resource}/${subresource}`, `${resource}/*`, `*/${subresource}`];
 }
 
 function namesExactly(pattern: string, request: TargetedRequest): boolean {
@@ -91,11 +182,13 @@ function namesExactly(pattern: string, request: TargetedRequest): boolean {
 }
 
 /** Whether the rule spells out the resource of a request, and does not merely include it in a star. */
-const namesResource = ({ resources }: AccessKeyRule, request: TargetedRequest): boolean =>
-  resources.some(
+const namesResource = ({ resources }: AccessKeyRule, request: TargetedRequest, index: RestrictionIndex): boolean =>
+  isSelected(
+    resources,
+    request,
+    index,
     (selector) =>
       selector.group === request.apiGroup &&
-      selects(selector, request) &&
       selector.resources.some((pattern) => !pattern.startsWith("*") && namesExactly(pattern, request)),
   );
 
@@ -109,5 +202,5 @@ const pathMatches = (urls: readonly string[], path: string): boolean =>
 export const matchesName = (pattern: string, name: string): boolean =>
   pattern === name || (pattern === "*" && name !== "");
 
-export const matchesAnyName = (patterns: readonly string[], name: string): boolean =>
-  patterns.some((pattern) => matchesName(pattern, name));
+export const matchesAnyName = (patterns: readonly string[], name: string, index: RestrictionIndex): boolean =>
+  index.includes(patterns, name) || (name !== "" && index.includes(patterns, "*"));

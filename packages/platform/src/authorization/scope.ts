@@ -2,13 +2,19 @@
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
-import type { AccessKeyRestrictions, AccessKeyScope, ScopeRole } from "../api/access-key-restrictions.ts";
+import {
+  type AccessKeyRestrictions,
+  type AccessKeyScope,
+  SCOPE_ROLES,
+  type ScopeRole,
+} from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest, isControlPlaneKeyRequest } from "./access-key-request.ts";
 import { asksAboutOthers, isAlwaysAllowed } from "./always-allowed.ts";
 import { isInTeam, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isFilteredList, isInstanceResource } from "./filtered-resources.ts";
 import { isManagement, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
+import { type Filing, type NamedValues, RestrictionIndex } from "./restriction-index.ts";
 import { allowingRule, matchesAnyName, matchesName } from "./rules.ts";
 
 /** What a scope is read against, beside the request. */
@@ -20,7 +26,11 @@ export type ScopeContext = {
   readonly owner: AccessKeyOwner;
   /** Whether the SCIM routes ask, for a directory. */
   readonly isProvisioning?: boolean;
+  /** Of long lists, kept by callers that ask more than once. */
+  readonly index?: RestrictionIndex;
 };
+
+type IndexedContext = ScopeContext & { readonly index: RestrictionIndex };
 
 /** `reason` names the entry that opens the request (`scope.projects[0]`), or the part that does not. */
 export type ScopeVerdict = { readonly open: boolean; readonly reason: string };
@@ -40,14 +50,15 @@ export function inScope(
   if (isAlwaysAllowed(request, context.names)) return ALWAYS_OPEN;
   const { scope, ruleSets } = restrictions;
   if (isControlPlaneKeyRequest(request, context.names) && !isOwnControlPlane(request, context)) return OUT_OF_SCOPE;
+  const { index = new RestrictionIndex() } = context;
   const reasons: string[] = [];
   if (scope !== undefined) {
-    const entry = openingEntry(scope, request, context);
+    const entry = openingEntry(scope, request, { ...context, index });
     if (entry === undefined) return OUT_OF_SCOPE;
     reasons.push(entry);
   }
   for (const [set, rules] of ruleSets.entries()) {
-    const rule = allowingRule(rules, request, context.names);
+    const rule = allowingRule(rules, request, context.names, index);
     if (rule < 0) return OUT_OF_RULES;
     reasons.push(`ruleSets[${set}][${rule}]`);
   }
@@ -64,25 +75,116 @@ function isOwnControlPlane({ inner }: PlatformRequest, { names, owner }: ScopeCo
 }
 
 /** The entry of the scope that opens the request, for the audit log. */
-function openingEntry(scope: AccessKeyScope, request: PlatformRequest, context: ScopeContext): string | undefined {
-  const { names } = context;
+function openingEntry(
+  { projects, virtualClusters, spaces, clusters, roles }: AccessKeyScope,
+  request: PlatformRequest,
+  context: IndexedContext,
+): string | undefined {
+  const { names, index } = context;
   if (isManagement(request)) {
     if (isAccessKeyRequest(request.inner, names)) return undefined;
     // The filter asks this function again about every object.
     if (isFilteredList(request, names)) return "filtered-list";
   }
-  const find = <T>(list: readonly T[], field: string, opens: (entry: T) => boolean): string | undefined => {
-    const at = list.findIndex(opens);
-    return at < 0 ? undefined : `scope.${field}[${at}]`;
+  const named = namesIn(request, names);
+  const askedOfInstances = (): readonly (readonly string[])[] => [named.projects, named.others];
+  const isOneProject = isManagement(request) && isManaged(request.inner, "projects", names);
+  const at = {
+    projects: () =>
+      index.findIndex(
+        projects,
+        BY_PROJECT,
+        () => [named.projects],
+        ({ project }) => projectOpens(project, request, names),
+      ),
+    virtualClusters: () =>
+      index.findIndex(virtualClusters, isOneProject ? BY_PROJECT : BY_VIRTUAL_CLUSTER, askedOfInstances, (entry) =>
+        virtualClusterOpens(entry, request, names),
+      ),
+    spaces: () =>
+      index.findIndex(spaces, isOneProject ? BY_PROJECT : BY_SPACE, askedOfInstances, (entry) =>
+        spaceOpens(entry, request, names),
+      ),
+    clusters: () =>
+      index.findIndex(
+        clusters,
+        BY_CLUSTER,
+        () => [named.others],
+        ({ cluster }) => clusterOpens(cluster, request, names),
+      ),
+    roles: () =>
+      index.findIndex(
+        roles,
+        filingOfRoles(request),
+        () => [SCOPE_ROLES, named.projects, named.others],
+        (entry) => roleOpens(entry, request, context),
+      ),
   };
-  return (
-    find(scope.projects, "projects", ({ project }) => projectOpens(project, request, names)) ??
-    find(scope.virtualClusters, "virtualClusters", (entry) => virtualClusterOpens(entry, request, names)) ??
-    find(scope.spaces, "spaces", (entry) => spaceOpens(entry, request, names)) ??
-    find(scope.clusters, "clusters", ({ cluster }) => clusterOpens(cluster, request, names)) ??
-    find(scope.roles, "roles", (entry) => roleOpens(entry, request, context))
-  );
+  for (const [field, find] of Object.entries(at)) {
+    const place = find();
+    if (place >= 0) return `scope.${field}[${place}]`;
+  }
+  return undefined;
 }
+
+/** What a request names that entries may name: projects, and instances or clusters. */
+function namesIn(
+  request: PlatformRequest,
+  names: PlatformNames,
+): { readonly projects: readonly string[]; readonly others: readonly string[] } {
+  switch (request.target) {
+    case "ProjectVirtualCluster":
+      return { projects: [request.project], others: [request.virtualCluster] };
+    case "ProjectSpace":
+      return { projects: [request.project], others: [request.space] };
+    case "Cluster":
+      return { projects: [], others: [request.cluster] };
+    case "Management": {
+      const { namespace, name } = request.inner;
+      const project = names.projectOf(namespace);
+      return { projects: project === undefined ? [name] : [name, project], others: [name] };
+    }
+  }
+}
+
+const unlessStar = (name: string): NamedValues => (name === "*" ? undefined : [name]);
+const unlessOpen = (list: readonly string[]): NamedValues =>
+  list.length === 0 || list.includes("*") ? undefined : list;
+
+const BY_PROJECT: Filing<{ readonly project: string }> = {
+  valuesOf: ({ project }) => [unlessStar(project)],
+  identityOf: ({ project }) => project,
+};
+const BY_VIRTUAL_CLUSTER: Filing<VirtualClusterEntry> = {
+  valuesOf: ({ project, virtualCluster }) => [unlessStar(project), unlessStar(virtualCluster)],
+  identityOf: (entry) => entry,
+};
+const BY_SPACE: Filing<SpaceEntry> = {
+  valuesOf: ({ project, space }) => [unlessStar(project), unlessStar(space)],
+  identityOf: (entry) => entry,
+};
+const BY_CLUSTER: Filing<{ readonly cluster: string }> = {
+  valuesOf: ({ cluster }) => [unlessStar(cluster)],
+  identityOf: (entry) => entry,
+};
+
+/** Only what is asked of instances and projects depends on the lists of a role. */
+function filingOfRoles(request: PlatformRequest): Filing<ScopeRole> {
+  if (!isManagement(request)) return BY_ROLE;
+  const { resource } = request.inner;
+  if (resource === "projects") return BY_ROLE_AND_PROJECT;
+  return isInstanceResource(resource) ? BY_ROLE_AND_INSTANCE : BY_ROLE;
+}
+
+const BY_ROLE: Filing<ScopeRole> = { valuesOf: ({ role }) => [[role]], identityOf: ({ role }) => role };
+const BY_ROLE_AND_PROJECT: Filing<ScopeRole> = {
+  valuesOf: ({ role, projects }) => [[role], unlessOpen(projects)],
+  identityOf: ({ role, projects, virtualClusters }) => [role, projects, virtualClusters.length === 0],
+};
+const BY_ROLE_AND_INSTANCE: Filing<ScopeRole> = {
+  valuesOf: ({ role, projects, virtualClusters }) => [[role], unlessOpen(projects), unlessOpen(virtualClusters)],
+  identityOf: (entry) => entry,
+};
 
 /** The project, its subresources, everything in its namespace, and the proxies to what runs in it. */
 function projectOpens(project: string, request: PlatformRequest, names: PlatformNames): boolean {
@@ -149,7 +251,7 @@ const isManaged = (inner: TargetedRequest, resource: string, { managementGroup }
 // What the managed roles of a scope open.
 
 /** `network-peer`, `workspace` and `metrics-writer` are accepted, and allow nothing here. */
-function roleOpens(role: ScopeRole, request: PlatformRequest, context: ScopeContext): boolean {
+function roleOpens(role: ScopeRole, request: PlatformRequest, context: IndexedContext): boolean {
   if (!isManagement(request)) return false;
   const { inner } = request;
   switch (role.role) {
@@ -169,30 +271,31 @@ function roleOpens(role: ScopeRole, request: PlatformRequest, context: ScopeCont
 }
 
 /** Reads only; lists are filtered elsewhere. */
-function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user }: ScopeContext): boolean {
+function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user, index }: IndexedContext): boolean {
   const { resource, subresource, namespace, name } = inner;
   if (!isGetOfManaged(inner, names)) return false;
   if (resource === "projects") {
     return (
-      (subresource === "" || subresource === "clusters" || subresource === "templates") && includesProject(role, name)
+      (subresource === "" || subresource === "clusters" || subresource === "templates") &&
+      includesProject(role, name, index)
     );
   }
   if (subresource !== "") return false;
-  if (isInstanceResource(resource)) return includesInstance(role, namespace, name, names);
+  if (isInstanceResource(resource)) return includesInstance(role, { namespace, name }, names, index);
   if (resource === "users") return isUser(user, name, names);
   if (resource === "teams") return isInTeam(user, name, names);
   return resource === "clusters";
 }
 
 /** The instance of the key's subject, or the instances in the entry. */
-function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owner }: ScopeContext): boolean {
+function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owner, index }: IndexedContext): boolean {
   const { resource, subresource, namespace, name } = inner;
   if (!isGetOfManaged(inner, names) || resource !== "virtualclusterinstances") return false;
   if (subresource !== "" && subresource !== "accesskey") return false;
   const own = subjectOf(owner, (subject) => parseVirtualClusterIdentity(names, subject));
   if (own === undefined && role.projects.length === 0 && role.virtualClusters.length === 0) return false;
   if (own !== undefined && (own.namespace !== namespace || own.instance !== name)) return false;
-  return includesInstance(role, namespace, name, names);
+  return includesInstance(role, { namespace, name }, names, index);
 }
 
 function ownClusterOpens(inner: TargetedRequest, { names, owner }: ScopeContext): boolean {
@@ -209,16 +312,20 @@ const subjectOf = <T>({ kind, name }: AccessKeyOwner, parse: (subject: string) =
   kind === "subject" ? parse(name) : undefined;
 
 /** An empty list narrows nothing. */
-const includesProject = ({ projects, virtualClusters }: ScopeRole, project: string): boolean =>
-  (projects.length === 0 && virtualClusters.length === 0) || matchesAnyName(projects, project);
+const includesProject = ({ projects, virtualClusters }: ScopeRole, project: string, index: RestrictionIndex): boolean =>
+  (projects.length === 0 && virtualClusters.length === 0) || matchesAnyName(projects, project, index);
 
-function includesInstance(role: ScopeRole, namespace: string, name: string, names: PlatformNames): boolean {
+function includesInstance(
+  { projects, virtualClusters }: ScopeRole,
+  { namespace, name }: Pick<TargetedRequest, "namespace" | "name">,
+  names: PlatformNames,
+  index: RestrictionIndex,
+): boolean {
   const project = names.projectOf(namespace);
   if (project === undefined) return false;
-  const { projects, virtualClusters } = role;
   return (
-    (projects.length === 0 || matchesAnyName(projects, project)) &&
-    (virtualClusters.length === 0 || matchesAnyName(virtualClusters, name))
+    (projects.length === 0 || matchesAnyName(projects, project, index)) &&
+    (virtualClusters.length === 0 || matchesAnyName(virtualClusters, name, index))
   );
 }
 

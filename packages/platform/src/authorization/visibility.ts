@@ -25,6 +25,7 @@ import {
 } from "./owner-permissions.ts";
 import { type DecisionDeps, isServerItself, keyStanding, provisionerOf, type Subject } from "./platform-authorizer.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./platform-request.ts";
+import { RestrictionIndex } from "./restriction-index.ts";
 import { inScope } from "./scope.ts";
 
 export type VisibleObjects = "all" | ((object: CachedObject) => boolean);
@@ -50,6 +51,7 @@ const NOTHING: FollowedVisibility = { visible: () => false, isOutdated: () => tr
 export function createVisibility(deps: DecisionDeps): Visibility {
   const { names, keys, rbac, projects, instances } = deps;
   const openNames = createAllowedNames(deps);
+  const index = new RestrictionIndex();
   const ownership = { names, roles: rbac };
 
   /** Permissions from one object itself, so that an event is filtered by the state that it shows. */
@@ -139,8 +141,8 @@ export function createVisibility(deps: DecisionDeps): Visibility {
   ): boolean => {
     if (key?.restrictions === undefined) return true;
     const isProvisioning = provisionerOf(credential) !== undefined;
-    return inScope(key.restrictions, managementRequest(request), { names, user, owner: key.owner, isProvisioning })
-      .open;
+    const context = { names, user, owner: key.owner, isProvisioning, index };
+    return inScope(key.restrictions, managementRequest(request), context).open;
   };
 
   return {
