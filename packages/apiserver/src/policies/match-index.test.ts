@@ -87,7 +87,7 @@ describe("the limit on admission rules of a cluster", () => {
     ({ apiVersion: "v1", kind: "K", metadata: { name: "c" }, webhooks: numbered(webhooks, "w") }) as any;
   const ask = (plural: string, operation: string, parts: object, stored: readonly object[]) => {
     const view = { list: () => stored.map((object) => ({ decode: () => object })) };
-    const registry = { find: () => ({ view, keys: { prefix: "/" } }) as any };
+    const registry = { find: () => ({ view, keys: { inNamespace: () => "/" } }) as any };
     const resource = { group: ADMISSION_GROUP, version: "v1", plural } as ResourceDefinition;
     return () =>
       createAdmissionLimit(registry, 10).validate?.({
@@ -97,6 +97,32 @@ describe("the limit on admission rules of a cluster", () => {
       } as AdmissionAttributes);
   };
   const MUTATING = "mutatingwebhookconfigurations";
+  const ofOtherGroup = (group: string, plural: string, object: object, count: number) => () => {
+    const view = { list: () => Array.from({ length: count }, () => ({ decode: () => object, has: () => true })) };
+    const registry = { find: () => ({ view, keys: { inNamespace: () => "/" } }) as any };
+    const resource = { group, version: "v1", plural } as ResourceDefinition;
+    const attributes = { ...attributesOf("create", "", ""), resource, object } as AdmissionAttributes;
+    return createAdmissionLimit(registry, 10).validate?.(attributes);
+  };
+  const RBAC = "rbac.authorization.k8s.io";
+  const aggregated = { metadata: {}, aggregationRule: {} };
+
+  it.each([
+    ["an aggregated ClusterRole", ofOtherGroup(RBAC, "clusterroles", aggregated, 100)],
+    ["a ResourceQuota", ofOtherGroup("", "resourcequotas", { metadata: {} }, 100)],
+  ])("refuses %s beside a hundred, with the figures", (_what, write) => {
+    expect(write).toThrow(/exceeded limit: .*requested: 1, used: 100, limited: 100/);
+  });
+
+  it.each([
+    ["an aggregated ClusterRole beside fewer", ofOtherGroup(RBAC, "clusterroles", aggregated, 99)],
+    ["any number of other ClusterRoles", ofOtherGroup(RBAC, "clusterroles", { metadata: {} }, 1_000)],
+    ["any number of Roles", ofOtherGroup(RBAC, "roles", aggregated, 1_000)],
+    ["a ResourceQuota beside fewer", ofOtherGroup("", "resourcequotas", { metadata: {} }, 99)],
+    ["any number of ConfigMaps", ofOtherGroup("", "configmaps", { metadata: {} }, 1_000)],
+  ])("lets %s pass", (_what, write) => {
+    expect(write).not.toThrow();
+  });
 
   it.each([
     ["a configuration of too many webhooks", ask(MUTATING, "create", { object: configuration(11) }, [])],

@@ -4,7 +4,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, invalidError, keyPath } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, invalidError, keyPath, tooManyError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceKeys } from "../../cache/resource-view.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
@@ -62,23 +62,31 @@ const quotaFields = s
 
 export type ResourceQuota = KindOf<typeof quotaFields>;
 
-const validateQuota = ({ spec }: ResourceQuota): readonly FieldError[] =>
-  Object.entries(spec?.hard ?? {}).flatMap(([resource, amount]) => {
+/** Each write in a namespace asks all of its quotas, and each change of an object has them counted again. */
+const MAX_NAMES = 250;
+
+const validateQuota = ({ spec }: ResourceQuota, old?: ResourceQuota): readonly FieldError[] => {
+  const count = Object.keys(spec?.hard ?? {}).length;
+  // One that was larger already may be changed, and may not grow.
+  if (count > MAX_NAMES && count > Object.keys(old?.spec?.hard ?? {}).length)
+    return [tooManyError("spec.hard", count, MAX_NAMES)];
+  return Object.entries(spec?.hard ?? {}).flatMap(([resource, amount]) => {
     const path = keyPath("spec.hard", resource);
     const quantity = parseAmount(quantityText(amount));
     if (quantity === undefined) return [invalidError(path, quantityText(amount), "must be a quantity")];
     return quantity < 0n ? [invalidError(path, quantityText(amount), "must be greater than or equal to 0")] : [];
   });
+};
 
 const strategy: Strategy<ResourceQuota> = {
   allowUnconditionalUpdate: true,
   prepareForCreate: (quota) => ({ ...quota, status: {} }),
-  validate: validateQuota,
+  validate: (quota) => validateQuota(quota),
   prepareForUpdate: (quota, old, { info }) =>
     info.subresource === "status"
       ? { ...quota, ...(old.spec === undefined ? {} : { spec: old.spec }) }
       : { ...quota, ...(old.status === undefined ? {} : { status: old.status }) },
-  validateUpdate: (quota, _old, { info }) => (info.subresource === "status" ? [] : validateQuota(quota)),
+  validateUpdate: (quota, old, { info }) => (info.subresource === "status" ? [] : validateQuota(quota, old)),
 };
 
 /** `configmaps: 1/5, secrets: 0/3`, those with `wanted` in their names or those without. */

@@ -114,7 +114,7 @@ async function releaseWhenAlone(
     const named = access.locateOwner(reference, access.locate(dependentKey)?.namespace ?? "");
     return typeof named !== "string" && keyOf(named) === ownerKey;
   };
-  if (graph.blockingDependentsOf(uid, namesOwner).length > 0) return enqueue(graph.dependentsOf(uid));
+  if (graph.isBlocked({ key: ownerKey, uid }, namesOwner)) return enqueue(graph.dependentsOf(uid));
   await access.editMeta(location, uid, (meta) => withoutFinalizer(meta, FINALIZER_DELETE_DEPENDENTS), signal);
 }
 
@@ -197,7 +197,7 @@ async function classifyOwners(
       ownerReferences.slice(from, from + AT_ONCE).map(async (reference): Promise<ClassifiedOwner> => {
         const state = await stateOf({ access, graph }, reference, namespace, signal);
         const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
-        // Each is looked for in every namespace.
+        // Each is looked for in many namespaces.
         const isElsewhere = isLookedFor && ++lookedFor <= MAX_LOOKED_FOR && access.isElsewhere(reference, namespace);
         return { reference, state, isElsewhere };
       }),

@@ -8,6 +8,7 @@ import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@poste
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
+import { viewPrefixOf } from "../../cache/resource-view.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
 import { inSlices } from "../../runtime/in-slices.ts";
 import { type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
@@ -120,7 +121,7 @@ export class GraphBuilder implements Disposable {
   }
 
   #forgetBelow(prefix: string, isGone: (key: string) => boolean): void {
-    for (const key of [...this.#graph.allDependents]) if (key.startsWith(prefix) && isGone(key)) this.#forget(key, "");
+    for (const key of this.#graph.dependentsBelow(prefix)) if (isGone(key)) this.#forget(key, "");
   }
 
   #forget(key: string, uid: string): void {
@@ -160,6 +161,9 @@ function createLinkCheck(): (object: CachedObject) => boolean {
   };
 }
 
+/** References that are followed from one object: tenants can let thousands of objects wait for each other. */
+export const MAX_FOLLOWED = 10_000;
+
 // Who says to be owned by whom, by uid, kept for objects with owners alone: most objects have none and cost nothing here.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/{graph,graph_builder}.go
 
@@ -179,10 +183,14 @@ type Links = Pick<KubeObject, "metadata">;
 
 export class DependencyGraph {
   readonly #dependents = new Map<string, Dependent>();
-  /** Owner uid → keys of the objects that name it. */
-  readonly #byOwner = new Map<string, Set<string>>();
+  /** References that were followed from objects to their owners, for tests. */
+  followed = 0;
+  /** Owner uid → keys of the objects that name it, with the references that do. */
+  readonly #byOwner = new Map<string, Map<string, readonly OwnerReference[]>>();
   /** Group and kind of owners → keys of the objects that name such an owner. */
   readonly #byOwnerKind = new Map<string, Set<string>>();
+  /** Prefix of a resource → keys of its objects that have owners. */
+  readonly #byPrefix = new Map<string, Set<string>>();
   /** Uid → owners that were deleted while dependents name them: their definition may go before those have been looked at. */
   readonly #gone = new Map<string, OwnerIdentity>();
   /** Uid → key of the objects that wait for their dependents to go first. */
@@ -227,7 +235,7 @@ export class DependencyGraph {
   }
 
   dependentsOf(uid: string): readonly string[] {
-    return [...(this.#byOwner.get(uid) ?? [])];
+    return [...(this.#byOwner.get(uid)?.keys() ?? [])];
   }
 
   dependentsOfKind({ group, kind }: { readonly group: string; readonly kind: string }): readonly string[] {
@@ -235,37 +243,44 @@ export class DependencyGraph {
   }
 
   /**
-   * Those dependents that the deletion of the owner has to wait for. Not among them is one that waits for the owner in turn,
-   * at once or through others: two that wait for each other would wait for ever.
+   * Whether the deletion of the owner has to wait for a dependent. It does not for one that waits for the owner in turn, at once or through others:
+   * two that wait for each other would wait for ever.
    */
-  blockingDependentsOf(
-    uid: string,
+  isBlocked(
+    owner: { readonly key: string; readonly uid: string },
     namesOwner: (reference: OwnerReference, dependentKey: string) => boolean,
-  ): readonly string[] {
-    return this.dependentsOf(uid).filter((key) => {
-      const dependent = this.#dependents.get(key);
-      const blocks = dependent?.owners.some(
-        (owner) => owner.uid === uid && owner.blockOwnerDeletion === true && namesOwner(owner, key),
-      );
-      return dependent !== undefined && blocks === true && !this.#waitsFor(dependent.uid, uid);
-    });
-  }
-
-  /** True when the object `uid` waits for `target`, which is the object itself or below it, through objects that all wait. */
-  #waitsFor(uid: string, target: string): boolean {
-    const seen = new Set<string>();
-    const pending = [uid];
-    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
-      if (at === target) return true;
-      if (seen.has(at) || !this.#waiting.has(at)) continue;
-      seen.add(at);
-      for (const key of this.dependentsOf(at)) pending.push(this.#dependents.get(key)?.uid ?? "");
+  ): boolean {
+    const waitFor = this.#waitingFor(owner);
+    // Where too many wait to tell, as if all did that wait at all.
+    const waits = (uid: string): boolean => (waitFor === "too-many" ? this.#waiting.has(uid) : waitFor.has(uid));
+    for (const [key, references] of this.#byOwner.get(owner.uid) ?? []) {
+      if (waits(this.#dependents.get(key)?.uid ?? "")) continue;
+      if (references.some((each) => each.blockOwnerDeletion === true && namesOwner(each, key))) return true;
     }
     return false;
   }
 
-  get allDependents(): Iterable<string> {
-    return this.#dependents.keys();
+  /** The uids of the object itself and of all that wait for it, at once or through others that wait. */
+  #waitingFor({ key, uid }: { readonly key: string; readonly uid: string }): ReadonlySet<string> | "too-many" {
+    const found = new Set([uid]);
+    const pending = [key];
+    let followed = 0;
+    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+      for (const owner of this.#dependents.get(at)?.owners ?? []) {
+        this.followed++;
+        if (++followed > MAX_FOLLOWED) return "too-many";
+        const ownerKey = this.#waiting.get(owner.uid);
+        if (ownerKey === undefined || found.has(owner.uid)) continue;
+        found.add(owner.uid);
+        pending.push(ownerKey);
+      }
+    }
+    return found;
+  }
+
+  /** The objects of one resource that have owners. */
+  dependentsBelow(prefix: string): readonly string[] {
+    return [...(this.#byPrefix.get(prefix) ?? [])];
   }
 
   #waitingAmong(owners: readonly OwnerReference[]): readonly string[] {
@@ -278,10 +293,17 @@ export class DependencyGraph {
       removeFrom(this.#byOwner, owner.uid, key);
       removeFrom(this.#byOwnerKind, ownerKind(owner), key);
     }
-    if (owners.length === 0) this.#dependents.delete(key);
-    else this.#dependents.set(key, { uid, owners });
+    const prefix = viewPrefixOf(key) ?? "";
+    if (owners.length === 0) {
+      this.#dependents.delete(key);
+      removeFrom(this.#byPrefix, prefix, key);
+    } else {
+      this.#dependents.set(key, { uid, owners });
+      addTo(this.#byPrefix, prefix, key);
+    }
     for (const owner of owners) {
-      addTo(this.#byOwner, owner.uid, key);
+      const ofOwner = this.#byOwner.get(owner.uid) ?? new Map<string, readonly OwnerReference[]>();
+      this.#byOwner.set(owner.uid, ofOwner.set(key, [...(ofOwner.get(key) ?? []), owner]));
       addTo(this.#byOwnerKind, ownerKind(owner), key);
     }
     for (const owner of before) if (!this.#byOwner.has(owner.uid)) this.#gone.delete(owner.uid);
@@ -298,7 +320,7 @@ function addTo(index: Map<string, Set<string>>, name: string, key: string): void
   else keys.add(key);
 }
 
-function removeFrom(index: Map<string, Set<string>>, name: string, key: string): void {
+function removeFrom(index: Map<string, Pick<Set<string>, "delete" | "size">>, name: string, key: string): void {
   const keys = index.get(name);
   keys?.delete(key);
   if (keys?.size === 0) index.delete(name);

@@ -3,6 +3,7 @@
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { viewPrefixOf } from "../../cache/resource-view.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteControlled, ignoringConflicts, readControlled, updateControlled } from "../controlled-objects.ts";
 import { type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
@@ -25,7 +26,7 @@ export type ObjectAccess = {
   live(location: ObjectLocation, signal: AbortSignal): Promise<KubeObject | undefined>;
   /** Where the owner of an object in `namespace` has to be. */
   locateOwner(reference: OwnerReference, namespace: string): ObjectLocation | "unknown-kind" | "wrong-scope";
-  /** Whether memory knows the owner in any namespace but `namespace`. */
+  /** Whether memory knows the owner in another of the first hundred namespaces. */
   isElsewhere(reference: OwnerReference, namespace: string): boolean;
   /** Changes the metadata of the object with this uid; nothing happens when it is gone. */
   editMeta(
@@ -43,12 +44,16 @@ export type ObjectAccess = {
   ): Promise<void>;
 };
 
+/** Of more, tenants could let each object be looked for in each. */
+const MAX_NAMESPACES = 100;
+
 export function createObjectAccess(port: Pick<ControllerPort, "resources" | "runtime">): ObjectAccess {
   let known: readonly ControlledResource[] = [];
-  let stored: readonly ControlledResource[] = [];
-  const storedResources = (): readonly ControlledResource[] => {
+  let stored: ReadonlyMap<string, ControlledResource> = new Map();
+  /** By the prefix of their keys. */
+  const storedResources = (): ReadonlyMap<string, ControlledResource> => {
     const resources = port.resources.all;
-    if (resources !== known) stored = withoutViews(resources);
+    if (resources !== known) stored = new Map(withoutViews(resources).map((each) => [each.keys.prefix, each]));
     known = resources;
     return stored;
   };
@@ -69,10 +74,8 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
 
   return {
     locate(key) {
-      for (const resource of storedResources()) {
-        if (key.startsWith(resource.keys.prefix)) return { resource, ...resource.keys.parse(key) };
-      }
-      return undefined;
+      const resource = storedResources().get(viewPrefixOf(key) ?? "");
+      return resource === undefined ? undefined : { resource, ...resource.keys.parse(key) };
     },
 
     cached: ({ resource, namespace, name }) => resource.view.get(resource.keys.of(namespace, name))?.decode(),
@@ -92,7 +95,7 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
       const resource = resourceOf(reference);
       const namespaces = resourceOf({ apiVersion: "v1", kind: "Namespace" });
       if (resource === undefined || namespaces === undefined || !resource.definition.namespaced) return false;
-      return namespaces.view.list(namespaces.keys.prefix).some(({ key }) => {
+      return namespaces.view.list(namespaces.keys.prefix, { limit: MAX_NAMESPACES }).some(({ key }) => {
         const other = namespaces.keys.parse(key).name;
         const found = resource.view.get(resource.keys.of(other, reference.name));
         return other !== namespace && found?.decode().metadata.uid === reference.uid;

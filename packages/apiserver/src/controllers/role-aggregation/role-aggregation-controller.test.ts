@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createTestCluster, type TestCluster } from "../../builtin/testing/test-cluster.ts";
 import type { Controller } from "../controller-port.ts";
-import { createRoleAggregationController } from "./role-aggregation-controller.ts";
+import { aggregatedRules, createRoleAggregationController, MAX_COMPARED } from "./role-aggregation-controller.ts";
 
 let cluster: TestCluster;
 let controller: Controller;
@@ -85,4 +85,52 @@ describe("role aggregation", () => {
     await cluster.update("clusterroles", { name: "a" }, (a) => ({ ...a, metadata: { ...a.metadata, labels: {} } }));
     expect(await rulesOf("all")).toEqual([]);
   });
+});
+
+describe("the work for one aggregated role", () => {
+  /** So many aggregated roles, of which each selects all by the selector of its own text, beside a role with a rule. */
+  function roles(count: number, textOf: (at: number) => string) {
+    const names = Array.from({ length: count }, (_, at) => `r${at}`);
+    const selectors = new Map(names.map((name, at) => [name, [{ matches: () => true, text: textOf(at) }]]));
+    return {
+      list: () => [...names, "leaf"].map((key) => ({ key, labels: {} })),
+      selectorsOf: (key: string) => selectors.get(key),
+      rulesOf: () => [rule("pods")],
+    };
+  }
+
+  it("is that of the roles, where hundreds select each other by the same label", () => {
+    let steps = 0;
+    const work = aggregatedRules(
+      "r0",
+      roles(500, () => "same"),
+    );
+    let result = work.next();
+    for (; result.done !== true; result = work.next()) steps++;
+    expect(result.value).toEqual([rule("pods")]);
+    expect(steps).toBeLessThanOrEqual(2 * 502);
+  });
+
+  it("has a limit where each selects by labels of its own", () => {
+    const work = aggregatedRules("r0", roles(1_000, String));
+    let steps = 0;
+    const run = () => {
+      for (; work.next().done !== true; ) steps++;
+    };
+    expect(run).toThrow("the roles that r0 selects, and those that they select, are too many");
+    expect(steps).toBeLessThanOrEqual(MAX_COMPARED + 1);
+  });
+});
+
+it("writes each of a chain of roles once, when the last in it changes", async () => {
+  const chain = 5;
+  for (let at = 0; at < chain; at++) await role(`c${at}`, { [`to-c${at - 1}`]: "true" }, [], `to-c${at}`);
+  await role("last", { [`to-c${chain - 1}`]: "true" }, [rule("pods")]);
+  expect(await rulesOf("c0")).toEqual([rule("pods")]);
+  const revision = async (name: string) => Number((await role(name, {}, [])).metadata.resourceVersion);
+  const before = await revision("before");
+  await cluster.update("clusterroles", { name: "last" }, (last) => ({ ...last, rules: [rule("secrets")] }));
+  expect(await rulesOf("c0")).toEqual([rule("secrets")]);
+  const after = await revision("after");
+  expect(after - before).toBe(chain + 2);
 });

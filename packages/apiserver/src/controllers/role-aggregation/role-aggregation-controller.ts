@@ -5,18 +5,19 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type LabelSelector, selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
-import type { Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followInParts } from "../../cache/follow-view.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
-import { createTurns, inTurns } from "../../runtime/in-slices.ts";
+import { inTurns } from "../../runtime/in-slices.ts";
 import { updateControlled } from "../controlled-objects.ts";
 import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
 type Labels = CachedObject["labels"];
-type Matcher = Pick<ReturnType<typeof selectorFromLabelSelector>, "matches">;
+/** A selector with its text, by which equal ones are gone through once. */
+type Matcher = Pick<ReturnType<typeof selectorFromLabelSelector>, "matches"> & { readonly text: string };
 
 /**
  * That of a request to etcd, which upstream's roles have to pass. Any number of roles may be selected, and the sum of their rules would be
@@ -24,8 +25,11 @@ type Matcher = Pick<ReturnType<typeof selectorFromLabelSelector>, "matches">;
  */
 const MAX_TEXT = 1_572_864;
 
+/** So many labels of roles are compared for one aggregated role: thousands of roles that select each other would take for ever. */
+export const MAX_COMPARED = 500_000;
+
 /** Whether so many select a role is looked at at once. */
-const FEW = 50;
+const FEW = 16;
 
 const isSelected = (selectors: readonly Matcher[], labels: Labels): boolean =>
   selectors.some((each) => each.matches(labels));
@@ -48,7 +52,7 @@ export function createRoleAggregationController(
     async process(key, signal) {
       const labels = changed.get(key) ?? [];
       changed.delete(key);
-      await requeueFor(labels);
+      if (labels.length > 0) await inTurns(requeueFor(labels), clock);
       const selectors = aggregated.get(key);
       if (selectors === undefined || signal.aborted) return;
       const rules = await inTurns(aggregatedRules(key, roles), clock);
@@ -70,12 +74,19 @@ export function createRoleAggregationController(
     },
   };
 
-  /** All that its rules may flow into: also by way of other aggregated roles, which are told when these are written. */
-  async function requeueFor(all: readonly Labels[]): Promise<void> {
-    const pause = createTurns(clock);
-    for (const [key, selectors] of all.length === 0 ? [] : aggregated) {
-      await pause();
-      if (all.some((labels) => isSelected(selectors, labels))) queue.add(key);
+  /** Has all looked at that the rules of roles with these labels flow into, also by way of other aggregated roles. */
+  function* requeueFor(all: readonly Labels[]): Steps<void> {
+    const found = new Set<string>();
+    const open = [...all];
+    for (const labels of open) {
+      for (const [key, selectors] of aggregated) {
+        yield;
+        if (found.has(key) || !isSelected(selectors, labels)) continue;
+        found.add(key);
+        queue.add(key);
+        const role = view.get(key);
+        if (role !== undefined) open.push(role.labels);
+      }
     }
   }
 
@@ -83,9 +94,7 @@ export function createRoleAggregationController(
     const both = (previous === undefined ? [object] : [object, previous]).map(({ labels }) => labels);
     if (aggregated.has(object.key)) queue.add(object.key);
     if (aggregated.size <= FEW) {
-      for (const [key, selectors] of aggregated) {
-        if (both.some((labels) => isSelected(selectors, labels))) queue.add(key);
-      }
+      runSteps(requeueFor(both));
       return;
     }
     const known = changed.get(object.key) ?? [];
@@ -101,9 +110,13 @@ export function createRoleAggregationController(
     },
     put(object, previous) {
       const selectors = matchersOf(object.read(readAggregation));
+      const before = aggregated.get(object.key);
       if (selectors === undefined) aggregated.delete(object.key);
       else aggregated.set(object.key, selectors);
-      note(object, previous);
+      // The rules of an aggregated role are put together from those of others, and flow nowhere.
+      const isSame = previous !== undefined && before !== undefined && areEqual(selectors, before);
+      if (isSame && equalJson(object.labels ?? {}, previous.labels ?? {})) queue.add(object.key);
+      else note(object, previous);
     },
     delete(object) {
       aggregated.delete(object.key);
@@ -140,18 +153,22 @@ export function* aggregatedRules(key: string, roles: RoleSource): Steps<readonly
   if (root === undefined) return undefined;
   const all = roles.list();
   const seen = new Set([key]);
+  const gone = new Set<string>();
   const rules = new Map<string, JsonValue>();
   let length = 0;
+  let compared = 0;
   // Depth first, without recursion: chains may be long.
-  const open = [selectedBy(root, all)];
+  const open = [selectedBy(root, all, gone)];
   for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
     yield;
+    if (++compared > MAX_COMPARED)
+      throw new Error(`the roles that ${key} selects, and those that they select, are too many`);
     const { value: role, done } = inner.next();
     if (done === true) open.pop();
     else if (role !== undefined && !seen.has(role)) {
       seen.add(role);
       const selectors = roles.selectorsOf(role);
-      if (selectors !== undefined) open.push(selectedBy(selectors, all));
+      if (selectors !== undefined) open.push(selectedBy(selectors, all, gone));
       for (const rule of selectors === undefined ? roles.rulesOf(role) : []) {
         const text = textOf(rule);
         if (rules.has(text)) continue;
@@ -164,12 +181,15 @@ export function* aggregatedRules(key: string, roles: RoleSource): Steps<readonly
   return [...rules.values()];
 }
 
-/** Undefined for each role that is not selected, so that others get their turn. */
+/** Undefined for each role that is not selected, so that others get their turn. Without selectors that are `gone` through already. */
 function* selectedBy(
   selectors: readonly Matcher[],
   all: ReturnType<RoleSource["list"]>,
+  gone: Set<string>,
 ): Generator<string | undefined, undefined> {
   for (const selector of selectors) {
+    if (gone.has(selector.text)) continue;
+    gone.add(selector.text);
     for (const { key, labels } of all) yield selector.matches(labels) ? key : undefined;
   }
 }
@@ -179,7 +199,13 @@ const textOf = (rule: JsonValue): string =>
   JSON.stringify(isJsonObject(rule) ? Object.entries(rule).toSorted(([one], [other]) => (one < other ? -1 : 1)) : rule);
 
 const matchersOf = (role: JsonObject): readonly Matcher[] | undefined =>
-  selectorsOf(role)?.map((selector) => selectorFromLabelSelector(selector));
+  selectorsOf(role)?.map((selector) => {
+    const { matches } = selectorFromLabelSelector(selector);
+    return { matches, text: JSON.stringify(selector) };
+  });
+
+const areEqual = (one: readonly Matcher[] | undefined, other: readonly Matcher[]): boolean =>
+  one?.length === other.length && other.every(({ text }, at) => text === one[at]?.text);
 
 function selectorsOf({ aggregationRule }: JsonObject): readonly LabelSelector[] | undefined {
   if (!isJsonObject(aggregationRule)) return undefined;
