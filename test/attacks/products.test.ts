@@ -119,10 +119,23 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     return made;
   }
 
-  async function send({ path, request, by, base }: SentThing, cluster: string, times: number): Promise<Measured> {
+  /** By what they are narrowed to. */
+  const narrowed = new Map<string, string>();
+
+  async function keyFor({ by, base, narrowedTo }: SentThing, times: number): Promise<string> {
+    if (narrowedTo === undefined) return by === "tenant" ? tenants.target.key : bystander;
+    const spec = { user: "attacker", ...narrowedTo(base * times) };
+    const text = JSON.stringify(spec);
+    const key = narrowed.get(text) ?? (await tenants.newKey(`narrowed-${narrowed.size}`, spec));
+    narrowed.set(text, key);
+    return key;
+  }
+
+  async function send(thing: SentThing, cluster: string, times: number): Promise<Measured> {
+    const { path, request, base } = thing;
     const target = path(base * times);
     const whole = target.startsWith("/") ? target : `${cluster}/${target}`;
-    const key = by === "tenant" ? tenants.target.key : bystander;
+    const key = await keyFor(thing, times);
     const tries: Measured[] = [];
     for (let each = 0; each < TRIES; each++) {
       const { ms, value } = await costOf(tenants.process.pid ?? 0, () =>

@@ -1,7 +1,7 @@
 // Everything that a tenant or a bystander can send at a size, and that may meet what is stored (see products.test.ts).
 
 import type { HttpRequest } from "../../../e2e/testing/http-client.ts";
-import { ITEMS, SUBJECT } from "./stored-things.ts";
+import { ITEMS, SPACES, SUBJECT } from "./stored-things.ts";
 
 export type SentThing = {
   readonly name: string;
@@ -12,6 +12,8 @@ export type SentThing = {
   /** A path that begins with a slash is one of the management API. */
   readonly path: (size: number) => string;
   readonly request?: (size: number) => HttpRequest;
+  /** For a key of the tenant that is narrowed to this. */
+  readonly narrowedTo?: (size: number) => object;
 };
 
 const DEFAULT = "api/v1/namespaces/default";
@@ -129,5 +131,74 @@ export const SENT_THINGS: readonly SentThing[] = [
     by: "tenant",
     base: 1,
     path: () => "/api/v1/namespaces/p-tenant/secrets/absent",
+  },
+  {
+    name: "a list by a key with virtual clusters in its scope",
+    by: "tenant",
+    base: 200,
+    path: () => SPACES,
+    narrowedTo: (size) => ({
+      scope: { virtualClusters: range(size).map((index) => ({ project: "tenant", virtualCluster: `v${index}` })) },
+    }),
+  },
+  {
+    name: "a list by a key with roles in its scope",
+    by: "tenant",
+    base: 200,
+    path: () => SPACES,
+    narrowedTo: (size) => ({
+      scope: { roles: range(size).map((index) => ({ role: "platform-cli", virtualClusters: [`v${index}`] })) },
+    }),
+  },
+  {
+    name: "a list by a key with rules",
+    by: "tenant",
+    base: 75,
+    path: () => SPACES,
+    narrowedTo: (size) => ({
+      rules: [
+        { verbs: ["list"] },
+        ...range(size).map((index) => ({
+          resources: [{ group: "management.postern", resources: ["spaceinstances"], resourceNames: [`v${index}`] }],
+        })),
+      ],
+    }),
+  },
+  {
+    name: "a list with field selectors",
+    by: "tenant",
+    base: 100,
+    path: (size) =>
+      `${DEFAULT}/configmaps?fieldSelector=${range(size)
+        .map((index) => `metadata.name!=x${index}`)
+        .join(",")}`,
+  },
+  {
+    name: "an object with finalizers",
+    by: "tenant",
+    base: 200,
+    path: () => `${DEFAULT}/configmaps?dryRun=All`,
+    request: (size) => ({
+      body: { metadata: { name: "new", finalizers: range(size).map((index) => `products.example/f${index}`) } },
+    }),
+  },
+  {
+    name: "an object with owners",
+    by: "tenant",
+    base: 50,
+    path: () => `${DEFAULT}/configmaps?dryRun=All`,
+    request: (size) => ({
+      body: {
+        metadata: {
+          name: "new",
+          ownerReferences: range(size).map((index) => ({
+            apiVersion: "v1",
+            kind: "ConfigMap",
+            name: `owner-${index}`,
+            uid: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
+          })),
+        },
+      },
+    }),
   },
 ];

@@ -24,6 +24,7 @@ const RBAC_GROUP = "rbac.authorization.k8s.io";
 const ADMISSION = "apis/admissionregistration.k8s.io/v1";
 const DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const DEFAULT = "api/v1/namespaces/default";
+export const SPACES = "/apis/management.postern/v1/namespaces/p-tenant/spaceinstances";
 export const ITEMS = "apis/products.example/v1/columnars";
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
@@ -34,6 +35,10 @@ const rules = (count: number, group: string): readonly object[] =>
 const roleRef = (kind: string, name: string): object => ({ kind, name, apiGroup: RBAC_GROUP });
 const subject = { kind: "User", name: SUBJECT, apiGroup: RBAC_GROUP };
 const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+const configMaps = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] }];
+const selector = (size: number): object => ({
+  matchExpressions: range(size).map((index) => ({ key: `k${index}`, operator: "NotIn", values: ["x"] })),
+});
 const elsewhere = [
   { apiGroups: ["elsewhere.example"], apiVersions: ["v1"], operations: ["*"], resources: ["nothings"] },
 ];
@@ -156,6 +161,72 @@ export const STORED_THINGS: readonly StoredThing[] = [
     }),
   },
   {
+    name: "bound policies with expressions",
+    place: "cluster",
+    base: { count: 20, size: 10 },
+    before: async (store, size) => {
+      for (const index of range(size)) {
+        const spec = {
+          failurePolicy: "Ignore",
+          matchConstraints: { resourceRules: configMaps },
+          validations: range(size).map((number) => ({ expression: `object.metadata.name != 'n${number}'` })),
+        };
+        if (!(await store(`${ADMISSION}/validatingadmissionpolicies`, { metadata: { name: `v${index}` }, spec })))
+          return false;
+      }
+      return true;
+    },
+    path: `${ADMISSION}/validatingadmissionpolicybindings`,
+    object: (index, size) => ({
+      metadata: { name: `b${index}` },
+      spec: { policyName: `v${index % size}`, validationActions: ["Deny"] },
+    }),
+  },
+  {
+    name: "ClusterRoles that select each other by labels",
+    place: "cluster",
+    base: { count: 15, size: 15 },
+    before: async (store, size) => {
+      for (const index of range(size)) {
+        const role = { metadata: { name: `part-${index}`, labels: members(size, "v") }, rules: rules(1, `p${index}`) };
+        if (!(await store(`${RBAC}/clusterroles`, role))) return false;
+      }
+      return true;
+    },
+    path: `${RBAC}/clusterroles`,
+    object: (index, size) => ({
+      metadata: { name: `sum-${index}`, labels: members(size, "v") },
+      aggregationRule: {
+        clusterRoleSelectors: range(size).map((number) => ({ matchLabels: { [`k${number}`]: "v" } })),
+      },
+      rules: [],
+    }),
+  },
+  {
+    name: "namespaces with labels",
+    place: "cluster",
+    base: { count: 50, size: 40 },
+    path: "api/v1/namespaces",
+    object: (index, size) => ({ metadata: { name: `n${index}`, labels: members(size, `v${index}`) } }),
+  },
+  {
+    name: "NetworkPolicies with selectors",
+    place: "cluster",
+    base: { count: 50, size: 20 },
+    path: "apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+    object: (index, size) => ({
+      metadata: { name: `n${index}` },
+      spec: { podSelector: {}, ingress: [{ from: range(size).map(() => ({ podSelector: selector(size) })) }] },
+    }),
+  },
+  {
+    name: "PodDisruptionBudgets with selectors",
+    place: "cluster",
+    base: { count: 50, size: 40 },
+    path: "apis/policy/v1/namespaces/default/poddisruptionbudgets",
+    object: (index, size) => ({ metadata: { name: `p${index}` }, spec: { minAvailable: 1, selector: selector(size) } }),
+  },
+  {
     name: "objects with labels",
     place: "cluster",
     base: { count: 400, size: 40 },
@@ -229,6 +300,16 @@ export const STORED_THINGS: readonly StoredThing[] = [
         scope: {},
         rules: range(size).map((number) => ({ verbs: ["get"], resources: [{ group: "", resources: [`r${number}`] }] })),
       },
+    }),
+  },
+  {
+    name: "spaces with labels",
+    place: "project",
+    base: { count: 100, size: 20 },
+    path: SPACES,
+    object: (index, size) => ({
+      metadata: { name: `space-${size}-${index}`, labels: members(size, "v") },
+      spec: { owner: { user: "attacker" } },
     }),
   },
   {
