@@ -157,10 +157,7 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
       return isGood ? undefined : catchUp?.();
     },
     onRevoked: (serial, listener) => watches.add(serial, listener),
-    async forget(serial) {
-      const certificate = find(serial);
-      if (certificate !== undefined) await records.forget([certificate]);
-    },
+    forget: (serial) => records.forget([find(serial)].filter((certificate) => certificate !== undefined)),
     revoke: (serial) =>
       records.write(serial, (before) =>
         before === undefined ? undefined : { ...before, revokedAt: before.revokedAt ?? clock.now() },

@@ -20,12 +20,9 @@ import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../..
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../access-keys/secret-fields.ts";
 import type { Claimant, ValueClaims } from "../../access-keys/value-claims.ts";
 import { withCondition } from "../../api/conditions.ts";
-import type { AccessKeySpec, OwnedAccessKey } from "../../api/owned-access-key.ts";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { PlatformContext } from "../../authorization/platform-context.ts";
-import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { IdentityProviders } from "../../sign-in/identity-providers.ts";
-import { callbackUrl } from "../../sign-in/sign-in-deps.ts";
 
 import { checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 
@@ -33,22 +30,21 @@ import { keyReference } from "./key-reference.ts";
 import { createsKeyDirectly, parentsOf } from "./lineage.ts";
 import { readyByItself } from "./ready-condition.ts";
 import { checkDelivery, type SecretDeliveryDeps } from "./secret-delivery.ts";
+import { providerOf, type TokenClientDeps } from "./token-client.ts";
 import { unfitKeyError, type ValidationDeps, validateAccessKey } from "./validation.ts";
 
 export type AccessKeyStrategyDeps = Pick<
   PlatformContext,
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > &
-  SecretDeliveryDeps & {
+  SecretDeliveryDeps &
+  TokenClientDeps & {
     readonly secrets: AccessKeySecrets;
     readonly valueClaims: ValueClaims;
     readonly comparisons: ComparisonLimits;
     readonly keyQuota: KeyQuota;
     readonly recordEvent: RecordKeyEvent;
     readonly grants: IssuedGrants;
-    /** Absent: nobody signs in with a provider. */
-    readonly identityProviders?: Pick<IdentityProviders, "get" | "all">;
-    readonly endpoint?: Pick<PlatformEndpoint, "url">;
   };
 
 type StrategyOptions = AccessKeyStrategyDeps & {
@@ -287,24 +283,6 @@ function withIdentityOf(
     ...(oidcProvider === undefined ? {} : { oidcProvider }),
   };
   return { ...object, spec: { ...spec, ...kept } };
-}
-
-/**
- * For a refresh token: the client to which it was issued, which is that of the identity provider that the key names, or of the only one. The nonce of the
- * sign-in is not known.
- */
-function providerOf(
-  spec: AccessKeySpec,
-  { identityProviders, endpoint }: AccessKeyStrategyDeps,
-): Pick<AccessKeySpec, "oidcProvider"> {
-  const holdsToken = spec.type === "OIDCRefreshToken" || (spec.oidcLogin?.refreshToken ?? "") !== "";
-  if (!holdsToken || spec.oidcProvider !== undefined || identityProviders === undefined) return {};
-  const { connector = "" } = spec.identity ?? {};
-  const [only, ...others] = identityProviders.all().filter(({ isOff }) => !isOff);
-  const provider = connector !== "" ? identityProviders.get(connector) : others.length === 0 ? only : undefined;
-  if (provider === undefined) return {};
-  const redirectUri = endpoint === undefined ? {} : { redirectUri: callbackUrl(endpoint.url(), provider.name) };
-  return { oidcProvider: { clientId: provider.spec.clientId, ...redirectUri, scopes: provider.scopes.join(" ") } };
 }
 
 /** An empty value says the same as an absent one, and so does the one it has: keep the key. */
