@@ -14,12 +14,14 @@ const LIMITS = {
 class FakeSocket extends EventEmitter {
   readonly remoteAddress: string;
   readonly remotePort: number;
+  readonly bytesRead = 0;
   isDropped = false;
   constructor(remoteAddress: string, remotePort: number) {
     super();
     this.remoteAddress = remoteAddress;
     this.remotePort = remotePort;
   }
+  pause(): void {}
   destroy(): void {
     this.isDropped = true;
     this.emit("close");
@@ -30,7 +32,11 @@ function startGate() {
   const server = new EventEmitter();
   const scheduler = { schedule: () => ({ [Symbol.dispose]: () => undefined }) };
   // The gate listens for connections, and asks nothing else of the server.
-  const gate = installConnectionGate(server as Http2SecureServer, { limits: LIMITS, scheduler });
+  const gate = installConnectionGate(server as Http2SecureServer, {
+    limits: LIMITS,
+    clock: { elapsed: () => 0 },
+    scheduler,
+  });
   let ports = 0;
   const dropped = new Set<Guest>();
   return {

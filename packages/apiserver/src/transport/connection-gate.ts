@@ -4,7 +4,8 @@
 import type { Http2SecureServer } from "node:http2";
 import type { Socket } from "node:net";
 import { sourceOf } from "../limits/rate-limiter.ts";
-import type { Scheduler } from "../runtime/clock.ts";
+import type { Clock, Scheduler } from "../runtime/clock.ts";
+import { createHandshakeQueue } from "./handshake-queue.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** Why a connection was ended: another one needed its place, it was silent for too long, or it opened more requests than may be open. */
@@ -34,6 +35,7 @@ export type ConnectionGateOptions = {
     TransportLimits,
     "maxHandshakes" | "maxStrangers" | "maxConnections" | "sourceShare" | "strangerTimeoutMs"
   >;
+  readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   readonly onDrop?: ((reason: DropReason) => void) | undefined;
 };
@@ -41,7 +43,7 @@ export type ConnectionGateOptions = {
 /** Must be called before the first connection. */
 export function installConnectionGate(
   server: Http2SecureServer,
-  { limits, scheduler, onDrop = () => undefined }: ConnectionGateOptions,
+  { limits, clock, scheduler, onDrop = () => undefined }: ConnectionGateOptions,
 ): ConnectionGate {
   const { maxHandshakes, maxStrangers, maxConnections, sourceShare, strangerTimeoutMs } = limits;
   const handshakes = new Room<Socket>(maxHandshakes, sourceShare, () => false);
@@ -78,28 +80,52 @@ export function installConnectionGate(
     guest.end(reason);
   };
 
-  server.prependListener("connection", (socket: Socket) => {
+  // Those of TLS, which begin a handshake at once.
+  const starters = server.listeners("connection");
+  server.removeAllListeners("connection");
+  const queue = createHandshakeQueue({
+    clock,
+    scheduler,
+    start: (socket) => {
+      for (const starter of starters) Reflect.apply(starter, server, [socket]);
+    },
+    drop: (socket) => dropHandshake(socket),
+  });
+  const dropHandshake = (socket: Socket): void => {
+    handshakes.delete(socket);
+    onDrop("handshake");
+    socket.destroy();
+  };
+  const ignore = (): void => undefined;
+
+  server.on("connection", (socket: Socket) => {
     const peer = peerOf(socket);
     byPeer.set(peer, socket);
+    // TLS listens for errors only once it has the connection.
+    socket.on("error", ignore);
     socket.once("close", () => {
       handshakes.delete(socket);
+      queue.leave(socket);
       if (byPeer.get(peer) === socket) byPeer.delete(peer);
     });
-    const victim = handshakes.add(socket, sourceOf(socket.remoteAddress));
-    if (victim === undefined) return;
-    handshakes.delete(victim);
-    onDrop("handshake");
-    victim.destroy();
+    const source = sourceOf(socket.remoteAddress);
+    const victim = handshakes.add(socket, source);
+    queue.arrive(socket, source);
+    if (victim !== undefined) dropHandshake(victim);
   });
   return {
     enter(guest) {
       const socket = byPeer.get(peerOf(guest));
-      if (socket !== undefined) handshakes.delete(socket);
+      if (socket !== undefined) {
+        handshakes.delete(socket);
+        queue.leave(socket);
+      }
       watchSilence(guest);
       drop(strangers.add(guest, sourceOf(guest.remoteAddress)), "stranger");
     },
     know(guest, user) {
       if (!strangers.has(guest)) return;
+      queue.prove(sourceOf(guest.remoteAddress));
       forgetStranger(guest);
       drop(known.add(guest, user), "known");
     },

@@ -121,6 +121,12 @@ describe("bad input", () => {
     expect(await readAll(socket)).toMatch(/^HTTP\/1.1 408 /);
   });
 
+  it("answers all of many clients that come at once, some of whose handshakes have to wait", async () => {
+    const { port } = await serveHandler(echo);
+    const answers = await Promise.all(Array.from({ length: 60 }, () => http1({ port, path: "/" })));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  });
+
   it("gives up on a handshake that does not go on (security book 49)", async () => {
     const { port } = await serveHandler(echo, { handshakeTimeoutMs: 200 });
     const socket = connectTcp(port, "127.0.0.1");

@@ -103,7 +103,7 @@ export class HttpTransport {
     this.#http1 = { ...this.#serve, answers: createShortAnswers() };
     this.#server = createTlsServer(options.tls, this.#limits);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
-    this.#gate = installConnectionGate(this.#server, { limits: this.#limits, scheduler, onDrop });
+    this.#gate = installConnectionGate(this.#server, { limits: this.#limits, clock, scheduler, onDrop });
     installListeners(this.#server, {
       logger,
       faults: this.#faults,
