@@ -1,7 +1,7 @@
 // Which platform the command line finds: each file, variable and login alone and together, before and after kubeconfigs of virtual clusters were
 // merged. With real files, the real server and the real kubectl, in a folder and a home directory of its own.
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { casesOf } from "../../tools/test-cost/by-night.ts";
@@ -236,8 +236,19 @@ test("a file that others could have written into a folder chooses no platform", 
   expect((await cli({}, "whoami")).stderr).toContain("no platform is named");
   await succeed(run({}, ["chmod", "600", file]));
   expect(await usedBy({})).toBe(`context postern of ${file}`);
-  // A path in it would send the content of that file.
-  await writeFile(file, text.replace(/token: .*/, "tokenFile: /etc/hostname"));
+  // A path in it would send the content of that file, or sign in with it; and the server has to be one of this machine.
+  for (const [before, after] of [
+    [/token: .*/, "tokenFile: /etc/hostname"],
+    [/token: .*/, "client-certificate: /etc/hostname\n    client-key: /etc/hostname"],
+    [/127\.0\.0\.1/, "platform.example.com"],
+    [/127\.0\.0\.1/, "127.0.0.1.example.com"],
+    [/127\.0\.0\.1:\d+/, "127.0.0.1@example.com"],
+  ] as const) {
+    await writeFile(file, text.replace(before, after));
+    expect((await cli({}, "whoami")).stderr).toContain("no platform is named");
+  }
+  await rm(file);
+  await symlink(server.adminKubeconfig, file);
   expect((await cli({}, "whoami")).stderr).toContain("no platform is named");
 });
 

@@ -1,6 +1,6 @@
 // Which platform a command uses: the order of everything that can name one, in one place.
 
-import { stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 import { type Kubeconfig, KubeconfigError } from "@postern/client/kubeconfig";
 import {
@@ -37,7 +37,7 @@ export const PLATFORM_ORDER: readonly string[] = [
   "the environment variables POSTERN_URL and POSTERN_TOKEN",
   "the login: the current platform of postern login",
   "the kubeconfig of kubectl: KUBECONFIG, else ~/.kube/config; the context of a virtual cluster leads to its platform",
-  "the server of this folder: admin.kubeconfig in POSTERN_DATA_DIR, else in ./data",
+  "the server of this folder: admin.kubeconfig in POSTERN_DATA_DIR, else in ./data for a server of this machine",
 ];
 
 /** The paths at which a platform serves others, and itself in the kubeconfigs that it writes. */
@@ -305,20 +305,28 @@ async function markedConnection(
 
 /**
  * The file that a server beside this command has written. Undefined without one, or where another user could have written it: a folder that
- * was unpacked or checked out must not choose the platform.
+ * was unpacked or checked out must not choose the platform. It can only lead to a server of this machine, unless POSTERN_DATA_DIR names it.
  */
 async function folderConnection({ environment, workingDirectory }: Surroundings): Promise<FoundConnection | undefined> {
-  const dataDir = resolve(workingDirectory, (environment["POSTERN_DATA_DIR"] ?? "") || "data");
-  const path = join(dataDir, "admin.kubeconfig");
-  const file = await stat(path).catch(() => undefined);
+  const named = environment["POSTERN_DATA_DIR"] ?? "";
+  const path = join(resolve(workingDirectory, named || "data"), "admin.kubeconfig");
+  const file = await lstat(path).catch(() => undefined);
   if (file === undefined || !file.isFile() || (file.mode & 0o077) !== 0) return undefined;
   if (process.getuid !== undefined && file.uid !== process.getuid()) return undefined;
   const config = await loadKubeconfig({ path, environment });
-  // The server embeds everything. A path in it could name any file of this user, whose content would be sent.
-  const namesFiles = [...config.users.values()].some((user) => user.tokenFile !== undefined);
+  // The server embeds everything. A path in it could name any file of this user, which would be sent, or would sign in.
+  const namesFiles = [...config.users.values()].some(({ tokenFile, clientCertificate, clientKey }) =>
+    [tokenFile, clientCertificate, clientKey].some(
+      (each) => each !== undefined && (typeof each === "string" || "file" in each),
+    ),
+  );
   if (namesFiles || config.currentContext === "") return undefined;
-  return { ...(await ownConnection(config, [path], path, config.currentContext)), source: "folder" };
+  const connection = await ownConnection(config, [path], path, config.currentContext);
+  return named !== "" || isThisMachine(connection.transport.server) ? { ...connection, source: "folder" } : undefined;
 }
+
+const isThisMachine = (server: string): boolean =>
+  URL.canParse(server) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(server).hostname);
 
 async function environmentConnection(environment: Environment): Promise<FoundConnection | undefined> {
   const { POSTERN_URL: url = "", POSTERN_TOKEN: token = "", POSTERN_CA: authority = "" } = environment;
