@@ -126,7 +126,7 @@ test.skipIf(missing !== undefined)(
     const reasonOf = async (name: string): Promise<string> =>
       (await client.send(`${KEYS}/${name}`, { key: adminKey })).body.status?.conditions?.[0]?.reason;
 
-    // The old value has a grace period. Nobody uses the new one, which would end the old one.
+    // The old value has a grace period. A use of the new one would end it.
     const old = await withKey("rotated");
     const spec = { nonce: "nonce-of-the-rotation", gracePeriodSeconds: 3 };
     await expectSuccess(client.send(`${KEYS}/rotated/rotate`, { key: adminKey, body: { spec } }));

@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => directory?.[Symbol.asyncDispose]());
 
-/** What a new connection is shown. */
+/** The fingerprint of the certificate that a new connection sees. */
 const shown = ({ url }: Pick<PosternProcess, "url">): Promise<string> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);

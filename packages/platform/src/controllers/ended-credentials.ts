@@ -20,7 +20,7 @@ export type RetiredValuesDeps = {
   readonly sealedRecords: SealedRecordWriter;
 };
 
-/** When the next old value of a key ends; undefined where none is accepted. */
+/** The end of the next old value of a key; undefined where none is accepted. */
 const nextEnd = ({ retired }: AccessKeyRecord): number | undefined => {
   const ends = retired.flatMap(({ until, isOver }) => (isOver === true ? [] : [until]));
   return ends.length === 0 ? undefined : Math.min(...ends);

@@ -8,7 +8,7 @@ import type { Configuration } from "../config/configuration.ts";
 import { followFiles } from "../pki/follow-files.ts";
 import { loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
 
-/** What the server shows to clients now. */
+/** The certificate that clients see now. */
 export type ServingState = {
   readonly current: ServingIdentity;
   /** Calls back when the CA that kubeconfigs name is another one. */
@@ -95,7 +95,7 @@ function followConfiguredFiles(deps: ServingReloadDeps): Disposable {
   };
   const paths = [tlsCertFile, tlsPrivateKeyFile, tlsCaFile].filter((path) => path !== "");
   const following = followFiles(paths, runtime.scheduler, look);
-  // What changed since the start has read the files.
+  // The files may have changed since the start read them.
   following.lookIn(0);
   return following;
 }

@@ -47,7 +47,7 @@ it("removes what ends at its end, by the time that passes and not by the time of
   time.advance(1);
   expect(removed).toEqual(["over", "soon"]);
   time.setTimeOfDay(start + 5_000);
-  // What comes between two sweeps.
+  // Items that come between two sweeps.
   ends.set("new", 10_000);
   tell("new");
   ends.set("far", 10 * MINUTE);

@@ -74,7 +74,7 @@ export function createNamespaceObjectController(
     if (parsed.name === name) queue.add(parsed.namespace);
   };
   const addNamespace = (key: string): void => queue.add(namespaces.keys.parse(key).name);
-  // What is missing is found through the namespaces.
+  // The namespaces lead to objects that are missing.
   const addAll = (): void => {
     for (const { key } of namespaces.view.list(namespaces.keys.prefix)) addNamespace(key);
   };

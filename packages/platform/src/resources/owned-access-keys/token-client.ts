@@ -6,7 +6,7 @@ import type { IdentityProviders } from "../../sign-in/identity-providers.ts";
 import { callbackUrl } from "../../sign-in/sign-in-deps.ts";
 
 export type TokenClientDeps = {
-  /** Absent: nobody signs in with a provider. */
+  /** Absent: there are no providers. */
   readonly identityProviders?: Pick<IdentityProviders, "get" | "all">;
   readonly endpoint?: Pick<PlatformEndpoint, "url">;
 };
