@@ -83,6 +83,8 @@ const LONG = [
   "test/e2e/onboarding-clients.test.ts",
   "test/e2e/sign-in-clock.test.ts",
   "test/e2e/soak.test.ts",
+  "test/install/first-commands.test.ts",
+  "test/install/readme-table.test.ts",
   "test/install/single-file.test.ts",
   "test/simulation/servers.test.ts",
   "test/simulation/watch-cache.test.ts",
@@ -132,7 +134,6 @@ const LONG_PARALLEL = [
   "test/conformance/embedded-golden.test.ts",
   // Beside npm-package, kubernetes and systemd.
   "test/install/container.test.ts",
-  "test/install/first-commands.test.ts",
   "test/install/systemd-machine.test.ts",
 ];
 

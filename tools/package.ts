@@ -75,7 +75,9 @@ function buildImage(): readonly string[] {
   return [];
 }
 
-const runScript = (name: string): void => run("npm", ["run", "--silent", name]);
+function runScript(name: string): void {
+  run("npm", ["run", "--silent", name]);
+}
 
 function run(command: string, args: readonly string[]): void {
   const { status } = spawnSync(command, args, { cwd: REPOSITORY, stdio: "inherit" });

@@ -1,13 +1,12 @@
 // The first command of the README as written, in a copy of the repository with what `npm ci` installs, on a machine with Node alone.
 
 import { execFileSync, spawn } from "node:child_process";
-import { cp, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { isInstalled, lockedPackages } from "../../tools/locked-packages.ts";
-import { repositoryFiles } from "../../tools/source-files.ts";
 import { REPOSITORY, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { startInstalled } from "./testing/installed-server.ts";
+import { copyRepository } from "./testing/repository-copy.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let copy: string;
@@ -24,20 +23,7 @@ beforeAll(async () => {
   await mkdir(programs);
   await symlink(process.execPath, join(programs, "node"));
   for (const name of ["npm", "npx", "sh", "uname"]) await symlink(commandPath(name), join(programs, name));
-  for (const path of repositoryFiles()) await cp(join(REPOSITORY, path), join(copy, path));
-  // As `npm ci` leaves them: the packages that tests do not need, each with its commands.
-  for (const { folder } of lockedPackages().filter((each) => !each.isForTests && isInstalled(each))) {
-    if (folder.indexOf("node_modules/") !== folder.lastIndexOf("node_modules/")) continue;
-    await mkdir(dirname(join(copy, folder)), { recursive: true });
-    await symlink(join(REPOSITORY, folder), join(copy, folder));
-  }
-  await mkdir(join(copy, "node_modules/@postern"), { recursive: true });
-  for (const name of await readdir(join(copy, "packages")))
-    await symlink(join(copy, "packages", name), join(copy, "node_modules/@postern", name));
-  await cp(join(REPOSITORY, "node_modules/.bin"), join(copy, "node_modules/.bin"), {
-    recursive: true,
-    verbatimSymlinks: true,
-  });
+  await copyRepository(copy, ({ isForTests }) => !isForTests);
 });
 
 afterAll(async () => {
