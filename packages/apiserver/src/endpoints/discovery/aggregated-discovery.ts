@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/discovery/aggregated
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { OutputRestrictions } from "../negotiation/negotiate-output.ts";
@@ -23,23 +24,28 @@ export const AGGREGATED_OUTPUT: OutputRestrictions = { allowsConversion: isAggre
 /** The parameters that the Content-Type must echo, or client-go takes the answer for a legacy document. */
 export const aggregatedParameters = (version: AggregatedVersion): string => `g=${GROUP};v=${version};as=${KIND}`;
 
-export const aggregatedDiscovery = (groups: readonly ApiGroup[], version: AggregatedVersion): JsonObject => ({
-  kind: KIND,
-  apiVersion: `${GROUP}/${version}`,
-  metadata: {},
-  items: groups.map(({ name, versions }) => ({
-    metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
-    versions: versions.map(versionDiscovery),
-  })),
-});
+/** The text of the document. `textOf` gives that of `resourceDiscovery`. */
+export const aggregatedDiscovery = (
+  groups: readonly ApiGroup[],
+  version: AggregatedVersion,
+  textOf: (resource: ResourceDefinition) => string,
+): string => {
+  const head = stringifyJson({ kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: {} });
+  const items = groups.map(({ name, versions }) => {
+    const metadata = { ...(name === "" ? {} : { name }), creationTimestamp: null };
+    const texts = versions.map((each) => versionDiscovery(each, textOf));
+    return `{"metadata":${stringifyJson(metadata)},"versions":[${texts.join(",")}]}`;
+  });
+  return `${head.slice(0, -1)},"items":[${items.join(",")}]}`;
+};
 
-const versionDiscovery = ({ version, resources }: ApiVersion): JsonObject => ({
-  version,
-  resources: resources.map(resourceDiscovery),
-  freshness: "Current",
-});
+const versionDiscovery = (
+  { version, resources }: ApiVersion,
+  textOf: (resource: ResourceDefinition) => string,
+): string =>
+  `{"version":${stringifyJson(version)},"resources":[${resources.map(textOf).join(",")}],"freshness":"Current"}`;
 
-function resourceDiscovery(resource: ResourceDefinition): JsonObject {
+export function resourceDiscovery(resource: ResourceDefinition): JsonObject {
   const { group, version, kind, plural, singular, namespaced, shortNames = [], categories = [] } = resource;
   const subresources = servedSubresources(resource).map(({ name, kind: responseKind, verbs }) => ({
     subresource: name,

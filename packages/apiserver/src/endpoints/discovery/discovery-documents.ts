@@ -1,9 +1,11 @@
-// All discovery documents for one set of resources, built on first use.
+// All discovery documents for a changing set of resources, built on first use. The text of a resource is kept while it stays the same, and documents
+// are joined from texts: a cluster may have thousands of versions.
 
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { type AggregatedVersion, aggregatedDiscovery } from "./aggregated-discovery.ts";
+import { type AggregatedVersion, aggregatedDiscovery, resourceDiscovery } from "./aggregated-discovery.ts";
 import { type ApiGroup, apiGroups } from "./api-groups.ts";
-import { apiGroup, apiGroupList, apiResourceList } from "./legacy-discovery.ts";
+import { apiGroup, apiGroupList, apiResourceList, apiResources } from "./legacy-discovery.ts";
 import { lazily, type PreparedDocument, prepareDocument } from "./prepared-document.ts";
 
 export type DiscoveryDocuments = {
@@ -22,14 +24,34 @@ export type DiscoveryDocuments = {
   readonly paths: readonly string[];
 };
 
-export function discoveryDocuments(resources: readonly ResourceDefinition[]): DiscoveryDocuments {
+export function createDiscoveryDocuments(): (resources: readonly ResourceDefinition[]) => DiscoveryDocuments {
+  const aggregatedText = keptText((resource) => stringifyJson(resourceDiscovery(resource)));
+  const legacyText = keptText((resource) => stringifyJson(apiResources(resource)).slice(1, -1));
+  return (resources) => discoveryDocuments(resources, { aggregatedText, legacyText });
+}
+
+type TextOf = (resource: ResourceDefinition) => string;
+
+function keptText(write: TextOf): TextOf {
+  const texts = new WeakMap<ResourceDefinition, string>();
+  return (resource) => {
+    const text = texts.get(resource) ?? write(resource);
+    texts.set(resource, text);
+    return text;
+  };
+}
+
+function discoveryDocuments(
+  resources: readonly ResourceDefinition[],
+  { aggregatedText, legacyText }: { readonly aggregatedText: TextOf; readonly legacyText: TextOf },
+): DiscoveryDocuments {
   const groups = apiGroups(resources);
   const core = groups.find(({ name }) => name === "");
   const named = groups.filter(({ name }) => name !== "");
   const groupsOf = { api: core === undefined ? [] : [core], apis: named };
 
   const aggregate = (prefix: "api" | "apis", version: AggregatedVersion) =>
-    lazily(() => prepareDocument(aggregatedDiscovery(groupsOf[prefix], version)));
+    lazily(() => prepareDocument(aggregatedDiscovery(groupsOf[prefix], version, aggregatedText)));
   const aggregated = {
     api: { v2: aggregate("api", "v2"), v2beta1: aggregate("api", "v2beta1") },
     apis: { v2: aggregate("apis", "v2"), v2beta1: aggregate("apis", "v2beta1") },
@@ -40,7 +62,7 @@ export function discoveryDocuments(resources: readonly ResourceDefinition[]): Di
       .flatMap(({ versions }) => versions)
       .map((version) => [
         `${version.group}/${version.version}`,
-        lazily(() => prepareDocument(apiResourceList(version))),
+        lazily(() => prepareDocument(apiResourceList(version, legacyText))),
       ]),
   );
 

@@ -12,7 +12,7 @@ import { contentTypeOf, encodedResponse, encodeObject } from "../negotiation/obj
 import { refuseUnroutable } from "../negotiation/refuse-unroutable.ts";
 import { createOpenApiRouter, OPENAPI_PATHS } from "../openapi/openapi-router.ts";
 import { AGGREGATED_OUTPUT, type AggregatedVersion, aggregatedParameters } from "./aggregated-discovery.ts";
-import { type DiscoveryDocuments, discoveryDocuments } from "./discovery-documents.ts";
+import { createDiscoveryDocuments, type DiscoveryDocuments } from "./discovery-documents.ts";
 import { apiVersions } from "./legacy-discovery.ts";
 import { type PreparedDocument, perRevision, prepareDocument, preparedResponse } from "./prepared-document.ts";
 
@@ -39,7 +39,8 @@ export function createDiscoveryRouter({
   otherPaths = [],
   info = { title: "Kubernetes", version: "unversioned" },
 }: DiscoveryDeps): DiscoveryRouter {
-  const documents = perRevision(revision, () => discoveryDocuments(resources()));
+  const documentsOf = createDiscoveryDocuments();
+  const documents = perRevision(revision, () => documentsOf(resources()));
   const root = perRevision(revision, () => prepareDocument(rootPaths(documents(), otherPaths)));
   const openApi = createOpenApiRouter({ groups: perRevision(revision, () => documents().groups), revision, info });
 
@@ -47,21 +48,22 @@ export function createDiscoveryRouter({
     const [first = "", second, third, ...rest] = segmentsOf(context.info.path);
     if (first === "openapi") return openApi(context);
     if (rest.length > 0) return undefined;
-    if (first === "" && second === undefined) return isRoot(context.info.path) ? rootResponse(root()) : undefined;
-    if (context.info.path === "/index.html") return rootResponse(root());
+    if (first === "" && second === undefined)
+      return isRoot(context.info.path) ? rootResponse(context, root()) : undefined;
+    if (context.info.path === "/index.html") return rootResponse(context, root());
     if (first === "api" && third === undefined) {
       mustBeRouted(context.request);
       return second === undefined
         ? groupDocument(context, documents(), "api")
-        : resourceListDocument(context.request, documents(), "", second);
+        : resourceListDocument(context, documents(), "", second);
     }
     if (first !== "apis") return undefined;
     if (second === undefined) return groupDocument(context, documents(), "apis");
     const group = documents().group(second);
     if (group === undefined) return Promise.resolve(textResponse(404, "404 page not found\n"));
-    if (third === undefined) return plain(context.request, group);
+    if (third === undefined) return plain(context, group);
     if (documents().isBuiltIn(second, third)) mustBeRouted(context.request);
-    return resourceListDocument(context.request, documents(), second, third);
+    return resourceListDocument(context, documents(), second, third);
   };
 }
 
@@ -71,8 +73,8 @@ const segmentsOf = (path: string): readonly string[] => path.replace(/^\//, "").
 const isRoot = (path: string): boolean => path === "/" || path === "";
 
 /** The list of paths is for people too: it comes as indented JSON, whatever they say they read. */
-const rootResponse = async (document: PreparedDocument): Promise<ApiResponse> =>
-  jsonResponse(200, document({ format: "json", pretty: true }).bytes);
+const rootResponse = async (context: RequestContext, document: PreparedDocument): Promise<ApiResponse> =>
+  jsonResponse(200, (await document({ format: "json", pretty: true }, context)).bytes);
 
 function mustBeRouted(request: ApiRequest): void {
   if (request.method !== "GET") throw methodNotAllowedError();
@@ -94,35 +96,39 @@ async function groupDocument(
   if (output.convert !== undefined) {
     // The restrictions let no other version through.
     const version = output.convert.version as AggregatedVersion;
-    return preparedResponse(request, documents.aggregated(prefix, version)(output), {
+    return preparedResponse(request, await documents.aggregated(prefix, version)(output, context), {
       "content-type": `application/${output.format};${aggregatedParameters(version)}`,
       "cache-control": "public",
       vary: "Accept",
     });
   }
-  if (prefix === "apis") return preparedPlain(request, documents.groupList(), output);
+  if (prefix === "apis") return preparedPlain(context, documents.groupList(), output);
   const document = apiVersions(documents.core, request.host);
   return encodedResponse(context, 200, encodeObject(document, output), contentTypeOf(output));
 }
 
 async function resourceListDocument(
-  request: ApiRequest,
+  context: RequestContext,
   documents: DiscoveryDocuments,
   group: string,
   version: string,
 ): Promise<ApiResponse> {
   const document = documents.resourceList(group, version);
   if (document === undefined) throw resourceNotFoundError();
-  return plain(request, document);
+  return plain(context, document);
 }
 
-const plain = async (request: ApiRequest, document: PreparedDocument): Promise<ApiResponse> =>
-  preparedPlain(request, document, negotiateOutput(request, PLAIN_OUTPUT));
+const plain = async (context: RequestContext, document: PreparedDocument): Promise<ApiResponse> =>
+  preparedPlain(context, document, negotiateOutput(context.request, PLAIN_OUTPUT));
 
-const preparedPlain = (request: ApiRequest, document: PreparedDocument, output: OutputMedia): Promise<ApiResponse> =>
+const preparedPlain = async (
+  context: RequestContext,
+  document: PreparedDocument,
+  output: OutputMedia,
+): Promise<ApiResponse> =>
   preparedResponse(
-    request,
-    document(output),
+    context.request,
+    await document(output, context),
     { "content-type": `application/${output.format}`, "cache-control": "no-cache, private" },
     { etag: false },
   );

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiGroup, ApiVersion } from "./api-groups.ts";
@@ -38,15 +39,20 @@ function groupMembers({ name, versions }: ApiGroup): JsonObject {
 }
 
 /** `/apis/<group>/<version>` and `/api/v1`, where upstream leaves apiVersion out. */
-export const apiResourceList = (version: ApiVersion): JsonObject => ({
-  kind: "APIResourceList",
-  ...(version.group === "" ? {} : { apiVersion: "v1" }),
-  groupVersion: formatApiVersion(version),
-  resources: version.resources.flatMap((resource) => [
-    apiResource(resource),
-    ...servedSubresources(resource).map((subresource) => apiSubresource(resource, subresource)),
-  ]),
-});
+export const apiResourceList = (version: ApiVersion, textOf: (resource: ResourceDefinition) => string): string => {
+  const head = stringifyJson({
+    kind: "APIResourceList",
+    ...(version.group === "" ? {} : { apiVersion: "v1" }),
+    groupVersion: formatApiVersion(version),
+  });
+  return `${head.slice(0, -1)},"resources":[${version.resources.map(textOf).join(",")}]}`;
+};
+
+/** A resource and its subresources, for `apiResourceList`. */
+export const apiResources = (resource: ResourceDefinition): readonly JsonObject[] => [
+  apiResource(resource),
+  ...servedSubresources(resource).map((subresource) => apiSubresource(resource, subresource)),
+];
 
 function apiResource(resource: ResourceDefinition): JsonObject {
   const { plural, singular, namespaced, kind, shortNames = [], categories = [] } = resource;

@@ -4,11 +4,13 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { Steps } from "@postern/apimachinery/steps/steps";
+import { LONG_WORK_BYTES } from "../../limits/turn.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import type { ApiResponse, ResponseHeaders } from "../../transport/api-response.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "../negotiation/gzip.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
-import { encodeObject, keep } from "../negotiation/object-response.ts";
+import { type ConversionContext, encodeObject, keep, yamlInThread } from "../negotiation/object-response.ts";
 
 /** Bytes with their strong validator. */
 export type PreparedBody = {
@@ -52,17 +54,29 @@ function preparedBody(bytes: Uint8Array, hash: string): PreparedBody {
 }
 
 /** A document's body in the encoding that was negotiated. */
-export type PreparedDocument = (output: Pick<OutputMedia, "format" | "pretty">) => PreparedBody;
+export type PreparedDocument = (
+  output: Pick<OutputMedia, "format" | "pretty">,
+  context: ConversionContext,
+) => Awaitable<PreparedBody>;
 
-export function prepareDocument(document: JsonObject): PreparedDocument {
+/** `document`: a value, or the text of one. */
+export function prepareDocument(document: JsonObject | string): PreparedDocument {
   // The text is kept, not the value, as the source of every encoding.
-  const kept = keep(Buffer.from(stringifyJson(document)));
+  const kept = keep(Buffer.from(typeof document === "string" ? document : stringifyJson(document)));
   const encoded = new Map<string, PreparedBody>();
-  return ({ format, pretty }) => {
+  return ({ format, pretty }, context) => {
     const encoding = format === "json" && pretty ? "pretty" : format;
-    const known = encoded.get(encoding) ?? prepareBody(encodeObject(kept, { format, pretty }));
-    encoded.set(encoding, known);
-    return known;
+    const known = encoded.get(encoding);
+    if (known !== undefined) return known;
+    const keepBody = (bytes: Uint8Array | string): PreparedBody => {
+      const body = prepareBody(bytes);
+      encoded.set(encoding, body);
+      return body;
+    };
+    const isLong = format === "yaml" && kept.byteLength >= LONG_WORK_BYTES;
+    // Each request has its own work until one is done: a requester that goes away must not take that of others along.
+    const yaml = isLong ? yamlInThread(context, kept) : undefined;
+    return yaml?.then(keepBody) ?? keepBody(encodeObject(kept, { format, pretty }));
   };
 }
 
