@@ -3,17 +3,19 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 
 /** The bytes of `openapi.v2.Document`. */
-export const encodeGnosticDocument = (document: JsonObject): Uint8Array => encodeMessage("Document", document);
+export const encodeGnosticDocument = (document: JsonObject): Uint8Array =>
+  runSteps(encodeMessage("Document", document, { messages: 0 }));
 
 /** Members of a document that are joined from parts. */
 type JoinedMember = "paths" | "definitions" | "parameters";
 
 /** A part of a member, without its field. Parts of the same member may follow each other. */
-export function encodeGnosticMember(member: JoinedMember, value: JsonObject): Uint8Array {
+export function encodeGnosticMember(member: JoinedMember, value: JsonObject): Steps<Uint8Array> {
   const { type, shape = (unchanged: JsonValue) => unchanged } = documentField(member);
-  return encodeMessage(type, shape(value));
+  return encodeMessage(type, shape(value), { messages: 0 });
 }
 
 /** The field of a member, from its parts. */
@@ -28,34 +30,43 @@ function documentField(member: JoinedMember): MessageField {
   return field;
 }
 
-const EXTENSION: MessageField = { number: 0, type: "NamedAny", repeated: true };
+/** How many messages have been encoded. A single schema may have tens of thousands. */
+type Pace = { messages: number };
 
-function encodeMessage(name: string, value: JsonValue): Uint8Array {
+const MESSAGES_PER_STEP = 1_000;
+
+function* encodeMessage(name: string, value: JsonValue, pace: Pace): Steps<Uint8Array> {
   const writer = new ProtobufWriter();
   const message = GNOSTIC_MESSAGES[name];
   if (message === undefined || !isJsonObject(value)) throw new Error(`not a ${name}`);
+  if (++pace.messages % MESSAGES_PER_STEP === 0) yield;
   for (const [member, content] of Object.entries(value)) {
-    if (content !== undefined) writeMember(writer, message, member, content);
+    if (content === undefined) continue;
+    const field = Object.hasOwn(message.fields, member) ? message.fields[member] : undefined;
+    if (field !== undefined) {
+      const values: readonly JsonValue[] = field.repeated === true && Array.isArray(content) ? content : [content];
+      for (const each of values) {
+        const shaped = field.shape === undefined ? each : field.shape(each);
+        if (!writeScalar(writer, field, shaped)) {
+          writer.bytes(field.number, yield* encodeMessage(field.type, shaped, pace));
+        }
+      }
+    } else if (message.extensions !== undefined && member.startsWith("x-")) {
+      const extension = { name: member, value: content };
+      writer.bytes(message.extensions, yield* encodeMessage("NamedAny", extension, pace));
+    }
   }
   return writer.finish();
 }
 
-function writeMember(writer: ProtobufWriter, message: Message, member: string, content: JsonValue): void {
-  const field = Object.hasOwn(message.fields, member) ? message.fields[member] : undefined;
-  if (field !== undefined) {
-    const values: readonly JsonValue[] = field.repeated === true && Array.isArray(content) ? content : [content];
-    for (const value of values) writeField(writer, field, field.shape === undefined ? value : field.shape(value));
-  } else if (message.extensions !== undefined && member.startsWith("x-")) {
-    writeField(writer, { ...EXTENSION, number: message.extensions }, { name: member, value: content });
-  }
-}
-
-function writeField(writer: ProtobufWriter, { number, type }: MessageField, value: JsonValue): void {
+/** False: the field holds a message. */
+function writeScalar(writer: ProtobufWriter, { number, type }: MessageField, value: JsonValue): boolean {
   if (type === "string") writer.string(number, String(value));
   else if (type === "bool") writer.integer(number, value === true ? 1 : 0);
   else if (type === "int64") writer.integer(number, Number(value));
   else if (type === "double") writer.double(number, Number(value));
-  else writer.bytes(number, encodeMessage(type, value));
+  else return false;
+  return true;
 }
 
 // Writes values on the wire as Protocol Buffers do, field by field.
@@ -96,6 +107,9 @@ class ProtobufWriter {
 const tag = (field: number, wireType: number): Uint8Array => varint((field << 3) | wireType);
 
 function varint(value: number | bigint): Uint8Array {
+  // Nearly all are tags and short lengths.
+  if (typeof value === "number" && value <= 0x7f) return Uint8Array.of(value);
+  if (typeof value === "number" && value <= 0x3fff) return Uint8Array.of((value & 0x7f) | 0x80, value >> 7);
   const out: number[] = [];
   let rest = BigInt(value);
   while (rest > 0x7fn) {

@@ -4,6 +4,7 @@ import { definitionManifest, definitionVersion } from "../../custom-resources/te
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { apiGroups } from "../discovery/api-groups.ts";
 import { goldenResources } from "../discovery/testing/golden-resources.ts";
+import { encodeGnosticMember } from "./encode-gnostic.ts";
 import { createOpenApiDocuments } from "./openapi-documents.ts";
 import { decodeGnosticDocument } from "./testing/decode-gnostic.ts";
 
@@ -130,4 +131,30 @@ it("never lets a definition replace a component of the server", () => {
   const before = json(resultOf(cluster()(apiGroups(goldenResources)).v2()));
   const after = json(resultOf(cluster()(apiGroups([...goldenResources, pretender!])).v2()));
   expect(after.definitions).toEqual(before.definitions);
+});
+
+it("encodes one very large schema in steps, and gives what one step gives", () => {
+  const fields = (count: number) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [
+        `field${index}`,
+        { type: "string", description: "a field", maxLength: 10 + index, default: "x" },
+      ]),
+    );
+  const stepsOf = (count: number) => {
+    const schema = { type: "object", properties: fields(count), "x-kubernetes-map-type": "atomic" };
+    const steps = encodeGnosticMember("definitions", { A: schema });
+    let number = 1;
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done === true) return { number, bytes: value };
+      number++;
+    }
+  };
+  const small = stepsOf(100);
+  const large = stepsOf(6_000);
+  expect(small.number).toBe(1);
+  // Each field is four messages.
+  expect(large.number).toBeGreaterThan(20);
+  expect(Buffer.from(large.bytes).includes("field5999")).toBe(true);
 });

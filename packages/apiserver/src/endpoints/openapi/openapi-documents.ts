@@ -212,7 +212,7 @@ function documentsOf(
           "paths",
           written.map(({ paths }) => paths),
         ),
-        ...gnosticMember("parameters", [encodeGnosticMember("parameters", parameters)]),
+        ...gnosticMember("parameters", [yield* encodeGnosticMember("parameters", parameters)]),
         ...gnosticMember(
           "definitions",
           written.map(({ definitions }) => definitions),
@@ -324,11 +324,11 @@ const objectOf = (members: Uint8Array): JsonObject =>
 
 /** From the text, which is kept. */
 function* encodeV2({ paths, definitions, parameters }: V2Part): Steps<V2Part> {
-  const encodedPaths = encodeGnosticMember("paths", objectOf(paths));
+  const encodedPaths = yield* encodeGnosticMember("paths", objectOf(paths));
   yield;
   const json = objectOf(definitions);
   yield;
-  const encoded = encodeGnosticMember("definitions", json);
+  const encoded = yield* encodeGnosticMember("definitions", json);
   yield;
   return { paths: encodedPaths, definitions: encoded, parameters };
 }
