@@ -1,11 +1,20 @@
-// Says when a watch sends bookmarks: every minute, and once shortly before its deadline.
+// Says when a watch ends, and when it sends bookmarks: every minute, and once shortly before its deadline.
 // Source: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime)
 
-import type { Clock, Scheduler } from "../../runtime/clock.ts";
+import type { Clock, Random, Scheduler } from "../../runtime/clock.ts";
 
 const BOOKMARK_INTERVAL_MS = 60_000;
 /** A last bookmark goes out this long before the deadline, so that the next watch starts close to where this one ended. */
 const LAST_BOOKMARK_LEAD_MS = 2_000;
+
+const MIN_TIMEOUT_SECONDS = 1_800;
+
+/** Without a wish of the client's, ends are spread over half an hour, so that clients do not all come back at once. */
+export function watchTimeoutOf(timeoutSeconds: number | undefined, { random }: { readonly random: Random }): number {
+  if (timeoutSeconds !== undefined && timeoutSeconds !== 0) return timeoutSeconds * 1000;
+  const [share = 0] = random.bytes(1);
+  return MIN_TIMEOUT_SECONDS * 1000 * (1 + share / 256);
+}
 
 type BookmarkTarget = {
   /** The version that the client has seen everything up to; empty when there is none to tell. */

@@ -23,11 +23,9 @@ import {
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateStream } from "../negotiation/negotiate-output.ts";
 import { readListOptions, watchQueryOf } from "./list-query.ts";
-import { scheduleBookmarks } from "./watch-bookmarks.ts";
+import { scheduleBookmarks, watchTimeoutOf } from "./watch-bookmarks.ts";
 import { createWatchEncoder, NoFrameError, type WatchEncoder } from "./watch-encoder.ts";
 import { webSocketResponse, webSocketUpgrade } from "./watch-websocket.ts";
-
-const MIN_TIMEOUT_SECONDS = 1_800;
 
 /** Events joined into one write. So much of each watch lies where HTTP/2 counts it against its connection. */
 const CHUNK_BYTES = 64 * 1024;
@@ -57,7 +55,7 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
     if (!isApiError(error, "Expired") && !isApiError(error, "Timeout")) throw error;
     stream.error(error);
   }
-  const timeoutMs = timeoutOf(options.timeoutSeconds, endpoint);
+  const timeoutMs = watchTimeoutOf(options.timeoutSeconds, endpoint.runtime);
   const run: StreamRun = (sink, signal) => stream.run(sink, AbortSignal.any([signal, context.signal]), timeoutMs);
   const upgrade = webSocketUpgrade(context.request);
   return upgrade === undefined ? watchResponse(run) : webSocketResponse(context.request, upgrade, run);
@@ -74,13 +72,6 @@ const watchResponse = (run: StreamRun): ApiResponse => ({
   headers: { "cache-control": "no-cache, private", "content-type": "application/json" },
   body: { type: "stream", run },
 });
-
-/** Without a wish of the client's, ends are spread over half an hour, so that clients do not all come back at once. */
-function timeoutOf(timeoutSeconds: number | undefined, { runtime }: EndpointContext): number {
-  if (timeoutSeconds !== undefined && timeoutSeconds !== 0) return timeoutSeconds * 1000;
-  const [random = 0] = runtime.random.bytes(1);
-  return MIN_TIMEOUT_SECONDS * 1000 * (1 + random / 256);
-}
 
 /** An event is made into a line when the client takes it: until then it is an object that others hold as well. */
 type Entry =
