@@ -60,6 +60,21 @@ describe("the garbage collector", () => {
     expect(await settled()).toEqual(["d"]);
   });
 
+  it("lets dozens go that all own each other, when they are deleted in the foreground", async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `clique-${at}`);
+    const owners: object[] = [];
+    for (const name of names) owners.push(ownerReferenceTo(await widget(name), block));
+    for (const name of names) {
+      await cluster.update("widgets", { name }, (object) => ({
+        ...object,
+        metadata: { ...object.metadata, ownerReferences: owners as never },
+      }));
+    }
+    expect(await settled()).toEqual(names.toSorted());
+    for (const name of names) await remove(name, "Foreground");
+    expect(await settled()).toEqual([]);
+  });
+
   it("keeps an object that has another owner, and takes the gone one out of it", async () => {
     const [a, b] = [await widget("a"), await widget("b")];
     await widget("c", [ownerReferenceTo(a), ownerReferenceTo(b)]);
