@@ -207,6 +207,27 @@ describe("applyStrategicMergePatch", () => {
     expect(() => apply(document, patch)).toThrow(message);
   });
 
+  it.each<[string, (names: readonly string[], element: (name: string) => JsonObject) => JsonObject]>([
+    ["merges", (names, element) => ({ list: names.map(element) })],
+    ["deletes", (names) => ({ list: names.map((name) => ({ name, $patch: "delete" })) })],
+    ["adds", (names, element) => ({ list: names.map((name) => element(`${name}-new`)) })],
+    [
+      "orders",
+      (names, element) => ({ "$setElementOrder/list": names.map((name) => ({ name })), list: names.map(element) }),
+    ],
+  ])("looks at each element a few times when it %s as many as there are", (_, patchOf) => {
+    let reads = 0;
+    const counted = (name: string): JsonObject => ({
+      get name() {
+        reads++;
+        return name;
+      },
+    });
+    const names = Array.from({ length: 1_000 }, (_, index) => `element-${index}`);
+    apply({ list: names.map(counted) }, patchOf(names.toReversed(), counted));
+    expect(reads).toBeLessThan(names.length * 20);
+  });
+
   it("keeps __proto__ an ordinary member", () => {
     const patch = parseJson('{"simpleMap":{"__proto__":{"polluted":1}},"new":{"__proto__":{"x":1}}}') as JsonObject;
     expect(stringifyJson(apply({ simpleMap: {} }, patch))).toBe(stringifyJson(patch));

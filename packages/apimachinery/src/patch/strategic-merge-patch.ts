@@ -12,7 +12,7 @@ import {
   type MutableJsonObject,
   setMember,
 } from "../json/json-value.ts";
-import { stringifyJson } from "../json/stringify-json.ts";
+import { stringifyJson, withSortedMembers } from "../json/stringify-json.ts";
 import type { StructuralSchema } from "../schema/structural-schema.ts";
 
 type Schema = StructuralSchema | undefined;
@@ -144,10 +144,11 @@ function mergeListsByStrategy(
 function deleteFromPrimitiveList(merged: MutableJsonObject, name: string, values: JsonValue): void {
   const current = getMember(merged, name);
   if (!isJsonArray(current) || !isJsonArray(values)) return;
+  const deleted = new Set(values.map((value) => identity(value)));
   setMember(
     merged,
     name,
-    current.filter((element) => !values.some((value) => equalJson(value, element))),
+    current.filter((element) => !deleted.has(identity(element))),
   );
 }
 
@@ -170,30 +171,53 @@ function mergeObjectLists(
   itemSchema: Schema,
 ): JsonArray {
   const changes = patch.filter((item) => getMember(item, PATCH_DIRECTIVE) === undefined);
-  let remaining = original;
+  const deleted = new Set<string | undefined>();
   let replaces = false;
   for (const item of patch) {
     const directive = getMember(item, PATCH_DIRECTIVE);
     if (directive === undefined) continue;
     if (directive === "replace") replaces = true;
-    else if (directive === "delete") {
-      const key = keyOf(item, mergeKey);
-      remaining = remaining.filter((element) => !equalJson(getMember(element, mergeKey), key));
-    } else if (directive === "merge") {
+    else if (directive === "delete") deleted.add(identity(keyOf(item, mergeKey)));
+    else if (directive === "merge") {
       throw new StrategicMergePatchError("merging lists cannot yet be specified in the patch");
     } else throw badPatchType(directive, item);
   }
   if (replaces) return changes;
 
+  const idOf = (item: JsonObject): string | undefined => {
+    const key = getMember(item, mergeKey);
+    return key === undefined ? undefined : identity(key);
+  };
+  const remaining = deleted.size === 0 ? original : original.filter((element) => !deleted.has(idOf(element)));
   const elements = [...remaining];
+  const places = placesByIdentity(elements, idOf);
   for (const change of changes) {
-    const key = keyOf(change, mergeKey);
-    const index = elements.findIndex((element) => equalJson(getMember(element, mergeKey), key));
-    const element = elements[index];
-    if (element === undefined) elements.push(mergeObjects({}, change, itemSchema));
-    else elements[index] = mergeObjects(element, change, itemSchema);
+    const id = identity(keyOf(change, mergeKey));
+    const found = places.get(id) ?? [];
+    const place = found.at(-1) ?? elements.length;
+    const merged = mergeObjects(elements[place] ?? {}, change, itemSchema);
+    elements[place] = merged;
+    if (found.length === 0) places.set(id, [place]);
+    // A key of null is a member to remove: the next such change has to find another element.
+    if (idOf(merged) === undefined) places.get(id)?.pop();
   }
   return orderLikePatch(elements, changes, remaining, mergeKey);
+}
+
+/** Where the elements with each key are, the first one last. Both lists may have thousands of elements: neither is searched for each of the other. */
+function placesByIdentity(
+  elements: readonly JsonObject[],
+  idOf: (element: JsonObject) => string | undefined,
+): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (const [place, element] of [...elements.entries()].reverse()) {
+    const id = idOf(element);
+    if (id === undefined) continue;
+    const same = places.get(id);
+    if (same === undefined) places.set(id, [place]);
+    else same.push(place);
+  }
+  return places;
 }
 
 function keyOf(item: JsonObject, mergeKey: string): JsonValue {
@@ -264,42 +288,51 @@ function orderLikePatch(
 ): JsonArray {
   const inPatch = positions(patchOrder, mergeKey);
   const inOriginal = positions(originalOrder, mergeKey);
-  const placeIn = (order: ReadonlyMap<string, number>, element: JsonValue) => order.get(identity(element, mergeKey));
-  const sortedBy = (order: ReadonlyMap<string, number>, list: JsonArray) =>
-    list.toSorted((a, b) => (placeIn(order, a) ?? list.length) - (placeIn(order, b) ?? list.length));
+  const named: Placed[] = [];
+  const others: Placed[] = [];
+  for (const element of elements) {
+    const id = placeId(element, mergeKey);
+    const place = inPatch.get(id);
+    const before = inOriginal.get(id);
+    if (place === undefined) others.push({ element, place: before, before });
+    else named.push({ element, place, before });
+  }
+  for (const list of [named, others]) {
+    list.sort((a, b) => (a.place ?? list.length) - (b.place ?? list.length));
+  }
 
-  const named = sortedBy(
-    inPatch,
-    elements.filter((element) => placeIn(inPatch, element) !== undefined),
-  );
-  const others = sortedBy(
-    inOriginal,
-    elements.filter((element) => placeIn(inPatch, element) === undefined),
-  );
   const merged: JsonValue[] = [];
   let next = 0;
-  for (const element of named) {
-    const place = placeIn(inOriginal, element);
-    for (let other = others[next]; other !== undefined && place !== undefined; other = others[++next]) {
-      const otherPlace = placeIn(inOriginal, other);
-      if (otherPlace === undefined || otherPlace >= place) break;
-      merged.push(other);
+  for (const { element, before } of named) {
+    for (let other = others[next]; other !== undefined && before !== undefined; other = others[++next]) {
+      if (other.before === undefined || other.before >= before) break;
+      merged.push(other.element);
     }
     merged.push(element);
   }
-  return [...merged, ...others.slice(next)];
+  for (; next < others.length; next++) merged.push(others[next]?.element ?? null);
+  return merged;
 }
+
+/** An element, where it goes among those like it, and where it was before. */
+type Placed = {
+  readonly element: JsonValue;
+  readonly place: number | undefined;
+  readonly before: number | undefined;
+};
 
 function positions(order: JsonArray, mergeKey: string): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   for (const [place, element] of order.entries()) {
-    const id = identity(element, mergeKey);
+    const id = placeId(element, mergeKey);
     if (!places.has(id)) places.set(id, place);
   }
   return places;
 }
 
-function identity(element: JsonValue, mergeKey: string): string {
-  const key = mergeKey !== "" && isJsonObject(element) ? getMember(element, mergeKey) : element;
-  return stringifyJson(key ?? null);
-}
+const placeId = (element: JsonValue, mergeKey: string): string =>
+  identity(mergeKey !== "" && isJsonObject(element) ? (getMember(element, mergeKey) ?? null) : element);
+
+/** The same for equal values, and for no others. */
+const identity = (value: JsonValue): string =>
+  typeof value === "object" ? stringifyJson(withSortedMembers(value)) : stringifyJson(value);
