@@ -68,6 +68,29 @@ export function insertPath(draft: FieldSetDraft, path: FieldPath): void {
   if (leaf !== undefined) addMember(node, leaf);
 }
 
+/** Adds the field itself where `isMember`, and what is below it. */
+export function addField(draft: FieldSetDraft, element: PathElement, isMember: boolean, below?: FieldSetDraft): void {
+  if (isMember) addMember(draft, element);
+  if (below !== undefined && !isEmptyFieldSet(below)) addChild(draft, element, below);
+}
+
+/** Whether both have the same members and nothing below them. */
+export function areEqualLeaves(a: FieldSet, b: FieldSet): boolean {
+  return a.children.size === 0 && b.children.size === 0 && equalFieldSets(a, b);
+}
+
+/**
+ * `combine` with its last result at hand. The items of a long list mostly have the same fields, so that they share one set below them: what is
+ * made of it is made once.
+ */
+export function withLastResult<A, B, R>(combine: (a: A, b: B) => R): (a: A, b: B) => R {
+  let last: { readonly a: A; readonly b: B; readonly result: R } | undefined;
+  return (a, b) => {
+    if (last === undefined || last.a !== a || last.b !== b) last = { a, b, result: combine(a, b) };
+    return last.result;
+  };
+}
+
 export function fieldSetOf(...paths: readonly FieldPath[]): FieldSet {
   const draft = draftFieldSet();
   for (const path of paths) insertPath(draft, path);
@@ -96,9 +119,11 @@ export function equalFieldSets(a: FieldSet, b: FieldSet): boolean {
   if (a === b) return true;
   if (a.members.size !== b.members.size || a.children.size !== b.children.size) return false;
   for (const element of a.members) if (!b.members.has(element)) return false;
+  if (a.children.size === 0) return true;
+  const areEqual = withLastResult(equalFieldSets);
   for (const [element, child] of a.children) {
     const other = b.children.get(element);
-    if (other === undefined || !equalFieldSets(child, other)) return false;
+    if (other === undefined || !areEqual(child, other)) return false;
   }
   return true;
 }
@@ -108,9 +133,10 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmptyFieldSet(a)) return b;
   const members = unionOfMembers(a.members, b.members);
   let children: Map<PathElement, FieldSet> | undefined;
+  const unionBelow = withLastResult(union);
   for (const [element, child] of b.children) {
     const own = a.children.get(element);
-    const merged = own === undefined ? child : union(own, child);
+    const merged = own === undefined ? child : unionBelow(own, child);
     if (merged !== own) {
       children ??= new Map(a.children);
       children.set(element, merged);
@@ -128,9 +154,10 @@ function unionOfMembers(a: ReadonlySet<PathElement>, b: ReadonlySet<PathElement>
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a;
   const members = keepMembers(a.members, (element) => b.members.has(element));
+  const below = withLastResult(intersection);
   const children = mapChildren(a.children, (element, child) => {
     const other = b.children.get(element);
-    return other === undefined ? EMPTY_FIELD_SET : intersection(child, other);
+    return other === undefined ? EMPTY_FIELD_SET : below(child, other);
   });
   return withParts(a, members, children);
 }
@@ -139,9 +166,10 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmptyFieldSet(b)) return a;
   const members = keepMembers(a.members, (element) => !b.members.has(element));
+  const below = withLastResult(difference);
   const children = mapChildren(a.children, (element, child) => {
     const other = b.children.get(element);
-    return other === undefined ? child : difference(child, other);
+    return other === undefined ? child : below(child, other);
   });
   return withParts(a, members, children);
 }
@@ -150,10 +178,11 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
 export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmptyFieldSet(b)) return a;
   const members = keepMembers(a.members, (element) => !b.members.has(element));
+  const below = withLastResult(recursiveDifference);
   const children = mapChildren(a.children, (element, child) => {
     if (b.members.has(element)) return EMPTY_FIELD_SET;
     const other = b.children.get(element);
-    return other === undefined ? child : recursiveDifference(child, other);
+    return other === undefined ? child : below(child, other);
   });
   return withParts(a, members, children);
 }
@@ -161,10 +190,11 @@ export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
 /** `a` with nothing but the members of `b` and everything below them. */
 export function recursiveIntersection(a: FieldSet, b: FieldSet): FieldSet {
   const members = keepMembers(a.members, (element) => b.members.has(element));
+  const below = withLastResult(recursiveIntersection);
   const children = mapChildren(a.children, (element, child) => {
     if (b.members.has(element)) return child;
     const other = b.children.get(element);
-    return other === undefined ? EMPTY_FIELD_SET : recursiveIntersection(child, other);
+    return other === undefined ? EMPTY_FIELD_SET : below(child, other);
   });
   return withParts(a, members, children);
 }
@@ -180,12 +210,21 @@ export function leaves(set: FieldSet): FieldSet {
 }
 
 /** Every member as a path: those of a level first, then those below, each in canonical order. */
-export function pathsOf(set: FieldSet, prefix: FieldPath = []): FieldPath[] {
-  const paths: FieldPath[] = sortPathElements(set.members).map((element) => [...prefix, element]);
+export const pathsOf = (set: FieldSet): FieldPath[] => [...firstPathsOf(set)];
+
+/** The same, for who may not want them all. */
+export function* firstPathsOf(set: FieldSet, prefix: FieldPath = []): Generator<FieldPath, void> {
+  for (const element of sortPathElements(set.members)) yield [...prefix, element];
   for (const element of sortPathElements(set.children.keys())) {
-    paths.push(...pathsOf(withPrefix(set, element), [...prefix, element]));
+    yield* firstPathsOf(withPrefix(set, element), [...prefix, element]);
   }
-  return paths;
+}
+
+/** How many fields are members, at any depth. */
+export function countMembers(set: FieldSet): number {
+  let count = set.members.size;
+  for (const child of set.children.values()) count += countMembers(child);
+  return count;
 }
 
 function withParts(set: FieldSet, members: FieldSet["members"], children: FieldSet["children"]): FieldSet {
@@ -240,6 +279,7 @@ function readNode(fields: JsonValue, depth: number): { readonly set: FieldSetDra
   if (fields === null) return { set, isMember: true };
   if (!isJsonObject(fields) || depth > MAX_PATH_LENGTH) throw new PathElementError("a field set must be a JSON object");
   let isMember = false;
+  let last: { readonly leaves: readonly string[]; readonly child: ReturnType<typeof readNode> } | undefined;
   for (const name of Object.keys(fields)) {
     if (name === SELF) {
       isMember = true;
@@ -252,9 +292,14 @@ function readNode(fields: JsonValue, depth: number): { readonly set: FieldSetDra
       addMember(set, element);
       continue;
     }
-    const child = readNode(below, depth + 1);
-    if (child.isMember) addMember(set, element);
-    if (!isEmptyFieldSet(child.set)) addChild(set, element, child.set);
+    // The items of a long list mostly have the same fields.
+    const isLikeLast = last !== undefined && hasLeaves(below, last.leaves);
+    const child = last !== undefined && isLikeLast ? last.child : readNode(below, depth + 1);
+    if (!isLikeLast) {
+      const names = Object.keys(below ?? {});
+      last = hasLeaves(below, names) ? { leaves: names, child } : undefined;
+    }
+    addField(set, element, child.isMember, child.set);
   }
   return { set, isMember: isMember || isEmptyFieldSet(set) };
 }
@@ -264,6 +309,14 @@ function isLeaf(below: JsonValue): boolean {
   if (!isJsonObject(below)) return false;
   for (const _ in below) return false;
   return true;
+}
+
+/** Whether these are its members, in this order, with nothing below them. */
+function hasLeaves(fields: JsonValue, names: readonly string[]): boolean {
+  if (!isJsonObject(fields)) return false;
+  let count = 0;
+  for (const name in fields) if (name !== names[count++] || !isLeaf(fields[name] ?? null)) return false;
+  return count === names.length;
 }
 
 const LEAF: JsonObject = {};
@@ -280,9 +333,12 @@ function writeLevel(set: FieldSet, fields: { [name: string]: JsonObject }): Json
     return fields;
   }
   const elements = members.size === 0 ? children.keys() : new Set([...members, ...children.keys()]);
+  const write = withLastResult((child: FieldSet, isMember: boolean) =>
+    writeLevel(child, isMember ? { [SELF]: LEAF } : {}),
+  );
   for (const element of sortPathElements(elements)) {
     const child = children.get(element);
-    fields[element] = child === undefined ? LEAF : writeLevel(child, members.has(element) ? { [SELF]: LEAF } : {});
+    fields[element] = child === undefined ? LEAF : write(child, members.has(element));
   }
   return fields;
 }

@@ -60,7 +60,11 @@ export function parsePathElement(text: string): PathElement | undefined {
   }
 }
 
+/** One key whose value is a text without escapes: it is canonical as it is, as most are. */
+const PLAIN_KEY = /^\{"[\w.-]+":"[\w./:@ -]*"\}$/;
+
 function parseKeyElement(text: string): PathElement {
+  if (PLAIN_KEY.test(text)) return `k:${text}`;
   const keys = parseElementJson(text);
   if (!isJsonObject(keys)) throw new PathElementError(`key ${quoteGo(text)} is not an object`);
   return keyElement(keys);

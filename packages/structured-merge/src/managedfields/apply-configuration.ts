@@ -4,11 +4,12 @@
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { badRequestError, untypedError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, badRequestError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";
-import { difference, EMPTY_FIELD_SET, type FieldSet, hasPath, isEmptyFieldSet } from "../fieldpath/field-set.ts";
+import { difference, EMPTY_FIELD_SET, type FieldSet, isEmptyFieldSet } from "../fieldpath/field-set.ts";
+import { MAX_PATH_LENGTH } from "../fieldpath/path-element.ts";
 import { compareValues } from "../typed/compare-values.ts";
 import { removeItems } from "../typed/remove-items.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
@@ -56,7 +57,7 @@ export function* applyConfiguration(core: FieldManagerCore, input: FieldManagerA
   const written = object === undefined ? (bareLive ?? applied) : (object as KubeObject); // merged from two KubeObjects
   const annotated =
     manager === LAST_APPLIED_MANAGER ? withLastApplied(written, applied, core.schema, core.untracked) : written;
-  return withManagedFields(annotated, encodeManagedFields({ owners: withoutUntrackedOf(id, owners), times }));
+  return withManagedFields(annotated, yield* encodeManagedFields({ owners: withoutUntrackedOf(id, owners), times }));
 }
 
 function checkApplied(applied: KubeObject, apiVersion: string): void {
@@ -77,7 +78,7 @@ function* managedBefore(
 ): Steps<Managed> {
   const { subresource = "", now } = input;
   const managed = yield* withFault("failed to decode managed fields", () =>
-    oneStep(() => decodeStoredManagedFields(rawManagedFields(live))),
+    decodeStoredManagedFields(rawManagedFields(live)),
   );
   if (managed.owners.size > 0) return managed;
   return yield* withFault("failed to create manager for existing fields", () =>
@@ -120,9 +121,7 @@ function conflictBeyondLastApplied(
 ): MergeConflictError | undefined {
   if (manager !== LAST_APPLIED_MANAGER || live === undefined) return conflict;
   const allowed = fieldsLastApplied(withoutManagedFields(live), schema, apiVersion);
-  if (isEmptyFieldSet(allowed)) return conflict;
-  const left = conflict.conflicts.filter(({ path }) => !hasPath(allowed, path));
-  return left.length === 0 ? undefined : new MergeConflictError(left);
+  return isEmptyFieldSet(allowed) ? conflict : conflict.without(allowed);
 }
 
 function withoutUntrackedOf(id: string, owners: ApplyResult["owners"]): ApplyResult["owners"] {
@@ -135,11 +134,21 @@ function withoutUntrackedOf(id: string, owners: ApplyResult["owners"]): ApplyRes
   return kept;
 }
 
+/** Of the client's making, unlike the faults below: upstream has no such limit. */
+const tooDeepError = (what: string, cause: Error): ApiError =>
+  new ApiError({
+    code: 422,
+    reason: "Invalid",
+    message: `${what}: an object that is applied, or applied to, may nest ${MAX_PATH_LENGTH} levels deep`,
+    cause,
+  });
+
 /** Faults of the data become a 500 that names them, which is what upstream answers an apply with. */
 function* withFault<T>(what: string, steps: () => Steps<T>): Steps<T> {
   try {
     return yield* steps();
   } catch (error) {
+    if (error instanceof TypedValueError && error.isTooDeep) throw tooDeepError(what, error);
     if (isDataFault(error)) throw untypedError(`${what}: ${error.message}`, error);
     throw error;
   }

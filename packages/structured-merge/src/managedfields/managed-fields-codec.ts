@@ -3,6 +3,7 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ManagedFieldsEntry, Timestamp } from "@postern/apimachinery/meta/object-meta";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { parseFieldsV1, toFieldsV1 } from "../fieldpath/field-set.ts";
 import { PathElementError } from "../fieldpath/path-element.ts";
@@ -23,14 +24,13 @@ export class ManagedFieldsError extends Error {
  * Reads what the server itself has written, which is canonical.
  * @throws ManagedFieldsError or PathElementError when it is no list of valid entries.
  */
-export function decodeStoredManagedFields(managedFields: JsonValue | undefined): Managed {
-  return decodeEntries(managedFields, true);
-}
+export const decodeStoredManagedFields = (managedFields: JsonValue | undefined): Steps<Managed> =>
+  decodeEntries(managedFields, true);
 
 /** Reads what a client has sent; undefined when any of it is invalid. */
-export function decodeSentManagedFields(managedFields: JsonValue | undefined): Managed | undefined {
+export function* decodeSentManagedFields(managedFields: JsonValue | undefined): Steps<Managed | undefined> {
   try {
-    return decodeEntries(managedFields, false);
+    return yield* decodeEntries(managedFields, false);
   } catch (error) {
     if (isManagedFieldsError(error)) return undefined;
     throw error;
@@ -40,7 +40,8 @@ export function decodeSentManagedFields(managedFields: JsonValue | undefined): M
 export const isManagedFieldsError = (error: unknown): error is Error =>
   error instanceof ManagedFieldsError || error instanceof PathElementError;
 
-function decodeEntries(managedFields: JsonValue | undefined, isCanonical: boolean): Managed {
+/** A step for each owner. */
+function* decodeEntries(managedFields: JsonValue | undefined, isCanonical: boolean): Steps<Managed> {
   if (managedFields === undefined || managedFields === null) return NOTHING_MANAGED;
   if (!isJsonArray(managedFields)) throw new ManagedFieldsError("managedFields must be a list");
   const owners = new Map<string, VersionedSet>();
@@ -53,15 +54,19 @@ function decodeEntries(managedFields: JsonValue | undefined, isCanonical: boolea
     owners.set(id, isCanonical && isJsonObject(fieldsV1) ? { ...owned, fieldsV1 } : owned);
     if (time === undefined) times.delete(id);
     else times.set(id, time);
+    yield;
   }
   return { owners, times };
 }
 
 /** The entries in canonical order; undefined if there are no owners. */
-export function encodeManagedFields({ owners, times }: Managed): readonly ManagedFieldsEntry[] | undefined {
+export function* encodeManagedFields({ owners, times }: Managed): Steps<readonly ManagedFieldsEntry[] | undefined> {
   if (owners.size === 0) return undefined;
   const entries: ManagedFieldsEntry[] = [];
-  for (const [id, owned] of owners) entries.push(encodeEntry(id, owned, times.get(id)));
+  for (const [id, owned] of owners) {
+    entries.push(encodeEntry(id, owned, times.get(id)));
+    if (owned.fieldsV1 === undefined) yield;
+  }
   return entries.sort(compareEntries);
 }
 

@@ -6,13 +6,15 @@ import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-valu
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import {
+  countMembers,
   difference,
   EMPTY_FIELD_SET,
   type FieldSet,
+  firstPathsOf,
   intersection,
   isEmptyFieldSet,
-  pathsOf,
   union,
+  withLastResult,
 } from "../fieldpath/field-set.ts";
 import { type FieldPath, fieldNameOf, formatFieldPath, type PathElement } from "../fieldpath/path-element.ts";
 import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
@@ -84,24 +86,27 @@ export type MergeUpdater = {
 export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
   const { schema, track = (set) => set, isServed = () => true } = options;
 
-  const reconcileOwners = (owners: Owners): Map<string, VersionedSet> => {
+  function* reconcileOwners(owners: Owners): Steps<Map<string, VersionedSet>> {
     const reconciled = new Map<string, VersionedSet>();
     for (const [id, owned] of owners) {
-      if (isServed(owned.apiVersion)) reconciled.set(id, withSet(owned, reconcileFieldSet(owned.set, schema)));
+      if (!isServed(owned.apiVersion)) continue;
+      reconciled.set(id, withSet(owned, reconcileFieldSet(owned.set, schema)));
+      yield;
     }
     return reconciled;
-  };
+  }
 
-  const compare = (live: JsonValue, next: JsonValue): Comparison => {
+  function* compare(live: JsonValue, next: JsonValue): Steps<Comparison> {
     const { added, removed, modified } = compareValues(live, next, schema);
+    yield;
     return { added: track(added), removed: track(removed), modified: track(modified) };
-  };
+  }
 
   const updater: Pick<MergeUpdater, "updateInSteps" | "applyInSteps"> = {
     *updateInSteps({ live, next, owners, manager, apiVersion }) {
-      const comparison = compare(live, next);
+      const comparison = yield* compare(live, next);
       yield;
-      const settled = settle(reconcileOwners(owners), comparison, manager);
+      const settled = yield* settle(yield* reconcileOwners(owners), comparison, manager);
       yield;
       const before = settled.get(manager)?.set ?? EMPTY_FIELD_SET;
       const changed = union(comparison.modified, comparison.added);
@@ -113,8 +118,7 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
     },
 
     *applyInSteps({ live, applied, owners, manager, apiVersion, force }) {
-      const reconciled = reconcileOwners(owners);
-      yield;
+      const reconciled = yield* reconcileOwners(owners);
       const last = reconciled.get(manager);
       const merged = mergeValues(live, applied, schema);
       yield;
@@ -123,12 +127,12 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
       const next = last === undefined ? merged : yield* pruneGivenUp(merged, last.set, reconciled, manager, schema);
 
       yield;
-      const comparison = compare(live, next);
+      const comparison = yield* compare(live, next);
       yield;
-      if (!force) throwOnConflict(reconciled, comparison, manager);
+      if (!force) yield* throwOnConflict(reconciled, comparison, manager);
       const object = equalJson(live, next) ? undefined : next;
       yield;
-      return { object, owners: settle(reconciled, comparison, manager) };
+      return { object, owners: yield* settle(reconciled, comparison, manager) };
     },
   };
   return {
@@ -150,12 +154,13 @@ function withOwner(owners: Owners, id: string, owned: VersionedSet): Owners {
 }
 
 /** What the others have left after `manager` changed and removed fields. Who owns nothing any more is dropped. */
-function settle(owners: Owners, comparison: Comparison, manager: string): Owners {
+function* settle(owners: Owners, comparison: Comparison, manager: string): Steps<Owners> {
   const settled = new Map<string, VersionedSet>();
   const untouched = isUnchanged(comparison);
   for (const [id, owned] of owners) {
     const set = id === manager || untouched ? owned.set : withoutChanged(owned.set, comparison);
     if (!isEmptyFieldSet(set)) settled.set(id, withSet(owned, set));
+    if (set !== owned.set) yield;
   }
   return settled;
 }
@@ -163,14 +168,16 @@ function settle(owners: Owners, comparison: Comparison, manager: string): Owners
 const withoutChanged = (set: FieldSet, { added, removed, modified }: Comparison): FieldSet =>
   difference(difference(difference(set, modified), added), removed);
 
-function throwOnConflict(owners: Owners, { added, modified }: Comparison, manager: string): void {
+function* throwOnConflict(owners: Owners, { added, modified }: Comparison, manager: string): Steps<void> {
   const changed = union(modified, added);
   if (isEmptyFieldSet(changed)) return;
   const conflicts: MergeConflict[] = [];
   for (const id of [...owners.keys()].sort()) {
     const owned = owners.get(id);
     if (id === manager || owned === undefined) continue;
-    for (const path of pathsOf(intersection(owned.set, changed))) conflicts.push({ manager: id, path });
+    const fields = intersection(owned.set, changed);
+    if (!isEmptyFieldSet(fields)) conflicts.push({ manager: id, fields });
+    yield;
   }
   if (conflicts.length > 0) throw new MergeConflictError(conflicts);
 }
@@ -205,8 +212,11 @@ function* pruneGivenUp(
   yield;
   const rest = fieldsOf(withoutLast);
   yield;
-  const owned = [...owners.values()].reduce((all, { set }) => union(all, named(set)), rest);
-  yield;
+  let owned = rest;
+  for (const { set } of owners.values()) {
+    owned = union(owned, named(set));
+    yield;
+  }
   const withOwned = removeItems(merged, difference(mergedSet, owned), schema);
 
   yield;
@@ -221,10 +231,11 @@ function withNamedFields(set: FieldSet, schema: TypedSchema): FieldSet {
   if (set.children.size === 0) return set;
   const members = new Set(set.members);
   const children = new Map<PathElement, FieldSet>();
+  const namedBelow = withLastResult(withNamedFields);
   for (const [element, child] of set.children) {
     const name = fieldNameOf(element);
     if (name !== undefined && schema.map?.fields.has(name)) members.add(element);
-    children.set(element, withNamedFields(child, schemaBelow(schema, element)));
+    children.set(element, namedBelow(child, schemaBelow(schema, element)));
   }
   return { members, children };
 }
@@ -242,7 +253,13 @@ function schemaBelow(schema: TypedSchema, element: PathElement): TypedSchema {
 // The refusal of an apply that would change what others own.
 // Source: sigs.k8s.io/structured-merge-diff/merge/conflict.go, apimachinery/pkg/util/managedfields/internal/conflict.go
 
-type MergeConflict = { readonly manager: string; readonly path: FieldPath };
+type MergeConflict = { readonly manager: string; readonly fields: FieldSet };
+
+/**
+ * So many fields of a refusal are named. Upstream names all: a path for each item of a long list, again in a cause of its own, is a response of
+ * megabytes that says no more.
+ */
+export const MAX_NAMED_CONFLICTS = 500;
 
 /** Thrown by the merge engine; the field manager turns it into the 409 that clients see. */
 export class MergeConflictError extends Error {
@@ -253,41 +270,78 @@ export class MergeConflictError extends Error {
     super(describeConflicts(conflicts, (manager) => JSON.stringify(manager)));
     this.conflicts = conflicts;
   }
+
+  /** The first of them, each with its path. */
+  named(): readonly NamedConflict[] {
+    return namedConflicts(this.conflicts);
+  }
+
+  /** How many there are. */
+  get count(): number {
+    return countConflicts(this.conflicts);
+  }
+
+  /** The same without conflicts about these fields; undefined where that leaves none. */
+  without(allowed: FieldSet): MergeConflictError | undefined {
+    const left = this.conflicts
+      .map(({ manager, fields }) => ({ manager, fields: difference(fields, allowed) }))
+      .filter(({ fields }) => !isEmptyFieldSet(fields));
+    return left.length === 0 ? undefined : new MergeConflictError(left);
+  }
 }
+
+type NamedConflict = { readonly manager: string; readonly path: FieldPath };
+
+function namedConflicts(conflicts: readonly MergeConflict[]): readonly NamedConflict[] {
+  const named: NamedConflict[] = [];
+  for (const { manager, fields } of conflicts) {
+    for (const path of firstPathsOf(fields)) {
+      if (named.length === MAX_NAMED_CONFLICTS) return named;
+      named.push({ manager, path });
+    }
+  }
+  return named;
+}
+
+const countConflicts = (conflicts: readonly MergeConflict[]): number =>
+  conflicts.reduce((count, { fields }) => count + countMembers(fields), 0);
 
 /**
  * `conflict with "m": .spec.user`, or one paragraph for each manager.
  * @param describe how a manager is named, quotes included
  */
 function describeConflicts(conflicts: readonly MergeConflict[], describe: (manager: string) => string): string {
-  const [only] = conflicts;
-  if (conflicts.length === 1 && only !== undefined) {
+  const named = namedConflicts(conflicts);
+  const [only] = named;
+  if (named.length === 1 && only !== undefined) {
     return `conflict with ${describe(only.manager)}: ${formatFieldPath(only.path)}`;
   }
   const byManager = new Map<string, string[]>();
-  for (const { manager, path } of conflicts) {
+  for (const { manager, path } of named) {
     const lines = byManager.get(manager) ?? [];
     lines.push(`- ${formatFieldPath(path)}`);
     byManager.set(manager, lines);
   }
-  return [...byManager.keys()]
-    .sort()
-    .flatMap((manager) => [`conflicts with ${describe(manager)}:`, ...(byManager.get(manager) ?? [])])
-    .join("\n");
+  const more = countConflicts(conflicts) - named.length;
+  return [
+    ...[...byManager.keys()]
+      .sort()
+      .flatMap((manager) => [`conflicts with ${describe(manager)}:`, ...(byManager.get(manager) ?? [])]),
+    ...(more === 0 ? [] : [`and ${more} more`]),
+  ].join("\n");
 }
 
 // The 409 that an apply is answered with when others own what it would change.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go
 
 export function applyConflictError(cause: MergeConflictError): ApiError {
-  const { conflicts } = cause;
-  const count = conflicts.length === 1 ? "1 conflict" : `${conflicts.length} conflicts`;
+  const { conflicts, count } = cause;
   return new ApiError({
     code: 409,
     reason: "Conflict",
-    message: `Apply failed with ${count}: ${describeConflicts(conflicts, describeOwner)}`,
+    message: `Apply failed with ${count === 1 ? "1 conflict" : `${count} conflicts`}: ${describeConflicts(conflicts, describeOwner)}`,
     details: {
-      causes: conflicts.map(({ manager, path }) => ({
+      causes: cause.named().map(({ manager, path }) => ({
         reason: "FieldManagerConflict",
         message: `conflict with ${describeOwner(manager)}`,
         field: formatFieldPath(path),

@@ -188,7 +188,7 @@ function step(state: State, write: Write): State {
     return { live: isJsonObject(object) ? object : {}, owners: result.owners, model: expected as Model };
   } catch (error) {
     if (!(error instanceof MergeConflictError)) throw error;
-    const found = error.conflicts.map(({ manager, path }) => `${manager} ${formatFieldPath(path)}`);
+    const found = error.named().map(({ manager, path }) => `${manager} ${formatFieldPath(path)}`);
     expect(found.toSorted()).toEqual([...(expected as ModelConflict[])].toSorted());
     return state;
   }

@@ -25,7 +25,7 @@ import { withoutUntracked } from "./untracked-fields.ts";
 export function* updateManagedFields(core: FieldManagerCore, input: FieldManagerUpdate): Steps<KubeObject> {
   const { live, next, manager, subresource = "", now } = input;
   const bare = withoutManagedFields(next);
-  const managed = managedBefore(live, next, subresource);
+  const managed = yield* managedBefore(live, next, subresource);
   // Once nobody is recorded, only an apply starts the record again.
   if (live !== undefined && managed.owners.size === 0) return bare;
   const before = { ...core.structs, ...(live === undefined ? {} : withoutManagedFields(live)) };
@@ -34,7 +34,7 @@ export function* updateManagedFields(core: FieldManagerCore, input: FieldManager
   try {
     const kept = yield* trackUpdate(core, { before, after: after as JsonValue, managed, manager, subresource, now });
     yield;
-    return withManagedFields(bare, encodeManagedFields(kept));
+    return withManagedFields(bare, yield* encodeManagedFields(kept));
   } catch (error) {
     // Who owns what is unknown for an object that does not fit its schema; validation is about to refuse it.
     if (error instanceof TypedValueError) return bare;
@@ -46,22 +46,22 @@ export function* updateManagedFields(core: FieldManagerCore, input: FieldManager
  * Clients may write managedFields through the main resource: `[{}]` drops them all, and valid entries replace them.
  * Absent, empty and malformed ones leave what is stored.
  */
-function managedBefore(live: KubeObject | undefined, next: KubeObject, subresource: string): Managed {
+function* managedBefore(live: KubeObject | undefined, next: KubeObject, subresource: string): Steps<Managed> {
   if (live === undefined) return NOTHING_MANAGED;
   const stored = rawManagedFields(live);
   const sent = rawManagedFields(next);
   if (subresource === "" && !equalJson(sent, stored)) {
     if (isReset(sent)) return NOTHING_MANAGED;
-    const managed = decodeSentManagedFields(sent);
+    const managed = yield* decodeSentManagedFields(sent);
     if (managed !== undefined && managed.owners.size > 0) return managed;
   }
-  return decodeStoredOrNothing(stored);
+  return yield* decodeStoredOrNothing(stored);
 }
 
 /** A write must not fail for what an earlier one has stored. */
-function decodeStoredOrNothing(stored: JsonValue | undefined): Managed {
+function* decodeStoredOrNothing(stored: JsonValue | undefined): Steps<Managed> {
   try {
-    return decodeStoredManagedFields(stored);
+    return yield* decodeStoredManagedFields(stored);
   } catch (error) {
     if (isManagedFieldsError(error)) return NOTHING_MANAGED;
     throw error;

@@ -147,43 +147,60 @@ function visitList(walk: Walk, before: Side, after: Side, list: ListSchema): boo
     recordLeaf(walk, before, after);
     return false;
   }
-  const oldItems = groupItems(walk, old, list);
-  const nextItems = groupItems(walk, next, list);
-  for (const [element, items] of oldItems) {
-    visitItems(walk, element, items, nextItems.get(element) ?? NO_ITEMS, list.element);
-  }
-  for (const [element, items] of nextItems) {
-    if (!oldItems.has(element)) visitItems(walk, element, NO_ITEMS, items, list.element);
+  const oldItems = itemsByElement(walk, old, list);
+  const nextItems = itemsByElement(walk, next, list);
+  for (const [element, item] of oldItems) visitItem(walk, element, item, nextItems.get(element), list.element);
+  for (const [element, item] of nextItems) {
+    if (!oldItems.has(element)) visitItem(walk, element, undefined, item, list.element);
   }
   return true;
 }
 
-function groupItems(walk: Walk, items: JsonArray, list: ListSchema): Map<PathElement, JsonValue[]> {
-  const groups = new Map<PathElement, JsonValue[]>();
+/** Items that share one element. Most lists have none: no list is made for a single item. */
+class Repeated {
+  readonly items: JsonValue[];
+  constructor(...items: JsonValue[]) {
+    this.items = items;
+  }
+}
+
+type Items = Map<PathElement, JsonValue | Repeated>;
+
+function itemsByElement(walk: Walk, items: JsonArray, list: ListSchema): Items {
+  const found: Items = new Map();
   for (const [index, item] of items.entries()) {
     const { element, fault } = listItemElement(list, item);
     if (element === undefined) {
       walk.log.report(walk.path, `element ${index}: ${fault}`);
       continue;
     }
-    const group = groups.get(element);
-    if (group === undefined) groups.set(element, [item]);
-    else group.push(item);
+    const first = found.get(element);
+    if (first === undefined) found.set(element, item);
+    else if (first instanceof Repeated) first.items.push(item);
+    else found.set(element, new Repeated(first, item));
   }
-  return groups;
+  return found;
 }
 
 /** Duplicates are compared as one opaque item; a single item field by field. */
-function visitItems(walk: Walk, element: PathElement, old: JsonArray, next: JsonArray, schema: TypedSchema): void {
+function visitItem(
+  walk: Walk,
+  element: PathElement,
+  old: Side | Repeated,
+  next: Side | Repeated,
+  schema: TypedSchema,
+): void {
   walk.path.push(element);
-  if (old.length <= 1 && next.length <= 1) visit(walk, old[0], next[0], schema);
-  else if (old.length >= 2 && next.length >= 2) recordLeaf(walk, old, next);
-  else if (old.length >= 2) {
-    if (next[0] !== undefined) visit(walk, undefined, next[0], schema);
+  if (!(old instanceof Repeated)) {
+    if (!(next instanceof Repeated)) visit(walk, old, next, schema);
+    else {
+      if (old !== undefined) visit(walk, old, undefined, schema);
+      insertPath(walk.added, walk.path);
+    }
+  } else if (next instanceof Repeated) recordLeaf(walk, old.items, next.items);
+  else {
+    if (next !== undefined) visit(walk, undefined, next, schema);
     insertPath(walk.removed, walk.path);
-  } else {
-    if (old[0] !== undefined) visit(walk, old[0], undefined, schema);
-    insertPath(walk.added, walk.path);
   }
   walk.path.pop();
 }

@@ -1,7 +1,7 @@
 // Brings a stored field set in line with a schema in which a field has become atomic since.
 // Source: sigs.k8s.io/structured-merge-diff/typed/reconcile_schema.go
 
-import type { FieldSet } from "../fieldpath/field-set.ts";
+import { type FieldSet, withLastResult } from "../fieldpath/field-set.ts";
 import { fieldNameOf, type PathElement } from "../fieldpath/path-element.ts";
 import { ATOMIC, type MapSchema, memberSchema, type TypedSchema } from "./typed-schema.ts";
 
@@ -13,6 +13,7 @@ export function reconcileFieldSet(set: FieldSet, schema: TypedSchema): FieldSet 
   if (schema.map !== undefined && isDeduced(schema.map)) return set;
   let members: Set<PathElement> | undefined;
   let children: Map<PathElement, FieldSet> | undefined;
+  const reconcileBelow = withLastResult(reconcileFieldSet);
   for (const [element, child] of set.children) {
     const childSchema = schemaBelow(schema, element);
     if (childSchema === undefined) continue;
@@ -22,7 +23,7 @@ export function reconcileFieldSet(set: FieldSet, schema: TypedSchema): FieldSet 
       children.delete(element);
       continue;
     }
-    const reconciled = reconcileFieldSet(child, childSchema);
+    const reconciled = reconcileBelow(child, childSchema);
     if (reconciled !== child) children = (children ?? new Map(set.children)).set(element, reconciled);
   }
   return children === undefined ? set : { members: members ?? set.members, children };

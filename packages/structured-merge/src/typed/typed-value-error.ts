@@ -14,6 +14,11 @@ export class TypedValueError extends Error {
     super(describeFaults(faults));
     this.faults = faults;
   }
+
+  /** Whether the value may be all right, but for how deeply it nests. */
+  get isTooDeep(): boolean {
+    return this.faults.some(({ message }) => message === TOO_DEEP);
+  }
 }
 
 function describeFaults(faults: readonly TypedError[]): string {
