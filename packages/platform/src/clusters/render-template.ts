@@ -2,7 +2,16 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { compilePattern, findPatternError } from "@postern/apimachinery/schema/pattern/pattern";
-import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { PatternLimitError, type SpendSteps } from "@postern/apimachinery/schema/pattern/pattern-program";
+import {
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  requiredError,
+  tooLongError,
+  tooManyError,
+} from "@postern/apimachinery/validation/field-error";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { resolveYamlScalar } from "@postern/apimachinery/yaml/resolve-yaml-scalar";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
@@ -63,7 +72,8 @@ type Version = Pick<NonNullable<VirtualClusterTemplate["spec"]>, "template" | "p
 function versionOf({ spec }: VirtualClusterTemplate, wanted: string): Version | undefined {
   const versions = spec?.versions ?? [];
   if (versions.length === 0) return wanted === "" ? (spec ?? {}) : undefined;
-  const parts = wanted === "" ? [] : wanted.split(".");
+  const parts = wanted === "" ? [] : wanted.split(".", 4);
+  if (parts.length > 3) return undefined;
   const matching = versions.filter(({ version = "" }) => {
     const numbers = version.split(".");
     return parts.every((part, at) => part === "x" || part === numbers[at]);
@@ -88,6 +98,9 @@ const AT = "spec.parameters";
 /** Characters. YAML takes longer to parse: a hundred milliseconds for 64 Ki. */
 const MAX_PARAMETERS = { json: 64 << 10, yaml: 8 << 10 } as const;
 
+/** What all patterns of a template may take for the values of one instance: about 50 ms. Each may be a hard one for a long value. */
+const MAX_PATTERN_STEPS = 2_000_000;
+
 /** The values by their paths, as a tree of strings. Unknown parameters are ignored: a later version of the template may know them. */
 function readParameters(
   text: string,
@@ -103,6 +116,11 @@ function readParameters(
   }
   if (!isJsonObject(given)) return { values, faults: [invalidError(AT, text, "must be a YAML mapping")] };
   const faults: FieldError[] = [];
+  let steps = 0;
+  const spend = (more: number): void => {
+    steps += more;
+    if (steps > MAX_PATTERN_STEPS) throw new PatternLimitError();
+  };
   for (const parameter of parameters) {
     const path = (parameter.variable ?? "").split(".");
     const found = valueAt(given, path);
@@ -113,7 +131,7 @@ function readParameters(
     }
     const value = isSet ? found : (parameter.defaultValue ?? "");
     const fault =
-      isJsonObject(value) || isJsonArray(value) ? "must be a single value" : faultOf(String(value), parameter);
+      isJsonObject(value) || isJsonArray(value) ? "must be a single value" : faultOf(String(value), parameter, spend);
     if (fault !== undefined) faults.push(invalidError(`${AT}.${parameter.variable}`, value, fault));
     else setAt(values, path, String(value));
   }
@@ -124,7 +142,8 @@ function readParameters(
 function faultOf(
   value: string,
   { type, options = [], min, max, validation, invalidation, required }: TemplateParameter,
-) {
+  spend: SpendSteps,
+): string | undefined {
   if (value === "" && required !== true) return undefined;
   if (type === "boolean" && value !== "true" && value !== "false") return "must be true or false";
   if (type === "number") {
@@ -135,11 +154,16 @@ function faultOf(
   }
   if (type !== "multiline" && /[\r\n\u0085\u2028\u2029]/.test(value)) return "must have no line breaks";
   if (options.length > 0 && !options.includes(value)) return `must be one of ${options.join(", ")}`;
-  if (validation !== undefined && validation !== "" && !compilePattern(validation).test(value)) {
-    return `must match ${JSON.stringify(validation)}`;
-  }
-  if (invalidation !== undefined && invalidation !== "" && compilePattern(invalidation).test(value)) {
-    return `must not match ${JSON.stringify(invalidation)}`;
+  try {
+    if (validation !== undefined && validation !== "" && !compilePattern(validation).test(value, spend)) {
+      return `must match ${JSON.stringify(validation)}`;
+    }
+    if (invalidation !== undefined && invalidation !== "" && compilePattern(invalidation).test(value, spend)) {
+      return `must not match ${JSON.stringify(invalidation)}`;
+    }
+  } catch (error) {
+    if (!(error instanceof PatternLimitError)) throw error;
+    return `${error.message}: all patterns of a template together may take ${MAX_PATTERN_STEPS} steps`;
   }
   return undefined;
 }
@@ -150,18 +174,18 @@ function valueAt(object: JsonObject, path: readonly string[]): JsonValue | undef
   return value;
 }
 
-type MutableValues = Record<string, JsonValue | undefined>;
+type MutableValues = { [name: string]: string | MutableValues };
 
-function setAt(object: MutableValues, path: readonly string[], value: string): void {
-  const [name = "", ...rest] = path;
-  if (rest.length === 0) {
-    object[name] = value;
-    return;
+/** Fills in place: a group of thousands would be copied for each of them. */
+function setAt(values: MutableValues, path: readonly string[], value: string): void {
+  let group = values;
+  for (const name of path.slice(0, -1)) {
+    const before = group[name];
+    const inner: MutableValues = typeof before === "object" ? before : {};
+    group[name] = inner;
+    group = inner;
   }
-  const before = object[name];
-  const inner: MutableValues = isJsonObject(before) ? { ...before } : {};
-  setAt(inner, rest, value);
-  object[name] = inner;
+  group[path.at(-1) ?? ""] = value;
 }
 
 /** Other text in double braces is kept: it may be meant for another program. */
@@ -169,6 +193,9 @@ const REFERENCE = /\{\{\s*\.Values\.([A-Za-z0-9_.-]*[A-Za-z0-9_])\s*\}\}/g;
 
 /** A short template may refer to a long value many times. */
 const MAX_RENDERED = 1 << 20;
+
+/** So many references without a value are named. */
+const MAX_UNKNOWN = 20;
 
 class Filler {
   /** References without a value. */
@@ -193,18 +220,32 @@ class Filler {
 
   #valueOf(variable: string): string {
     const found = valueAt(this.#values, variable.split("."));
-    if (typeof found !== "string") this.unknown.add(variable);
+    if (typeof found !== "string" && this.unknown.size < MAX_UNKNOWN) this.unknown.add(variable);
     if (typeof found !== "string" || this.isTooLarge) return "";
     this.#added += found.length;
     return found;
   }
 }
 
+/** Of one template, or of one version. Each is looked up in what an instance sets, and checked. */
+const MAX_PARAMETERS_OF_TEMPLATE = 500;
+const MAX_VARIABLE_LENGTH = 253;
+
 /** Faults that every instance would have: invalid expressions, and parameters with the same name. */
 export function validateParameters(parameters: readonly TemplateParameter[], path: string): readonly FieldError[] {
+  if (parameters.length > MAX_PARAMETERS_OF_TEMPLATE) {
+    return [tooManyError(path, parameters.length, MAX_PARAMETERS_OF_TEMPLATE)];
+  }
   const faults: FieldError[] = [];
+  const known = new Set<string>();
   for (const [index, { variable = "", validation = "", invalidation = "" }] of parameters.entries()) {
     const at = indexPath(path, index);
+    if (known.has(variable)) faults.push(duplicateError(`${at}.variable`, variable));
+    known.add(variable);
+    if (variable.length > MAX_VARIABLE_LENGTH) {
+      faults.push(tooLongError(`${at}.variable`, MAX_VARIABLE_LENGTH));
+      continue;
+    }
     if (!/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(variable) || /(^|\.)__proto__(\.|$)/.test(variable)) {
       faults.push(
         invalidError(

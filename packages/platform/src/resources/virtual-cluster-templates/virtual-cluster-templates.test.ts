@@ -70,6 +70,34 @@ describe("an instance of a template", () => {
     expect((await read(`${PATH}/once`)).status.virtualCluster.objects).toContain("count:");
   });
 
+  it("has its patterns tried for so many steps together", async () => {
+    // Each takes a while for a long value; one of them is within the limit.
+    const slow = Array.from({ length: 100 }, (_, index) => ({
+      variable: `p${index}`,
+      defaultValue: "a".repeat(4_000),
+      validation: "(a?){100}b",
+    }));
+    await make("slow", { parameters: slow, template: {} });
+    await expect(instantiate("one", { templateRef: { name: "slow" } })).rejects.toMatchObject({
+      code: 422,
+      message: expect.stringContaining("takes too long"),
+    });
+  });
+
+  it("has hundreds of parameters of one group filled in", async () => {
+    const many = Array.from({ length: 500 }, (_, index) => ({
+      variable: `group.p${index}`,
+      defaultValue: `v${index}`,
+    }));
+    await make("wide", {
+      parameters: many,
+      template: { objects: "# {{ .Values.group.p0 }} {{ .Values.group.p499 }}" },
+    });
+    await instantiate("one", { templateRef: { name: "wide" } });
+    await tenancy.settled();
+    expect((await read(`${PATH}/one`)).status.virtualCluster.objects).toBe("# v0 v499");
+  });
+
   it.each([
     ["", "spec.parameters.team: Required value"],
     ["team: BLUES", 'must match "^[a-z]+$"'],
@@ -211,6 +239,12 @@ describe("a project", () => {
 it.each([
   [{ parameters: [{ variable: "a", validation: "(" }] }, "spec.parameters[0].validation"],
   [{ parameters: [{ variable: "a..b" }] }, "spec.parameters[0].variable"],
+  [{ parameters: [{ variable: "a" }, { variable: "a" }] }, "spec.parameters[1].variable: Duplicate value"],
+  [{ parameters: [{ variable: "a".repeat(254) }] }, "spec.parameters[0].variable: Too long"],
+  [
+    { versions: [{ version: "1.0.0", parameters: Array.from({ length: 501 }, (_, at) => ({ variable: `p${at}` })) }] },
+    "spec.versions[0].parameters: Too many: 501: must have at most 500 items",
+  ],
   [{ parameters: [{ variable: "__proto__" }] }, "spec.parameters[0].variable"],
   [{ parameters: [{ variable: "n" }] }, 'spec.parameters[0].variable: Invalid value: "n": YAML reads n as false'],
   [
