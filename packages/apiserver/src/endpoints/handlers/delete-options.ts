@@ -9,7 +9,7 @@ import {
   type JsonValue,
 } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { type ApiError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, badRequestError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
@@ -86,6 +86,8 @@ async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promis
         : (await context.inParts(parseBodyInSteps(bytes, isYaml, false, yaml))).value;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
+    // The limit is one of this server, which must not look like a failure of its own.
+    if (/max depth|nest/.test(why)) throw badRequestError(why, error);
     // YAML is made JSON first, and a fault of that is shown as it is.
     const isShownAsIs = format === "protobuf" || error instanceof YamlError;
     throw untypedError(isShownAsIs ? why : `couldn't get version/kind; json parse error: ${why}`, error);
