@@ -26,6 +26,8 @@ const STRATEGIC = { "content-type": "application/strategic-merge-patch+json" };
 const JSON_PATCH = { "content-type": "application/json-patch+json" };
 const APPLY = { "content-type": "application/apply-patch+yaml" };
 
+const FORCED = "fieldManager=a&force=true";
+
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `k${index}`);
 const flat = (count: number, value: unknown): object => Object.fromEntries(names(count).map((name) => [name, value]));
 /** So many members in objects of 900. */
@@ -138,6 +140,43 @@ const listed = definitionManifest(
     },
   }),
 );
+/** Items that are told apart by their keys, as many as a body may have. */
+const KEYED = "apis/attack.example/v1/keyeds";
+const keyed = definitionManifest(
+  { group: "attack.example", kind: "Keyed", plural: "keyeds" },
+  definitionVersion("v1", {
+    type: "object",
+    properties: {
+      spec: {
+        type: "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        items: {
+          type: "object",
+          required: ["name"],
+          properties: { name: { type: "string" }, value: { type: "string" } },
+        },
+      },
+      set: { type: "array", "x-kubernetes-list-type": "set", items: { type: "string" } },
+    },
+  }),
+);
+const items = (count: number, value: string): readonly object[] => names(count).map((name) => ({ name, value }));
+const keyedOf = (name: string, spec: unknown): object => ({
+  apiVersion: "attack.example/v1",
+  kind: "Keyed",
+  metadata: { name },
+  spec,
+});
+const SERVICE = "api/v1/namespaces/default/services";
+const ports = (count: number): readonly object[] =>
+  names(count).map((name, index) => ({ name, port: index + 1, protocol: "TCP" }));
+const serviceOf = (name: string, list: unknown): object => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name },
+  spec: { ports: list },
+});
 const yamlOf = (lines: number): string =>
   names(lines)
     .map((name) => `  ${name}: "v"\n`)
@@ -306,6 +345,59 @@ const REQUESTS: readonly (readonly [what: string, path: string, status: number, 
       body: `apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: one}\nspec:\n  replicas: 1\n${yamlOf(20_000)}`,
     },
   ],
+  ["a definition of long lists", DEFINITIONS, 201, { body: keyed }],
+  ["a long list", KEYED, 201, { body: keyedOf("many", items(12_000, "a")) }],
+  ["a long list, merged", `${KEYED}/many`, 200, merge({ spec: items(12_000, "c") })],
+  [
+    "a long list, patched",
+    `${KEYED}/many`,
+    200,
+    {
+      method: "PATCH",
+      headers: JSON_PATCH,
+      body: names(9_000).map((_, index) => ({ op: "replace", path: `/spec/${index}/value`, value: "d" })),
+    },
+  ],
+  ["a long list after a small patch", `${KEYED}/many`, 200, merge({ metadata: { labels: { a: "b" } } })],
+  ["a long list, applied", `${KEYED}/many?${FORCED}`, 200, applied(keyedOf("many", items(12_000, "e")))],
+  ["a long list, applied again", `${KEYED}/many?${FORCED}`, 200, applied(keyedOf("many", items(12_000, "f")))],
+  [
+    "a long list, taken from another",
+    `${KEYED}/many?fieldManager=b`,
+    409,
+    applied(keyedOf("many", items(12_000, "g"))),
+  ],
+  ["a long list, half given up", `${KEYED}/many?${FORCED}`, 200, applied(keyedOf("many", items(6_000, "f")))],
+  ["a new long list, applied", `${KEYED}/new?${FORCED}&dryRun=All`, 201, applied(keyedOf("new", items(12_000, "e")))],
+  ["a long list as a set", KEYED, 201, { body: { ...keyedOf("set", []), set: names(29_000) } }],
+  [
+    "a long list as a set, applied",
+    `${KEYED}/set?${FORCED}`,
+    200,
+    applied({ ...keyedOf("set", []), set: names(28_000).toReversed() }),
+  ],
+  ["a Service with a long list of ports", SERVICE, 201, { body: serviceOf("ports", ports(8_000)) }],
+  [
+    "a Service's long list of ports, ordered",
+    `${SERVICE}/ports`,
+    200,
+    {
+      method: "PATCH",
+      headers: STRATEGIC,
+      body: {
+        spec: {
+          "$setElementOrder/ports": names(8_000).map((_, index) => ({ port: 8_000 - index })),
+          ports: ports(2_000).toReversed(),
+        },
+      },
+    },
+  ],
+  [
+    "a Service's long list of ports, applied",
+    `${SERVICE}/ports?${FORCED}`,
+    200,
+    applied(serviceOf("ports", ports(8_000))),
+  ],
   ["a Secret", "/api/v1/namespaces/default/secrets", 201, { body: { ...many, data: flat(29_900, "YQ==") } }],
   ["a patch of it", "/api/v1/namespaces/default/secrets/many", 200, merge({ data: { a: "YQ==" } })],
   [
@@ -330,6 +422,9 @@ const BY_DAY: readonly string[] = [
 ];
 const SENT = namedCasesOf(REQUESTS, ([what]) => what, BY_DAY);
 
+function applied(body: object): HttpRequest {
+  return { method: "PATCH", headers: APPLY, body };
+}
 const nameIn = ({ body }: HttpRequest): string => (body as any).metadata.name;
 
 function merge(body: object): HttpRequest {

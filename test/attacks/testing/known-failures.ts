@@ -17,7 +17,7 @@ const TEXTS: readonly RegExp[] = [
 ];
 
 /** Upstream leaves the reason out of them, which is how clients tell them from failures. */
-export const isUpstreamsOwn = ({ status, body }: PlatformAnswer): boolean =>
+export const isUpstreamsOwn = ({ status, body }: Pick<PlatformAnswer, "status" | "body">): boolean =>
   status === 500 && body?.reason === undefined && TEXTS.some((text) => text.test(body?.message ?? ""));
 
 /** Of an instance of which an earlier body said that it connects to the platform by itself: the answer is about that, and says so. */
