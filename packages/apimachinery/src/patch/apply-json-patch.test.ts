@@ -5,7 +5,7 @@ import { equalJson } from "../json/equal-json.ts";
 import type { JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
-import { applyJsonPatch } from "./apply-json-patch.ts";
+import { applyJsonPatch, applyJsonPatchInSteps } from "./apply-json-patch.ts";
 import { decodeJsonPatch, type JsonPatchOperation } from "./decode-json-patch.ts";
 import vectors from "./testdata/json-patch.json" with { type: "json" };
 
@@ -195,4 +195,21 @@ describe("test compares by value, where upstream compares the spelling", () => {
       expect(() => tests(operation)).toThrow("failed: test failed");
     },
   );
+});
+
+describe("applyJsonPatchInSteps", () => {
+  const stepsOf = (operations: readonly JsonPatchOperation[]): number => {
+    const steps = applyJsonPatchInSteps({ a: {} }, operations);
+    let count = 1;
+    while (steps.next().done !== true) count++;
+    return count;
+  };
+  const adds = (count: number, length: number): JsonPatchOperation[] =>
+    Array.from({ length: count }, (_, index) => ({ op: "add", path: `/a/${"~1".repeat(length)}${index}`, value: 1 }));
+
+  it("ends its turn after a hundred operations, and sooner with long paths", () => {
+    const few = stepsOf(adds(100, 0));
+    expect(stepsOf(adds(1_000, 0)) - few).toBeGreaterThanOrEqual(5);
+    expect(stepsOf(adds(100, 20_000)) - few).toBeGreaterThanOrEqual(45);
+  });
 });

@@ -10,7 +10,9 @@ import type { JsonPatchOperation } from "./decode-json-patch.ts";
 import { JsonPatchError } from "./patch-errors.ts";
 import { createPatchTarget, type PatchTarget } from "./patch-target.ts";
 
-const OPERATIONS_OF_STEP = 100;
+/** Of paths; an operation counts as so many characters besides. */
+const CHARACTERS_OF_STEP = 64 * 1024;
+const CHARACTERS_OF_OPERATION = 500;
 
 /** What all `copy` operations of one patch may copy, as characters of JSON. Stops chains that double. */
 export const MAX_JSON_PATCH_COPY_SIZE = 3 * 1024 * 1024;
@@ -30,7 +32,7 @@ export function applyJsonPatch(
   return runSteps(applyJsonPatchInSteps(document, operations, options));
 }
 
-/** A step for some hundreds of operations: each may look through a large object. */
+/** A step for a hundred operations, or fewer with long paths: each may look through a large object. */
 export function* applyJsonPatchInSteps(
   document: JsonValue,
   operations: readonly JsonPatchOperation[],
@@ -56,8 +58,13 @@ const tooDeep = (): JsonPatchError => new JsonPatchError("the patched document e
 
 function* applyAll(target: PatchTarget, operations: readonly JsonPatchOperation[], maxCopySize: number): Steps<void> {
   let copyBudget = maxCopySize;
-  for (const [index, operation] of operations.entries()) {
-    if (index % OPERATIONS_OF_STEP === OPERATIONS_OF_STEP - 1) yield;
+  let characters = 0;
+  for (const operation of operations) {
+    characters += CHARACTERS_OF_OPERATION + (operation.path?.length ?? 0) + (operation.from?.length ?? 0);
+    if (characters > CHARACTERS_OF_STEP) {
+      characters = 0;
+      yield;
+    }
     switch (operation.op) {
       case "add":
         applyAdd(target, operation);

@@ -11,6 +11,9 @@ import { PatchDecodeError } from "./patch-errors.ts";
 /** More operations than this are answered with 413. */
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 
+/** Characters of a path: far more than those of any field. Longer ones are answered with 413. */
+export const MAX_JSON_POINTER_LENGTH = 64 * 1024;
+
 /** One step of a JSON patch. An absent member and a null are the same. */
 export type JsonPatchOperation = {
   /** `add`, `remove`, `replace`, `move`, `copy` or `test`; others fail when applied. */

@@ -18,6 +18,7 @@ import {
   decodeJsonPatch,
   decodeJsonPatchLoosely,
   MAX_JSON_PATCH_OPERATIONS,
+  MAX_JSON_POINTER_LENGTH,
 } from "@postern/apimachinery/patch/decode-json-patch";
 import {
   applyMergePatch,
@@ -154,6 +155,12 @@ function readJsonPatch(text: string, isLoose: boolean): Patch {
   if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
     throw requestEntityTooLargeError(
       `The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${operations.length}`,
+    );
+  }
+  const longest = operations.reduce((most, { path = "", from = "" }) => Math.max(most, path.length, from.length), 0);
+  if (longest > MAX_JSON_POINTER_LENGTH) {
+    throw requestEntityTooLargeError(
+      `The allowed maximum length of a path in a JSON patch is ${MAX_JSON_POINTER_LENGTH}, got ${longest}`,
     );
   }
   return {
