@@ -1,6 +1,6 @@
 // Lists of strategic merge patches against a merge that searches the list for each element: slow, and easy to follow. The seed is printed.
 
-import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../json/json-value.ts";
 import { applyStrategicMergePatch } from "./strategic-merge-patch.ts";
@@ -72,7 +72,10 @@ function naiveOrder<T>(
 
 it("merges lists through an index as it would by searching them", () => {
   process.stdout.write(`TEST_SEED=${seed}\n`);
-  const random = randomNumbers(seed);
+  const [next = () => 0] = fc
+    .sample(fc.noBias(fc.infiniteStream(fc.nat())), { seed, numRuns: 1 })
+    .map((stream) => () => Number(stream.next().value));
+  const random = (bound: number): number => next() % bound;
   const listOf = <T>(make: () => T): T[] => Array.from({ length: random(8) }, make);
   const id = (): JsonValue => [null, true, "1", 1, "a", "b", "c", "d", "e"][random(9)] as JsonValue;
   const tags = () => listOf(() => `t${random(4)}`);
