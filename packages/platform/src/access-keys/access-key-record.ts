@@ -15,6 +15,7 @@ import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import { READY_REASONS } from "./key-validity.ts";
+import { amountOfKey } from "./owner-usage.ts";
 import { acceptedUntil, type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
 
 /** Computes the expiration of a record from what only the index knows: usage that is not written yet, ancestors and settings. */
@@ -76,13 +77,8 @@ export class AccessKeyRecord implements AccessKeyState {
   /** Read from the bytes when it is needed; of a retired value it is known. */
   #kept: KeptAccessKey | undefined;
 
-  /** Bytes of the whole key in the store. */
-  get storedBytes(): number {
-    return this.#stored.storedBytes;
-  }
-
   get amount(): StoredAmount {
-    return { objects: 1, bytes: this.storedBytes, kept: keptMemoryOfKey(this.#stored) };
+    return amountOfKey(this.#stored);
   }
 
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
@@ -282,17 +278,6 @@ export class AccessKeyRecord implements AccessKeyState {
     return this.#kept;
   }
 }
-
-/** Estimated memory of a record, and of what is found by its scope, beside the bytes of the key. */
-export const keptMemoryOfKey = (key: CachedObject): number =>
-  KEPT_BYTES + (key.storedBytes <= SMALL_KEY ? 0 : KEPT_STRING_BYTES * key.stringsAfter(SPEC));
-
-const KEPT_BYTES = 300;
-/** A string of the spec, with the arrays, objects and entries of indexes that it is in. */
-const KEPT_STRING_BYTES = 100;
-/** Bytes of a key whose spec has few strings. */
-const SMALL_KEY = 1_500;
-const SPEC = Buffer.from('"spec":{');
 
 /** What is sealed of a key begins with this, and then its id. */
 export const BEFORE_ID = Buffer.from('{"key":{"id":"');

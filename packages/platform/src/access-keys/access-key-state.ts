@@ -1,5 +1,6 @@
 // An access key in memory: everything for authentication and authorization, and no secret.
 
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { KeyGrant } from "./key-grant.ts";
@@ -22,8 +23,8 @@ export type AccessKeyState = KeyWithOrigins & {
   /** Undefined: the key may do all that its owner may. */
   readonly restrictions: AccessKeyRestrictions | undefined;
   readonly disabled: boolean;
-  /** Bytes of the whole key in the store. */
-  readonly storedBytes?: number;
+  /** What it adds to the usage of its owner. */
+  readonly amount?: StoredAmount;
   /** Milliseconds since the epoch at which the key stops working; undefined: never. Moves with activity where the key says so. */
   readonly expiresAt: number | undefined;
   /** While it is being deleted: milliseconds since the epoch at which its grace period ends; 0 without one. */

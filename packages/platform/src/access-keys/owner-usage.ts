@@ -1,7 +1,26 @@
 // How many keys, and how many bytes, owners have: added up when an owner is asked about, and then with each change.
 
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { NOTHING_STORED, type StoredAmount, sumOf } from "@postern/apiserver/cache/stored-usage";
 import type { AccessKeyOwner } from "./access-key-state.ts";
+
+/** Estimated memory of a record, and of what is found by its scope, beside the bytes of the key. */
+export const keptMemoryOfKey = (key: CachedObject): number =>
+  KEPT_BYTES + (key.storedBytes <= SMALL_KEY ? 0 : KEPT_STRING_BYTES * key.stringsAfter(SPEC));
+
+const KEPT_BYTES = 300;
+/** A string of the spec, with the arrays, objects and entries of indexes that it is in. */
+const KEPT_STRING_BYTES = 100;
+/** Bytes of a key whose spec has few strings. */
+const SMALL_KEY = 1_500;
+const SPEC = Buffer.from('"spec":{');
+
+/** What one key adds to the usage of its owner. */
+export const amountOfKey = (key: CachedObject): StoredAmount => ({
+  objects: 1,
+  bytes: key.storedBytes,
+  kept: keptMemoryOfKey(key),
+});
 
 type OwnedKey = { readonly owner: AccessKeyOwner; readonly amount: StoredAmount };
 

@@ -295,7 +295,7 @@ export function createKeyCounts(deps: KeyCensusDeps): () => Promise<KeyCounts> {
     const now = clock.now();
     let records = await inSlices(keys.all(), slice, (key) => {
       const { kind, name } = key.owner;
-      const bytes = (owned.get(`${kind} ${name}`) ?? 0) + (key.storedBytes ?? 0);
+      const bytes = (owned.get(`${kind} ${name}`) ?? 0) + (key.amount?.bytes ?? 0);
       owned.set(`${kind} ${name}`, bytes);
       ownedBytes[kind] = Math.max(ownedBytes[kind], bytes);
       const refusal = keys.stateOf(key);
