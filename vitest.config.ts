@@ -57,6 +57,7 @@ const LONG = [
   "test/attacks/slow-requests.test.ts",
   "test/attacks/slow-watchers.test.ts",
   "test/conformance/resource-suite.test.ts",
+  "test/attacks/thrown-errors.test.ts",
   "test/crash/audit-full-disk.test.ts",
   "test/crash/clock-jumps.test.ts",
   "test/crash/exchange-burst.test.ts",

@@ -51,6 +51,12 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: { ONBOARDED_TENANTS: 50 },
   },
   {
+    name: "an error thrown in every callback of a server",
+    project: "long",
+    paths: ["test/attacks/thrown-errors.test.ts"],
+    environment: {},
+  },
+  {
     name: "kill -9 of a server with traffic",
     project: "system",
     paths: ["test/crash/server-kill-nine.test.ts"],

@@ -4,6 +4,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, rename, stat } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CHAIN_START, isSealed, TORN_LINE_ANNOTATION, tornRun } from "@postern/apimachinery/audit/audit-chain";
+import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import { type AuditChain, type AuditLine, createAuditChain, hmacWith, lineOf, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
@@ -93,6 +94,16 @@ class FileAuditSink implements AuditSink {
 
   /** Everything that arrives in one turn, or during one write, goes out together; its text is made when the requests are answered. */
   async #writeWaiting(): Promise<void> {
+    try {
+      await this.#writeLines();
+    } finally {
+      // Also behind an error: what comes next is written all the same.
+      this.#writing = undefined;
+      if (this.#waiting.length > 0) this.#gather();
+    }
+  }
+
+  async #writeLines(): Promise<void> {
     do {
       await nextTurn();
       const lines = this.#waiting;
@@ -104,11 +115,9 @@ class FileAuditSink implements AuditSink {
         for (const { resolve } of lines) resolve?.();
       } catch (error) {
         this.#keepCounts(admitted);
-        for (const { reject } of lines) reject(error);
+        for (const { reject } of lines) caught(throwLater, reject)(error);
       }
     } while (this.#closed ? this.#waiting.length > 0 : this.#waiting.some(({ resolve }) => resolve !== undefined));
-    this.#writing = undefined;
-    if (this.#waiting.length > 0) this.#gather();
   }
 
   async #append(admitted: readonly AuditLine[]): Promise<void> {

@@ -1,6 +1,7 @@
 // The view of one resource in the watch cache: objects in order, recent events, and subscriptions. And the keys of its objects in the store, by which they
 // are in it.
 
+import { asError, caught } from "@postern/apimachinery/steps/caught";
 import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { Revision, Storage, StorageEvent } from "../storage/storage.ts";
 import { StorageUnavailableError } from "../storage/storage-errors.ts";
@@ -179,7 +180,12 @@ export class ResourceView implements CacheView {
   #replayFromMemory(subscription: Subscription): void {
     subscription.offer(this.#history.after(subscription.prefix, subscription.covered));
     this.#subscriptions.add(subscription);
-    queueMicrotask(() => subscription.release(this.revision));
+    const release = (): void => subscription.release(this.revision);
+    const fail = (error: unknown): void => {
+      this.#deps.onError(error);
+      subscription.fail(asError(error));
+    };
+    queueMicrotask(caught(fail, release));
   }
 
   /** New events are held back until the store has told everything up to where the view is now. */

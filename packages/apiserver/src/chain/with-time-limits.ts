@@ -60,7 +60,7 @@ const bounded = (
       stop();
       reject(error);
     };
-    if (given instanceof Promise) given.then(onResponse, onError);
+    if (given instanceof Promise) given.then(onResponse).catch(onError);
     else onResponse(given);
   });
 

@@ -1,6 +1,7 @@
 // Fair sharing of concurrency. Every request in progress holds a place. Places are shared fairly between users, and revocations and administrators
 // have reserved places.
 
+import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { type BodyAccount, type Claimant, createBodyMemory, NoPlaceError } from "./body-memory.ts";
 import { createTurn, type Turn } from "./turn.ts";
@@ -73,6 +74,9 @@ export type FairSharesDeps = {
   readonly isShort?: (() => boolean) | undefined;
 };
 
+/** After an error. */
+const RETRY_MS = 10;
+
 export function createFairShares(
   limits: FairShareLimits,
   { clock, scheduler, turn = createTurn(clock), isShort }: FairSharesDeps,
@@ -103,7 +107,7 @@ export function createFairShares(
     return owedMs === 0;
   };
   const isAlone = (user: string): boolean => !turn.isAnyOtherWaiting(user);
-  const step = (): void => {
+  const takeStep = (): void => {
     turn.rest();
     payment?.[Symbol.dispose]();
     payment = undefined;
@@ -114,17 +118,25 @@ export function createFairShares(
     soonestMs = Number.POSITIVE_INFINITY;
     // The request that got the place runs first, so that its time is known.
     if (grantNext(owesNothing) || grantNext(isAlone)) {
-      queueMicrotask(() => process.nextTick(step));
+      const stepNext = (): void => process.nextTick(step);
+      queueMicrotask(caught(failStep, stepNext));
       return;
     }
     isStepping = false;
     if (Number.isFinite(soonestMs)) payment = scheduler.schedule(Math.ceil(soonestMs), stepSoon);
   };
-  // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
-  const stepAnew = (): void => {
-    turn.beginAnew();
-    step();
+  /** An error must not hold up those that wait. */
+  const failStep = (error: unknown): void => {
+    isStepping = false;
+    payment ??= scheduler.schedule(RETRY_MS, () => stepSoon());
+    throwLater(error);
   };
+  const step = caught(failStep, takeStep);
+  // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
+  const stepAnew = caught(failStep, () => {
+    turn.beginAnew();
+    takeStep();
+  });
   const stepSoon = (): void => {
     if (isStepping) return;
     isStepping = true;

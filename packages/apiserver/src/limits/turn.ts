@@ -1,5 +1,6 @@
 // How long the event loop has worked on requests in this turn. All parts of the server share one turn, so that waiting is not counted twice.
 
+import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -151,11 +152,16 @@ export function createArrivals(turn: Turn): Arrivals {
   const isEmpty = (): boolean => known.size === 0 && strangers.size === 0;
   const onNoneWaits = turn.follow((user) => strangers.size > 0 || known.size > (known.has(user) ? 1 : 0));
 
-  const finish = (): void => {
+  /** An error must not hold up those that wait. */
+  const failStep = (error: unknown): void => {
+    if (!isEmpty()) setImmediate(beginTurn);
+    throwLater(error);
+  };
+  const finish = caught(failStep, () => {
     turn.rest();
     if (isEmpty()) onNoneWaits();
-  };
-  const step = (): void => {
+  });
+  const takeSteps = (): void => {
     for (;;) {
       turn.rest();
       if (isEmpty()) return;
@@ -173,7 +179,8 @@ export function createArrivals(turn: Turn): Arrivals {
         isDone = begin !== undefined && turn.start(begin) === true;
       } finally {
         // It runs until it first waits before the next one starts, so that its time is known.
-        if (!isDone) queueMicrotask(() => process.nextTick(goOn));
+        const next = (): void => process.nextTick(goOn);
+        if (!isDone) queueMicrotask(caught(failStep, next));
       }
       if (!isDone) return;
       if (goOn === finish) {
@@ -182,10 +189,11 @@ export function createArrivals(turn: Turn): Arrivals {
       }
     }
   };
-  const beginTurn = (): void => {
+  const step = caught(failStep, takeSteps);
+  const beginTurn = caught(failStep, () => {
     turn.beginAnew();
-    step();
-  };
+    takeSteps();
+  });
   const add: Arrivals["add"] = ({ client, isKnown }, begin) => {
     if (isEmpty()) setImmediate(beginTurn);
     const crowd = isKnown ? known : strangers;

@@ -2,6 +2,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { caught } from "@postern/apimachinery/steps/caught";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 
 /** Texts are sent, and not values: making a copy of a value takes the sender as long as reading it. */
@@ -134,7 +135,14 @@ class WorkThread {
         continue;
       }
       this.#current = next;
-      this.#started().postMessage(this.#messageOf(next));
+      try {
+        this.#started().postMessage(this.#messageOf(next));
+      } catch (error) {
+        // No thread can be started, or the message cannot be copied: the work of others goes on.
+        this.#current = undefined;
+        next.reject(error);
+        continue;
+      }
       return;
     }
   }
@@ -159,8 +167,14 @@ class WorkThread {
       this.#worker = undefined;
       this.#done({ failure });
     };
-    worker.on("message", done);
-    worker.on("error", (error) => failed(error.message));
+    /** The thread may have given an answer that cannot be read. */
+    const fail = (error: unknown): void => {
+      void worker.terminate();
+      failed(error instanceof Error ? error.message : String(error));
+    };
+    worker.on("message", caught(fail, done));
+    worker.on("messageerror", fail);
+    worker.on("error", fail);
     worker.on("exit", () => failed("the thread ended"));
     worker.unref();
     this.#worker = worker;

@@ -1,5 +1,6 @@
 // The watches of one store: each receives its events once and in order, also when an observer writes to the store.
 
+import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { Revision, StorageEvent, WatchObserver } from "./storage.ts";
 
 type Commit = { readonly events: readonly StorageEvent[]; readonly revision: Revision };
@@ -83,7 +84,8 @@ export class WatcherSet {
   fail(watcher: Watcher, error: Error): void {
     if (watcher.disposed) return;
     this.remove(watcher);
-    watcher.observer.error(error);
+    // Its errors must not keep a commit from the watchers behind this one.
+    caught(throwLater, () => watcher.observer.error(error))();
   }
 
   failAll(error: Error): void {

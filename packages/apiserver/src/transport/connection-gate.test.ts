@@ -1,6 +1,8 @@
 import { EventEmitter } from "node:events";
 import type { Http2SecureServer } from "node:http2";
 import { describe, expect, it } from "vitest";
+import { createFaults } from "../logging/faults.ts";
+import { silentLogger } from "../logging/logger.ts";
 import { type Guest, installConnectionGate } from "./connection-gate.ts";
 
 const LIMITS = {
@@ -31,11 +33,13 @@ class FakeSocket extends EventEmitter {
 function startGate() {
   const server = new EventEmitter();
   const scheduler = { schedule: () => ({ [Symbol.dispose]: () => undefined }) };
+  const faults = createFaults({ logger: silentLogger });
   // The gate listens for connections, and asks nothing else of the server.
   const gate = installConnectionGate(server as Http2SecureServer, {
     limits: LIMITS,
     clock: { elapsed: () => 0 },
     scheduler,
+    faults,
   });
   let ports = 0;
   const dropped = new Set<Guest>();

@@ -4,6 +4,7 @@
 import type { Http2SecureServer } from "node:http2";
 import type { Socket } from "node:net";
 import { sourceOf } from "../limits/rate-limiter.ts";
+import { type Faults, guarded } from "../logging/faults.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { createHandshakeQueue } from "./handshake-queue.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -37,13 +38,14 @@ export type ConnectionGateOptions = {
   >;
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
+  readonly faults: Faults;
   readonly onDrop?: ((reason: DropReason) => void) | undefined;
 };
 
 /** Must be called before the first connection. */
 export function installConnectionGate(
   server: Http2SecureServer,
-  { limits, clock, scheduler, onDrop = () => undefined }: ConnectionGateOptions,
+  { limits, clock, scheduler, faults, onDrop = () => undefined }: ConnectionGateOptions,
 ): ConnectionGate {
   const { maxHandshakes, maxStrangers, maxConnections, sourceShare, strangerTimeoutMs } = limits;
   const handshakes = new Room<Socket>(maxHandshakes, sourceShare, () => false);
@@ -98,21 +100,24 @@ export function installConnectionGate(
   };
   const ignore = (): void => undefined;
 
-  server.on("connection", (socket: Socket) => {
+  const onConnection = (socket: Socket): void => {
     const peer = peerOf(socket);
     byPeer.set(peer, socket);
     // TLS listens for errors only once it has the connection.
     socket.on("error", ignore);
-    socket.once("close", () => {
+    const onClose = (): void => {
       handshakes.delete(socket);
       queue.leave(socket);
       if (byPeer.get(peer) === socket) byPeer.delete(peer);
-    });
+    };
+    socket.once("close", guarded(faults, "transport", onClose));
     const source = sourceOf(socket.remoteAddress);
     const victim = handshakes.add(socket, source);
     queue.arrive(socket, source);
     if (victim !== undefined) dropHandshake(victim);
-  });
+  };
+  const destroy = (socket: Socket): void => void socket.destroy();
+  server.on("connection", guarded(faults, "transport", onConnection, destroy));
   return {
     enter(guest) {
       const socket = byPeer.get(peerOf(guest));

@@ -1,5 +1,6 @@
 // A TLS listener: accepts connections, reads ApiRequests and writes ApiResponses.
 
+import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   constants,
@@ -103,7 +104,7 @@ export class HttpTransport {
     this.#http1 = { ...this.#serve, answers: createShortAnswers() };
     this.#server = createTlsServer(options.tls, this.#limits);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
-    this.#gate = installConnectionGate(this.#server, { limits: this.#limits, clock, scheduler, onDrop });
+    this.#gate = installConnectionGate(this.#server, { ...this.#serve, faults: this.#faults, clock, onDrop });
     installListeners(this.#server, {
       logger,
       faults: this.#faults,
@@ -217,8 +218,8 @@ export class HttpTransport {
     this.#byPeer.set(peer, state);
     this.#gate.enter(state);
     // Before Node, which ends a connection that its client has ended, and answers nothing any more.
-    socket.once("end", this.#http1.answers.write);
-    socket.once("close", () => {
+    this.#listen(socket, "end", this.#http1.answers.write, () => socket.destroy());
+    this.#listen(socket, "close", () => {
       this.#sockets.delete(socket);
       this.#byPeer.delete(peer);
       this.#gate.leave(state);
@@ -237,9 +238,9 @@ export class HttpTransport {
     this.#sessions.set(session, state);
     this.#ends.add(session, state.socket, () => state.active);
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
-    session.once("close", () => this.#sessions.delete(session));
+    this.#listen(session, "close", () => this.#sessions.delete(session));
     endDeadSession(session, state.socket, this.#options.scheduler, this.#limits.pingMs);
-    session.on("remoteSettings", () => {
+    this.#listen(session, "remoteSettings", () => {
       if (state.reading?.set() === SETTINGS_IN_A_TURN + 1) state.end("flood");
     });
     if (this.#stopping.signal.aborted) session.close();
@@ -259,7 +260,7 @@ export class HttpTransport {
       return;
     }
     state.active += 1;
-    stream.once("close", () => {
+    this.#listen(stream, "close", () => {
       state.active -= 1;
       if (!stream.headersSent) state.reading?.lost();
     });
@@ -313,6 +314,11 @@ export class HttpTransport {
     );
   }
 
+  /** `end` ends what the listener works on, if it fails. */
+  #listen(emitter: EventEmitter, event: string, work: () => unknown, end: () => void = () => undefined): void {
+    emitter.on(event, guarded(this.#faults, "transport", work, end));
+  }
+
   /** An error ends the stream or exchange; nothing of it is left to wait for. */
   #guardBegin(begin: () => boolean, end: () => void): () => boolean {
     return () => {
@@ -338,7 +344,7 @@ export class HttpTransport {
       socket.destroy();
       return;
     }
-    response.once("close", () => {
+    this.#listen(response, "close", () => {
       state.active -= 1;
       // An idle connection would hold up the shutdown.
       if (this.#stopping.signal.aborted && state.active === 0) socket.end();

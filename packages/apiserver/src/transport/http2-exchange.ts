@@ -85,8 +85,9 @@ export class Http2Exchange implements Exchange {
     const { stream } = this;
     let open = true;
     const onEnd = (): void => {
-      if (open) listener(!stream.aborted && stream.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
+      if (!open) return;
       open = false;
+      listener(!stream.aborted && stream.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
     };
     // A stream that the client resets stays half open here until somebody has read its end.
     stream.on("aborted", onEnd).on("close", onEnd);

@@ -2,6 +2,7 @@
 
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Duplex } from "node:stream";
+import { asError, caught } from "@postern/apimachinery/steps/caught";
 import type { Random } from "../runtime/clock.ts";
 import { type Exchange, type RequestHeaders, type UpgradeRequest, withRepeatedHeaders } from "./api-request.ts";
 import type { Connection } from "./connection.ts";
@@ -80,11 +81,13 @@ class Http2Tunnel extends Duplex {
   constructor(stream: ServerHttp2Stream) {
     super({ allowHalfOpen: true });
     this.#stream = stream;
-    stream.on("data", (chunk: Buffer) => {
+    const fail = (error: unknown): void => void this.destroy(asError(error));
+    const onData = (chunk: Buffer): void => {
       if (!this.push(chunk)) stream.pause();
-    });
-    stream.on("end", () => this.push(null));
-    stream.on("close", () => this.destroy());
+    };
+    const onEnd = (): void => void this.push(null);
+    const onClose = (): void => void this.destroy();
+    stream.on("data", caught(fail, onData)).on("end", caught(fail, onEnd)).on("close", caught(fail, onClose));
     stream.pause();
   }
 

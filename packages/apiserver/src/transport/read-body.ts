@@ -2,6 +2,7 @@
 
 import type { Readable } from "node:stream";
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
+import { caught } from "@postern/apimachinery/steps/caught";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { BodyTurns } from "./body-turns.ts";
@@ -43,42 +44,38 @@ function readArriving(stream: Readable, options: ReadBodyOptions): Promise<Uint8
     let size = 0;
     let progressed = false;
     const reading = turns.join(stream);
-    const onData = (chunk: Buffer): void => {
+    const fail = (error: unknown): void => {
+      release();
+      stream.pause();
+      reject(error);
+    };
+    const onData = caught(fail, (chunk: Buffer) => {
       progressed = true;
       size += chunk.length;
       if (size > limitBytes) {
         fail(tooLarge(limitBytes));
         return;
       }
-      try {
-        onBytes?.(chunk.length);
-        chunks.push(chunk);
-        reading.came(chunk.length);
-      } catch (error) {
-        fail(error);
-      }
-    };
-    const onEnd = (): void => {
+      onBytes?.(chunk.length);
+      chunks.push(chunk);
+      reading.came(chunk.length);
+    });
+    const onEnd = caught(fail, () => {
       release();
       resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size));
-    };
+    });
     const onGone = (): void => fail(clientGoneError());
-    const onTimer = (): void => {
+    const onTimer = caught(fail, () => {
       if (progressed) {
         progressed = false;
         timer = scheduler.schedule(stallTimeoutMs, onTimer);
       } else fail(stalled());
-    };
+    });
     let timer = scheduler.schedule(stallTimeoutMs, onTimer);
     const release = (): void => {
       timer[Symbol.dispose]();
       reading[Symbol.dispose]();
       stream.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
-    };
-    const fail = (error: unknown): void => {
-      release();
-      stream.pause();
-      reject(error);
     };
     if (stream.destroyed) fail(clientGoneError());
     else stream.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
@@ -112,11 +109,11 @@ export function discardBody(
       stream.pause();
       resolve();
     };
-    const onData = (chunk: Buffer): void => {
+    const onData = caught(done, (chunk: Buffer) => {
       left -= chunk.length;
       if (left < 0) done();
       else reading.came(chunk.length);
-    };
+    });
     const timer = scheduler.schedule(stallTimeoutMs, done);
     if (stream.destroyed || stream.readableEnded) {
       done();

@@ -64,8 +64,11 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): boolea
       faultsOf(options).report(error, { component: "abort", ...describe(request) });
     }
   });
-  if (response instanceof Promise) void response.then((given) => respond(exchange, request, given, options));
-  else void respond(exchange, request, response, options);
+  if (response instanceof Promise) {
+    response
+      .then((given) => respond(exchange, request, given, options))
+      .catch((error: unknown) => cutShort(exchange, {}, error, options));
+  } else void respond(exchange, request, response, options);
   return false;
 }
 
@@ -156,7 +159,9 @@ async function respond(
   const { scheduler } = options;
   try {
     if (body.type === "upgraded") {
-      await untilAborted(body.done, exchange, request, scheduler);
+      // Its exchange is closed from the moment that it left HTTP.
+      const onFault = (error: unknown): void => reportFault("response", exchange, headers, error, options);
+      await untilAborted(body.done, exchange, request, scheduler).catch(onFault);
       exchange.cut();
     } else if (exchange.isClosed()) {
       await discardResponse(body);

@@ -3,6 +3,7 @@
 
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import { asError, caught } from "@postern/apimachinery/steps/caught";
 import { textBefore, trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse, ByteSink, ResponseHeaders } from "@postern/apiserver/transport/api-response";
@@ -92,31 +93,33 @@ async function bodyOf(request: ApiRequest): Promise<Readable | undefined> {
 
 /** Ends `upstream` with the body. A body that breaks off breaks the request off: it never looks whole. */
 function pipeBody(body: Readable, upstream: ClientRequest): void {
-  const onClose = (): void => {
+  const fail = (error: unknown): void => void upstream.destroy(asError(error));
+  const onClose = caught(fail, () => {
     if (!body.readableEnded) upstream.destroy();
-  };
+  });
   const onError = (): void => void upstream.destroy();
-  body.on("close", onClose).on("error", onError);
-  upstream.once("close", () => {
+  const onUpstreamClose = (): void => {
     body.off("close", onClose);
     body.unpipe(upstream);
-  });
+  };
+  body.on("close", onClose).on("error", onError);
+  upstream.once("close", caught(fail, onUpstreamClose));
   body.pipe(upstream);
 }
 
 function hasContent(stream: Readable): Promise<boolean> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const settle = (content: boolean): void => {
       stream.off("readable", onReadable).off("end", onEnd).off("close", onEnd).off("error", onEnd);
       resolve(content);
     };
-    const onEnd = (): void => settle(false);
-    const onReadable = (): void => {
+    const onEnd = caught(reject, () => settle(false));
+    const onReadable = caught(reject, () => {
       const chunk: unknown = stream.read();
       if (chunk === null) return;
       stream.unshift(chunk);
       settle(true);
-    };
+    });
     if (stream.readableEnded || stream.destroyed) resolve(false);
     else stream.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onEnd);
   });
@@ -164,12 +167,10 @@ function unlessAborted(taken: Promise<boolean>, signal: AbortSignal): Promise<bo
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    taken.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    const settled = (): void => signal.removeEventListener("abort", onAbort);
+    taken.finally(settled).then(resolve, reject);
   });
 }
-
-const asError = (reason: unknown): Error =>
-  reason instanceof Error ? reason : new Error("aborted", { cause: reason });
 
 // Hands on the index of OpenAPI v3 with the paths of its documents as they stand at the platform: `kubectl explain` asks for those that it names.
 // Source: k8s.io/kube-openapi/pkg/handler3/handler.go (serverRelativeURL)

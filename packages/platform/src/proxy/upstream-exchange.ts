@@ -4,6 +4,7 @@ import type { EventEmitter } from "node:events";
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { timeoutError } from "@postern/apimachinery/meta/api-error";
+import { asError, caught } from "@postern/apimachinery/steps/caught";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { ConnectTimeoutError, codeOf } from "./upstream-failure.ts";
 
@@ -62,35 +63,52 @@ export function exchange(
 ): Promise<UpstreamAnswer> {
   const { signal, upgrade = false, lasts = false, answersAtOnce = upgrade, writeBody } = asked;
   return new Promise<UpstreamAnswer>((resolve, reject) => {
-    onAbortWhileOpen(request, signal, () => request.destroy(asError(signal.reason)));
+    /** An error of ours is not one of the target. */
+    const fail = (error: unknown): void => {
+      reject(error);
+      request.destroy(asError(error));
+    };
+    onAbortWhileOpen(request, signal, fail, () => request.destroy(asError(signal.reason)));
     const deadline =
       lasts && !answersAtOnce
         ? undefined
         : scheduler.schedule(limits.responseTimeoutMs, () => request.destroy(noResponse()));
     const endDeadline = (): void => deadline?.[Symbol.dispose]();
-    const connected = watchConnect(request, scheduler, limits.connectTimeoutMs);
+    const connected = watchConnect(request, scheduler, limits.connectTimeoutMs, fail);
     let isUpgraded = false;
 
-    request.on("error", (error) => {
+    const onError = (error: Error): void => {
       endDeadline();
       reject(signal.aborted ? signal.reason : new FailedRequestError(error, connected(), isStale(request, error)));
-    });
-    request.once("response", (response) => {
+    };
+    const onResponse = (response: IncomingMessage): void => {
       if (lasts) endDeadline();
-      response.once("end", () => leaveInTime(request, scheduler, limits.connectTimeoutMs));
+      const onEnd = (): void => leaveInTime(request, scheduler, limits.connectTimeoutMs);
+      response.once("end", caught(fail, onEnd));
       resolve({ type: "response", response });
-    });
-    request.once("upgrade", (response, socket, head) => {
-      endDeadline();
-      isUpgraded = true;
-      onAbortWhileOpen(socket, signal, () => socket.destroy());
-      onUpgraded(socket);
-      resolve({ type: "upgraded", response, socket, head });
-    });
-    request.once("close", () => {
+    };
+    const onUpgrade = (response: IncomingMessage, socket: Socket, head: Buffer): void => {
+      const failUpgraded = (error: unknown): void => {
+        reject(error);
+        socket.destroy(asError(error));
+      };
+      const upgraded = (): void => {
+        endDeadline();
+        isUpgraded = true;
+        onAbortWhileOpen(socket, signal, failUpgraded, () => socket.destroy());
+        onUpgraded(socket);
+        resolve({ type: "upgraded", response, socket, head });
+      };
+      caught(failUpgraded, upgraded)();
+    };
+    const onClose = (): void => {
       endDeadline();
       if (!isUpgraded) onClosed();
-    });
+    };
+    request.on("error", caught(fail, onError));
+    request.once("response", caught(fail, onResponse));
+    request.once("upgrade", caught(fail, onUpgrade));
+    request.once("close", caught(fail, onClose));
     if (writeBody === undefined) request.end();
     else writeBody(request);
   });
@@ -107,26 +125,44 @@ function leaveInTime(request: ClientRequest, scheduler: Scheduler, timeoutMs: nu
   request.once("close", () => timer[Symbol.dispose]());
 }
 
-function onAbortWhileOpen(stream: EventEmitter, signal: AbortSignal, act: () => void): void {
-  signal.addEventListener("abort", act);
-  stream.once("close", () => signal.removeEventListener("abort", act));
+function onAbortWhileOpen(
+  stream: EventEmitter,
+  signal: AbortSignal,
+  fail: (error: unknown) => void,
+  act: () => void,
+): void {
+  const onAbort = caught(fail, act);
+  signal.addEventListener("abort", onAbort);
+  stream.once(
+    "close",
+    caught(fail, () => signal.removeEventListener("abort", onAbort)),
+  );
 }
 
 /** Destroys a request that gets no connection in time. The result is whether it has one. */
-function watchConnect(request: ClientRequest, scheduler: Scheduler, timeoutMs: number): () => boolean {
+function watchConnect(
+  request: ClientRequest,
+  scheduler: Scheduler,
+  timeoutMs: number,
+  fail: (error: unknown) => void,
+): () => boolean {
   let connected = false;
   const timer = scheduler.schedule(timeoutMs, () => request.destroy(new ConnectTimeoutError()));
   const done = (): void => timer[Symbol.dispose]();
-  const onConnected = (): void => {
+  const onConnected = caught(fail, () => {
     connected = true;
     done();
-  };
-  request.once("socket", (socket) => {
-    if (request.reusedSocket) return onConnected();
+  });
+  const onSocket = (socket: Socket): void => {
+    if (request.reusedSocket) {
+      onConnected();
+      return;
+    }
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     socket.once(request.protocol === "https:" ? "secureConnect" : "connect", onConnected);
-  });
-  request.once("close", done);
+  };
+  request.once("socket", caught(fail, onSocket));
+  request.once("close", caught(fail, done));
   return () => connected;
 }
 
@@ -150,6 +186,3 @@ export class FailedRequestError extends Error {
 }
 
 const noResponse = () => timeoutError("the cluster did not answer within the allotted time");
-
-const asError = (reason: unknown): Error =>
-  reason instanceof Error ? reason : new Error("aborted", { cause: reason });

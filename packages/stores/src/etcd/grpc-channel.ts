@@ -11,6 +11,7 @@ import {
   type IncomingHttpStatusHeader,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { asError, caught } from "@postern/apimachinery/steps/caught";
 import {
   decodeMessage,
   errorOfHttpStatus,
@@ -118,19 +119,19 @@ export class GrpcChannel implements Disposable {
       const reader = new MessageReader();
       stream = opened;
       const ending = followEnd(opened);
-      opened.on("data", (chunk: Buffer) => {
-        let messages: Response[] = [];
-        try {
-          messages = reader.take(chunk).map(method.deserialize);
-        } catch (error) {
-          opened.close(constants.NGHTTP2_CANCEL);
-          end(toGrpcError(error));
-        }
-        for (const message of messages) if (!isOver) observer.message(message);
-      });
+      /** Also of the observer: what it missed is sent again on the next stream. */
+      const fail = (error: unknown): void => {
+        opened.close(constants.NGHTTP2_CANCEL);
+        end(toGrpcError(error));
+      };
+      const onData = (chunk: Buffer): void => {
+        for (const message of reader.take(chunk).map(method.deserialize)) if (!isOver) observer.message(message);
+      };
+      const onClose = (): void =>
+        end(ending.error() ?? new GrpcError(grpcStatus.ok, "the server has ended the stream"));
+      const onEnd = (): void => void opened.end();
       // Node closes a stream when both sides have ended it.
-      opened.on("end", () => opened.end());
-      opened.on("close", () => end(ending.error() ?? new GrpcError(grpcStatus.ok, "the server has ended the stream")));
+      opened.on("data", caught(fail, onData)).on("end", caught(fail, onEnd)).on("close", caught(fail, onClose));
       for (const request of waiting.splice(0)) opened.write(frameOf(method.serialize(request)));
     };
     const begin = async (): Promise<void> => {
@@ -191,23 +192,21 @@ export class GrpcChannel implements Disposable {
         Math.max(timeoutMs, 0),
       );
       signal?.addEventListener("abort", abort);
-      stream.on("data", (chunk: Buffer) => {
+      const failed = (error: unknown): void => giveUp(toGrpcError(error));
+      const onData = (chunk: Buffer): void => {
         if (first === undefined) first = chunk;
         else if (others === undefined) others = [first, chunk];
         else others.push(chunk);
-      });
-      stream.on("close", () => {
+      };
+      const onClose = (): void => {
         const error = ending.error();
-        if (error !== undefined) return fail(error);
-        try {
-          const answer = deserialize(onlyMessageIn(others === undefined ? first : Buffer.concat(others)));
-          clearTimeout(timer);
-          signal?.removeEventListener("abort", abort);
-          resolve(answer);
-        } catch (cause) {
-          fail(toGrpcError(cause));
-        }
-      });
+        if (error !== undefined) throw error;
+        const answer = deserialize(onlyMessageIn(others === undefined ? first : Buffer.concat(others)));
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+        resolve(answer);
+      };
+      stream.on("data", caught(failed, onData)).on("close", caught(failed, onClose));
       stream.end(frameOf(serialize(request)));
     });
   }
@@ -278,24 +277,28 @@ export class GrpcChannel implements Disposable {
         failed(error);
         opening.destroy();
       };
+      const fail = (error: unknown): void => void opening.destroy(asError(error));
+      const leave = (): void => this.#leave(opening);
+      const onClose = (): void => {
+        leave();
+        failed(unsent(lost === undefined ? "the connection was closed" : messageOf(lost), lost));
+      };
       opening.on("error", (error) => {
         lost = error;
       });
-      opening.on("goaway", () => this.#leave(opening));
-      opening.on("close", () => {
-        this.#leave(opening);
-        failed(unsent(lost === undefined ? "the connection was closed" : messageOf(lost), lost));
-      });
+      opening.on("goaway", caught(fail, leave)).on("close", caught(fail, onClose));
       // With TLS, a server may still refuse the client's certificate after the handshake. Its settings frame shows that it has not.
-      opening.once("remoteSettings", () => {
+      const onSettings = (): void => {
+        // What fails here has to reject what waits for the connection.
+        opening.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
         if (!settle()) return;
         this.#refusal = undefined;
         this.#backoffMs = FIRST_BACKOFF_MS;
-        opening.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
         this.#session = opening;
         this.#keepAlive(opening);
         resolve(opening);
-      });
+      };
+      opening.once("remoteSettings", caught(fail, onSettings));
     });
   }
 

@@ -18,8 +18,14 @@ export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Re
     return begun;
   };
   return () => {
-    next ??= (current === undefined ? endOfTurn() : current.then(endOfTurn, endOfTurn)).then(begin);
-    return next;
+    if (next !== undefined) return next;
+    const planned = (current === undefined ? endOfTurn() : current.then(endOfTurn, endOfTurn)).then(begin);
+    next = planned;
+    // Also where it could not begin, or every later call would fail with it.
+    planned.catch(() => {
+      if (next === planned) next = undefined;
+    });
+    return planned;
   };
 }
 

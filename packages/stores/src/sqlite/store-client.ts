@@ -1,6 +1,7 @@
 // The main thread's side of the worker protocol: batches requests, and distributes responses and events.
 
 import type { Worker } from "node:worker_threads";
+import { caught } from "@postern/apimachinery/steps/caught";
 import type {
   ListOptions,
   ListResult,
@@ -71,10 +72,12 @@ export class StoreClient {
     this.#onChecked = onChecked;
     this.#revision = revision;
     this.known = { revision };
-    worker.on("message", (message: FromWorker) => this.#receive(message));
-    worker.on("error", (error) => {
-      this.#end(new StorageUnavailableError("the database thread has failed", { cause: error }));
-    });
+    const failed = (cause: unknown): void =>
+      this.#end(new StorageUnavailableError("the database thread has failed", { cause }));
+    // Behind an answer that cannot be read, the order of answers no longer fits the order of writes.
+    const onMessage = (message: FromWorker): void => this.#receive(message);
+    worker.on("message", caught(failed, onMessage));
+    worker.on("error", failed);
     worker.on("exit", () => this.#end(closedError()));
   }
 
@@ -268,7 +271,10 @@ export class StoreClient {
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    setImmediate(() => this.#flush());
+    const failed = (cause: unknown): void =>
+      this.#end(new StorageUnavailableError("requests cannot be sent to the database thread", { cause }));
+    const flush = (): void => this.#flush();
+    setImmediate(caught(failed, flush));
   }
 
   #flush(): void {

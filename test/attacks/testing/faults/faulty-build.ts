@@ -1,8 +1,9 @@
 // The command, built with a point in each function and behind each `await` at which a test may throw, and its remote control.
 
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleModules, ENTRY, REPOSITORY } from "../../../../tools/release/bundle-command.ts";
 import type { PosternSurroundings } from "../../../e2e/testing/postern-process.ts";
@@ -15,9 +16,9 @@ const TAKERS = /\/(?:logging\/faults|take-process-errors|logging\/create-logger)
 
 const PRELOAD = fileURLToPath(new URL("./preload.mjs", import.meta.url));
 
-export type FaultPoint = { readonly place: string; readonly count: number; readonly isEntry: boolean };
+type FaultPoint = { readonly place: string; readonly count: number; readonly isEntry: boolean };
 
-export type FaultyBuild = {
+export type FaultyBuild = AsyncDisposable & {
   readonly surroundings: PosternSurroundings;
   /** Points that the running server has passed. */
   points(): Promise<readonly FaultPoint[]>;
@@ -27,8 +28,11 @@ export type FaultyBuild = {
   hasThrown(): Promise<boolean>;
 };
 
-/** Writes the build into `folder`, which is removed by the caller. */
-export async function buildFaulty(folder: string): Promise<FaultyBuild> {
+export async function buildFaulty(): Promise<FaultyBuild> {
+  // There it finds native modules, which are not in a bundle.
+  const cache = join(REPOSITORY, "node_modules/.cache");
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, "faulty-build-"));
   const { files } = await bundleModules({
     sourcemap: false,
     change: (path, source) => (SOURCES.test(path) && !TAKERS.test(path) ? withFaultPoints(path, source) : source),
@@ -37,9 +41,7 @@ export async function buildFaulty(folder: string): Promise<FaultyBuild> {
   await mkdir(bundle);
   await writeFile(join(bundle, "package.json"), '{"type":"module"}');
   for (const { name, contents } of files) await writeFile(join(bundle, name), contents);
-  // Native modules are not in a bundle.
-  await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
-  const socketPath = join(folder, "faults.sock");
+  const socketPath = join(tmpdir(), `${basename(folder)}.sock`);
   const ask = (path: string): Promise<any> =>
     new Promise((resolve, reject) => {
       const sent = request({ socketPath, path }, (response) => {
@@ -52,7 +54,10 @@ export async function buildFaulty(folder: string): Promise<FaultyBuild> {
   return {
     surroundings: {
       entry: join(bundle, ENTRY),
-      env: { NODE_OPTIONS: `--import=${PRELOAD}`, FAULT_SOCKET: socketPath },
+      env: {
+        NODE_OPTIONS: `--import=${PRELOAD}`,
+        FAULT_SOCKET: socketPath,
+      },
     },
     async points() {
       const { seen } = await ask("/seen");
@@ -60,5 +65,6 @@ export async function buildFaulty(folder: string): Promise<FaultyBuild> {
     },
     arm: (place) => ask(`/arm?place=${encodeURIComponent(place)}`),
     hasThrown: async () => (await ask("/state")).thrown > 0,
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   };
 }

@@ -11,7 +11,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** The name of the global function that is called at each point, with the place of the point, and behind an `await` with its value. */
-export const POINT = "__faultPoint";
+const POINT = "__faultPoint";
 
 /** `path` is relative to the repository. */
 export function withFaultPoints(path: string, source: string): string {

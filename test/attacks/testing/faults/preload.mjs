@@ -23,7 +23,7 @@ if (isMainThread && socket !== undefined && process.argv.includes("serve")) {
     if (armed === place && (seen.get(place).isEntry === false || isEntry(place))) {
       armed = undefined;
       thrown++;
-      throw new TypeError("an injected fault");
+      throw new TypeError(`an injected fault at ${place}`);
     }
     return value;
   };

@@ -18,7 +18,7 @@ const APPLY = { "content-type": "application/apply-patch+yaml" };
 const MERGE = { "content-type": "application/merge-patch+json" };
 
 /** Longer than any of these takes on a busy machine; an exchange that is left open would take for ever. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 45_000;
 
 export type Traffic = {
   /** Sends all requests. Resolves with the names of those that did not end. */

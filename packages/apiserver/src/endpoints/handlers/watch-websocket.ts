@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from "node:http";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { caught } from "@postern/apimachinery/steps/caught";
 import { type WebSocket, WebSocketServer } from "ws";
 import { webSocketProtocols } from "../../request/credentials.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
@@ -40,12 +41,15 @@ async function serve(
 ): Promise<void> {
   const webSocket = await shakeHands(request, upgrade);
   const gone = new AbortController();
-  const closed = new Promise<void>((resolve) => {
-    webSocket.on("close", () => {
+  const closed = new Promise<void>((resolve, reject) => {
+    const onClose = (): void => {
       gone.abort();
       resolve();
-    });
+    };
+    webSocket.on("close", caught(reject, onClose));
   });
+  // Awaited below.
+  closed.catch(() => undefined);
   // A broken connection is closed without a further error.
   webSocket.on("error", () => webSocket.terminate());
   try {
@@ -72,7 +76,8 @@ function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSo
   // The handshake reads the method and the headers of a request, nothing else.
   const handshake = { method: request.method, headers: request.headers } as unknown as IncomingMessage;
   return new Promise((resolve, reject) => {
-    socket.once("close", () => reject(new Error("the connection ended before the WebSocket was open")));
+    const onClose = (): void => reject(new Error("the connection ended before the WebSocket was open"));
+    socket.once("close", caught(reject, onClose));
     server.handleUpgrade(handshake, socket, Buffer.from(head), resolve);
   });
 }
