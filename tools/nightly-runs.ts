@@ -202,6 +202,12 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "the commands and the table of the README",
+    project: "long",
+    paths: ["test/install/first-commands.test.ts", "test/install/readme-table.test.ts"],
+    environment: {},
+  },
+  {
     name: "slow watchers",
     project: "long",
     paths: ["test/attacks/slow-watchers.test.ts"],
