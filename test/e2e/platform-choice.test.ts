@@ -1,7 +1,7 @@
 // Which platform the command line finds: each file, variable and login alone and together, before and after kubeconfigs of virtual clusters were
 // merged. With real files, the real server and the real kubectl, in a folder and a home directory of its own.
 
-import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { casesOf } from "../../tools/test-cost/by-night.ts";
@@ -265,6 +265,24 @@ test.each([null, ""])(
     const lost = (...args: readonly string[]) =>
       run({ HOME }, ["setpriv", "--reuid", "54321", "--clear-groups", NODE, ENTRY, ...args]);
     if (process.getuid?.() !== 0) return;
+    // Other users cannot enter the folder of this run.
+    const open = await mkdtemp("/tmp/postern-lost-");
+    await chmod(open, 0o777);
+    const target = join(open, "lost.yaml");
+    const platform = [
+      `POSTERN_URL=${server.url}`,
+      `POSTERN_TOKEN=${key}`,
+      `POSTERN_CA=${await readFile(server.caFile, "utf8")}`,
+    ];
+    const merged = await run({ HOME }, [
+      ...["setpriv", "--reuid", "54321", "--clear-groups", "env", ...platform],
+      ...[NODE, ENTRY, "kubeconfig", "demo", "--merge", target],
+    ]);
+    expect(merged).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`Use it with kubectl --kubeconfig ${target}.`),
+    });
+    await rm(open, { recursive: true });
     expect((await lost("status")).stderr).toBe("postern: there is no home directory: set HOME\n");
     expect((await lost("kubeconfig", "demo", "--merge")).stderr).toBe(
       "postern: there is no home directory: set HOME\n",

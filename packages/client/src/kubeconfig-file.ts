@@ -55,7 +55,9 @@ export function removeKubeconfigEntry(text: string, origin: string, name: string
  * by its owner only. Holds kubectl's lock beside the file. Throws KubeconfigError.
  */
 export async function changeKubeconfigFile(path: string, change: (text: string) => string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((cause: NodeJS.ErrnoException) => {
+    throw new KubeconfigError(`cannot write ${path} (${cause.code})`, { cause });
+  });
   const target = await realpath(path).catch(() => path);
   const lock = `${target}.lock`;
   await takeLock(lock);

@@ -1,11 +1,11 @@
 // `--merge`: which file is the user's own kubeconfig, and how kubectl sees the contexts that were written into it.
 
-import { basename, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { type Kubeconfig, KubeconfigError } from "@postern/client/kubeconfig";
 import { changeKubeconfigFile, type KubeconfigEntry, putKubeconfigEntries } from "@postern/client/kubeconfig-file";
 import { kubeconfigFiles, loadKubeconfig, userKubeconfig } from "@postern/client/load-kubeconfig";
 import type { CommandContext } from "../command-context.ts";
-import { isPlatformAddress } from "../login/platform-choice.ts";
+import { isPlatformAddress, kubeconfigFilesIfHome } from "../login/platform-choice.ts";
 import { plainText } from "../plain-text.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
@@ -56,10 +56,10 @@ const serverOf = (config: Kubeconfig | undefined, cluster: string): string =>
 /** Of the files that kubectl merges, the first that names a current context wins. */
 async function whatIsCurrent(path: string, names: readonly string[], surroundings: Surroundings): Promise<string> {
   const { environment, workingDirectory } = surroundings;
-  const isRead = kubeconfigFiles(environment).some((file) => resolve(workingDirectory, file) === path);
+  const isRead = kubeconfigFilesIfHome(environment).some((file) => resolve(workingDirectory, file) === path);
   if (!isRead) {
-    const own = (environment["KUBECONFIG"] ?? "") !== "" && path === userKubeconfig(environment);
-    return own
+    const isInstead = (environment["KUBECONFIG"] ?? "") !== "" && path.endsWith(join(".kube", "config"));
+    return isInstead
       ? `kubectl reads KUBECONFIG (${environment["KUBECONFIG"]}) instead: run unset KUBECONFIG first.`
       : `Use it with kubectl --kubeconfig ${shellQuote(path)}.`;
   }

@@ -155,7 +155,7 @@ async function kubectlConnection(surroundings: Surroundings): Promise<FoundConne
 }
 
 /** Without a home directory there is no file in it. */
-function kubeconfigFilesIfHome(environment: Environment): readonly string[] {
+export function kubeconfigFilesIfHome(environment: Environment): readonly string[] {
   try {
     return kubeconfigFiles(environment);
   } catch {
