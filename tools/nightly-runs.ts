@@ -57,6 +57,12 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "a memory limit with full budgets",
+    project: "long",
+    paths: ["test/attacks/full-budgets.test.ts"],
+    environment: {},
+  },
+  {
     name: "kill -9 of a server with traffic",
     project: "system",
     paths: ["test/crash/server-kill-nine.test.ts"],

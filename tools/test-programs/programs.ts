@@ -51,6 +51,13 @@ export const TEST_PROGRAMS: readonly TestProgram[] = [
     use: /\brunPage\(|"etcdctl"/,
   },
   {
+    name: "groff",
+    purpose: "reads the man pages",
+    debianPackage: "groff-base",
+    isInstalled: () => succeeds("groff", "--version"),
+    use: /"groff"/,
+  },
+  {
     name: "ip",
     purpose: "cuts the network between servers",
     debianPackage: "iproute2",

@@ -99,8 +99,14 @@ class FileAuditSink implements AuditSink {
     } finally {
       // Also behind an error: what comes next is written all the same.
       this.#writing = undefined;
-      if (this.#waiting.length > 0) this.#gather();
+      if (this.#isAwaited()) this.#writing = this.#writeWaiting();
+      else if (this.#waiting.length > 0) this.#gather();
     }
+  }
+
+  /** Whether a request waits for its line. One may have come since the last look. */
+  #isAwaited(): boolean {
+    return this.#closed ? this.#waiting.length > 0 : this.#waiting.some(({ resolve }) => resolve !== undefined);
   }
 
   async #writeLines(): Promise<void> {
@@ -117,7 +123,7 @@ class FileAuditSink implements AuditSink {
         this.#keepCounts(admitted);
         for (const { reject } of lines) caught(throwLater, reject)(error);
       }
-    } while (this.#closed ? this.#waiting.length > 0 : this.#waiting.some(({ resolve }) => resolve !== undefined));
+    } while (this.#isAwaited());
   }
 
   async #append(admitted: readonly AuditLine[]): Promise<void> {
@@ -180,7 +186,7 @@ class FileAuditSink implements AuditSink {
     if (this.#closed) return;
     this.#closed = true;
     this.#writeGathered();
-    await this.#writing;
+    while (this.#writing !== undefined) await this.#writing;
     try {
       await this.#append(this.#shares.records());
     } finally {

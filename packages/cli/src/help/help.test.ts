@@ -92,7 +92,7 @@ describe("man pages", () => {
       expect(page.replaceAll("\\-key", "-key")).toContain(part);
   });
 
-  it.runIf(spawnSync("groff", ["--version"]).status === 0)("are what groff reads without a warning", () => {
+  it("are what groff reads without a warning", () => {
     const input = pages.map(({ text }) => text).join("\n");
     const { status, stderr } = spawnSync("groff", ["-man", "-Tutf8", "-ww", "-z"], { input, encoding: "utf8" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
