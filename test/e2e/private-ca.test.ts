@@ -1,7 +1,8 @@
 // The certificate of a company's PKI: kubectl and the CLI verify it by the kubeconfigs alone, on machines that trust the company nowhere.
 
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -263,10 +264,22 @@ describe("postern login", () => {
   it("on a terminal ends with Ctrl-D and with Ctrl-C instead of a key", async ({ skip }) => {
     if (spawnSync("script", ["--version"]).status !== 0) return skip("no script makes a terminal here");
     const command = `${NODE} ${ENTRY} login ${own.url} --ca ${own.caFile}`;
-    const typed = (text: string): Promise<Outcome> =>
-      tool("env", [`HOME=${home}`, "script", "--quiet", "--return", "--command", command, "/dev/null"], text);
+    /** Typed at the prompt: before it, the terminal would act on the key by itself. */
+    const typed = async (text: string): Promise<{ readonly code: unknown; readonly shown: string }> => {
+      const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
+        env: { PATH: process.env["PATH"], HOME: home },
+        stdio: ["pipe", "pipe", "ignore"],
+      });
+      const exited = once(child, "exit");
+      let shown = "";
+      child.stdout.setEncoding("utf8").on("data", (part) => (shown += part));
+      await expect.poll(() => shown).toMatch(/Access key for /);
+      child.stdin.write(text);
+      const [code] = await exited;
+      return { code, shown };
+    };
     const ended = await typed("\u0004");
-    expect(ended.stdout).toMatch(/Access key for .*no access key/s);
+    expect(ended.shown).toMatch(/Access key for .*no access key/s);
     expect(ended.code).toBe(1);
     expect((await typed("\u0003")).code).not.toBe(0);
     expect(remembered).toThrow(/ENOENT/);
