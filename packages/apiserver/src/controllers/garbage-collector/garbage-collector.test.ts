@@ -75,6 +75,41 @@ describe("the garbage collector", () => {
     expect(await settled()).toEqual([]);
   });
 
+  it("rests while objects that own each other wait for one that is kept", async () => {
+    const [a, b] = [await widget("a"), await widget("b")];
+    for (const name of ["a", "b"]) {
+      const ownerReferences = [ownerReferenceTo(name === "a" ? b : a, block)] as never;
+      await cluster.update("widgets", { name }, (each) => ({
+        ...each,
+        metadata: { ...each.metadata, ownerReferences },
+      }));
+    }
+    const finalizers = ["example.com/kept"];
+    await widget("c", [ownerReferenceTo(a, block), ownerReferenceTo(b, block)], { finalizers });
+    for (const name of ["c", "a", "b"]) await remove(name, "Foreground");
+    expect(await settled()).toEqual(["a", "b", "c"]);
+    await cluster.update("widgets", { name: "c" }, (each) => ({
+      ...each,
+      metadata: { ...each.metadata, finalizers: [] },
+    }));
+    expect(await settled()).toEqual([]);
+  });
+
+  it("lets a circle of objects go of which one has a dependent that is kept", async () => {
+    const [a, b, c] = [await widget("a"), await widget("b"), await widget("c")];
+    const owners = { a: c, b: a, c: b };
+    for (const [name, owner] of Object.entries(owners)) {
+      const ownerReferences = [ownerReferenceTo(owner, block)] as never;
+      await cluster.update("widgets", { name }, (each) => ({
+        ...each,
+        metadata: { ...each.metadata, ownerReferences },
+      }));
+    }
+    await widget("kept", [ownerReferenceTo(b, block)], { finalizers: ["example.com/kept"] });
+    await remove("a", "Foreground");
+    expect(await settled()).toEqual(["b", "kept"]);
+  });
+
   it("keeps an object that has another owner, and takes the gone one out of it", async () => {
     const [a, b] = [await widget("a"), await widget("b")];
     await widget("c", [ownerReferenceTo(a), ownerReferenceTo(b)]);

@@ -1,13 +1,13 @@
 // Deletes objects whose owners are all gone, and blocks or orphans dependents when owners are deleted.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go
 
-import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import type { Controller, ControllerPort } from "../controller-port.ts";
 import { createEventRecorder, type EventRecorder } from "../event-recorder.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
-import { DependencyGraph, GraphBuilder, isDeletingDependents, isOrphaningDependents } from "./graph-builder.ts";
+import { DependencyGraph, GraphBuilder } from "./graph-builder.ts";
 import {
   createObjectAccess,
   type ObjectAccess,
@@ -33,7 +33,7 @@ export function createGarbageCollector(port: ControllerPort): Controller {
     async process(key, signal) {
       // An owner is kept while it may have dependents that have not been observed yet.
       await builder.scanned();
-      if (!signal.aborted) await collect({ access, graph, reports, enqueue }, key, signal);
+      if (!signal.aborted) await collect({ access, graph, reports }, key, signal);
     },
   });
   const enqueue = (keys: Iterable<string>): void => {
@@ -56,19 +56,18 @@ type Collection = {
   readonly access: ObjectAccess;
   readonly graph: DependencyGraph;
   readonly reports: InvalidOwnerReports;
-  /** Has these looked at soon. */
-  readonly enqueue: (keys: readonly string[]) => void;
 };
 
 /** Does whatever the present state of one object asks for. */
 async function collect(collection: Collection, key: string, signal: AbortSignal): Promise<void> {
   const { access } = collection;
   const location = access.locate(key);
-  const object = location === undefined ? undefined : access.cached(location);
-  if (location === undefined || object === undefined) return;
-  if (isOrphaningDependents(object)) return orphanDependents(collection, location, object, signal);
-  if (isDeletingDependents(object)) return releaseWhenAlone(collection, location, object, signal);
-  if (!isBeingDeleted(object)) await deleteWhenOwnersAreGone(collection, key, location, object, signal);
+  const state = location === undefined ? undefined : access.stateOf(location);
+  if (location === undefined || state === undefined) return;
+  if (state.orphansDependents) return orphanDependents(collection, location, state.uid, signal);
+  if (state.deletesDependents) return releaseWhenAlone(collection, location, state.uid, signal);
+  const object = state.isBeingDeleted ? undefined : access.cached(location);
+  if (object !== undefined) await deleteWhenOwnersAreGone(collection, key, location, object, signal);
 }
 
 async function deleteWhenOwnersAreGone(
@@ -102,19 +101,18 @@ function policyOf(finalizers: readonly string[]): "Orphan" | "Foreground" | "Bac
 
 /** Foreground deletion: the dependents go first, as far as they block it; each one that goes brings the owner back here. */
 async function releaseWhenAlone(
-  { access, graph, enqueue }: Collection,
+  { access, graph }: Collection,
   location: ObjectLocation,
-  { metadata }: KubeObject,
+  uid: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const uid = metadata.uid ?? "";
   const ownerKey = keyOf(location);
   /** Permission to block was given for the object that the reference names, whose uid it may not have. */
   const namesOwner = (reference: OwnerReference, dependentKey: string): boolean => {
     const named = access.locateOwner(reference, access.locate(dependentKey)?.namespace ?? "");
     return typeof named !== "string" && keyOf(named) === ownerKey;
   };
-  if (graph.isBlocked({ key: ownerKey, uid }, namesOwner)) return enqueue(graph.dependentsOf(uid));
+  if (graph.isBlocked({ key: ownerKey, uid }, namesOwner)) return;
   await access.editMeta(location, uid, (meta) => withoutFinalizer(meta, FINALIZER_DELETE_DEPENDENTS), signal);
 }
 
@@ -124,16 +122,15 @@ const keyOf = ({ resource, namespace, name }: ObjectLocation): string => resourc
 async function orphanDependents(
   { access, graph }: Collection,
   location: ObjectLocation,
-  { metadata }: KubeObject,
+  uid: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const uid = metadata.uid ?? "";
   const owner = new Set([uid]);
   for (const key of graph.dependentsOf(uid)) {
     const dependent = access.locate(key);
-    const object = dependent === undefined ? undefined : access.cached(dependent);
-    if (dependent === undefined || object === undefined) continue;
-    await access.editMeta(dependent, object.metadata.uid ?? "", (meta) => withoutOwners(meta, owner), signal);
+    const state = dependent === undefined ? undefined : access.stateOf(dependent);
+    if (dependent === undefined || state === undefined) continue;
+    await access.editMeta(dependent, state.uid, (meta) => withoutOwners(meta, owner), signal);
   }
   await access.editMeta(location, uid, (meta) => withoutFinalizer(meta, FINALIZER_ORPHAN_DEPENDENTS), signal);
 }
@@ -221,10 +218,9 @@ async function stateOf(
   const location = access.locateOwner(reference, namespace);
   if (location === "unknown-kind") return graph.sawOwnerGo(reference, namespace) ? "absent" : "present";
   if (location === "wrong-scope") return "present";
-  const isOwner = (object: KubeObject | undefined): object is KubeObject => object?.metadata.uid === reference.uid;
-  let owner = access.cached(location);
+  let owner = access.stateOf(location);
   // Memory may be behind the store: nothing is collected for an owner that only memory does not know.
-  if (!isOwner(owner)) owner = await access.live(location, signal);
-  if (!isOwner(owner)) return "absent";
-  return isDeletingDependents(owner) ? "waiting" : "present";
+  if (owner?.uid !== reference.uid) owner = await access.liveStateOf(location, signal);
+  if (owner?.uid !== reference.uid) return "absent";
+  return owner.deletesDependents ? "waiting" : "present";
 }

@@ -1,6 +1,7 @@
 // Keeps the graph of dependents in step with the objects of every resource that is served.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/graph_builder.go
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
@@ -141,7 +142,7 @@ const readLinks = createMemberReader({
 });
 
 /** What the graph is made of; all else of a large object would be parsed for nothing. */
-function linksOf(object: CachedObject): Pick<KubeObject, "metadata"> {
+export function linksOf(object: CachedObject): Pick<KubeObject, "metadata"> {
   const { metadata = {} } = object.read(readLinks);
   // The store holds KubeObjects.
   return { metadata: metadata as KubeObject["metadata"] };
@@ -200,18 +201,24 @@ export class DependencyGraph {
   set(key: string, object: Links): readonly string[] {
     const { metadata } = object;
     const uid = metadata.uid ?? "";
-    const before = this.#dependents.get(key)?.owners ?? [];
+    const known = this.#dependents.get(key);
+    const before = known?.owners ?? [];
     const owners = metadata.ownerReferences ?? [];
-    this.#replaceOwners(key, uid, owners);
-    const affected = owners.length > 0 ? [key] : [];
-    if (isDeletingDependents(object)) {
+    const isSame = (known === undefined || known.uid === uid) && equalJson(before, owners);
+    if (!isSame) this.#replaceOwners(key, uid, owners);
+    const affected = owners.length > 0 || isOrphaningDependents(object) ? [key] : [];
+    if (!isDeletingDependents(object)) {
+      this.#waiting.delete(uid);
+    } else {
+      const hasWaited = this.#waiting.has(uid);
       this.#waiting.set(uid, key);
       affected.push(key);
-    } else {
-      this.#waiting.delete(uid);
+      // They are deleted now, or lose their reference to it.
+      if (!hasWaited) affected.push(...this.dependentsOf(uid));
+      // It may close a circle of objects that wait for each other, all of which may go then.
+      if (!hasWaited || !isSame) affected.push(...this.#waitingFor({ key, uid }).keys);
     }
-    if (isOrphaningDependents(object)) affected.push(key);
-    return [...affected, ...this.#waitingAmong(before)];
+    return isSame ? affected : [...affected, ...this.#waitingAmong(before)];
   }
 
   /** Forgets an object. Its dependents have to be looked at, and its owners that wait for it. */
@@ -250,32 +257,40 @@ export class DependencyGraph {
     owner: { readonly key: string; readonly uid: string },
     namesOwner: (reference: OwnerReference, dependentKey: string) => boolean,
   ): boolean {
-    const waitFor = this.#waitingFor(owner);
-    // Where too many wait to tell, as if all did that wait at all.
-    const waits = (uid: string): boolean => (waitFor === "too-many" ? this.#waiting.has(uid) : waitFor.has(uid));
+    const waiting = new Set<string>();
     for (const [key, references] of this.#byOwner.get(owner.uid) ?? []) {
-      if (waits(this.#dependents.get(key)?.uid ?? "")) continue;
-      if (references.some((each) => each.blockOwnerDeletion === true && namesOwner(each, key))) return true;
+      const { uid = "" } = this.#dependents.get(key) ?? {};
+      if (uid === owner.uid || waiting.has(uid)) continue;
+      if (!references.some((each) => each.blockOwnerDeletion === true && namesOwner(each, key))) continue;
+      if (!this.#waiting.has(uid)) return true;
+      waiting.add(uid);
     }
-    return false;
+    return waiting.size > 0 && !this.#waitingFor(owner, waiting).isComplete;
   }
 
-  /** The uids of the object itself and of all that wait for it, at once or through others that wait. */
-  #waitingFor({ key, uid }: { readonly key: string; readonly uid: string }): ReadonlySet<string> | "too-many" {
+  /**
+   * All that wait for an object, at once or through others that wait, until these are found that are looked for. It is as if they were
+   * where too many wait to tell.
+   */
+  #waitingFor(
+    { key, uid }: { readonly key: string; readonly uid: string },
+    lookedFor?: Set<string>,
+  ): { readonly keys: readonly string[]; readonly isComplete: boolean } {
     const found = new Set([uid]);
-    const pending = [key];
+    const keys: string[] = [];
     let followed = 0;
-    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    for (let at: string | undefined = key, next = 0; at !== undefined; at = keys[next++]) {
       for (const owner of this.#dependents.get(at)?.owners ?? []) {
         this.followed++;
-        if (++followed > MAX_FOLLOWED) return "too-many";
+        if (++followed > MAX_FOLLOWED) return { keys, isComplete: true };
         const ownerKey = this.#waiting.get(owner.uid);
         if (ownerKey === undefined || found.has(owner.uid)) continue;
         found.add(owner.uid);
-        pending.push(ownerKey);
+        keys.push(ownerKey);
+        if (lookedFor?.delete(owner.uid) === true && lookedFor.size === 0) return { keys, isComplete: true };
       }
     }
-    return found;
+    return { keys, isComplete: false };
   }
 
   /** The objects of one resource that have owners. */

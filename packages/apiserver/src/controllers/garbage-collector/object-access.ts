@@ -1,12 +1,19 @@
 // Reads and writes single objects by storage key for the garbage collector, always with the uid as a precondition.
 
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import {
+  isBeingDeleted,
+  type KubeObject,
+  type ObjectMeta,
+  type OwnerReference,
+} from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { CachedObject } from "../../cache/cached-object.ts";
 import { viewPrefixOf } from "../../cache/resource-view.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteControlled, ignoringConflicts, readControlled, updateControlled } from "../controlled-objects.ts";
 import { type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
+import { isDeletingDependents, isOrphaningDependents, linksOf } from "./graph-builder.ts";
 
 /** The program that upstream has the garbage collector in. */
 const MANAGER = "kube-controller-manager";
@@ -17,13 +24,23 @@ export type ObjectLocation = {
   readonly name: string;
 };
 
+/** What others have to know of an object. */
+export type ObjectState = {
+  readonly uid: string;
+  readonly isBeingDeleted: boolean;
+  readonly deletesDependents: boolean;
+  readonly orphansDependents: boolean;
+};
+
 export type ObjectAccess = {
   /** The place of a storage key; undefined when its resource is not served any more. */
   locate(key: string): ObjectLocation | undefined;
   /** From memory. */
   cached(location: ObjectLocation): KubeObject | undefined;
+  /** From memory, without parsing the object each time that one of its many dependents or owners asks. */
+  stateOf(location: ObjectLocation): ObjectState | undefined;
   /** Reads from the store. */
-  live(location: ObjectLocation, signal: AbortSignal): Promise<KubeObject | undefined>;
+  liveStateOf(location: ObjectLocation, signal: AbortSignal): Promise<ObjectState | undefined>;
   /** Where the owner of an object in `namespace` has to be. */
   locateOwner(reference: OwnerReference, namespace: string): ObjectLocation | "unknown-kind" | "wrong-scope";
   /** Whether memory knows the owner in another of the first hundred namespaces. */
@@ -72,6 +89,9 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     return group === undefined ? undefined : kinds.get(`${group}/${kind}`);
   };
 
+  /** Objects never change: the next version is another one. */
+  const states = new WeakMap<CachedObject, ObjectState>();
+
   return {
     locate(key) {
       const resource = storedResources().get(viewPrefixOf(key) ?? "");
@@ -80,8 +100,20 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
 
     cached: ({ resource, namespace, name }) => resource.view.get(resource.keys.of(namespace, name))?.decode(),
 
-    live: ({ resource, namespace, name }, signal) =>
-      readControlled(port, resource, { metadata: { namespace, name } }, signal),
+    stateOf({ resource, namespace, name }) {
+      const object = resource.view.get(resource.keys.of(namespace, name));
+      if (object === undefined) return undefined;
+      const known = states.get(object);
+      if (known !== undefined) return known;
+      const state = readState(linksOf(object));
+      states.set(object, state);
+      return state;
+    },
+
+    async liveStateOf({ resource, namespace, name }, signal) {
+      const object = await readControlled(port, resource, { metadata: { namespace, name } }, signal);
+      return object === undefined ? undefined : readState(object);
+    },
 
     locateOwner(reference, namespace) {
       const { name } = reference;
@@ -126,6 +158,13 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     },
   };
 }
+
+const readState = (object: Pick<KubeObject, "metadata">): ObjectState => ({
+  uid: object.metadata.uid ?? "",
+  isBeingDeleted: isBeingDeleted(object),
+  deletesDependents: isDeletingDependents(object),
+  orphansDependents: isOrphaningDependents(object),
+});
 
 /** Metadata without the references to owners of these uids. */
 export function withoutOwners(meta: ObjectMeta, uids: ReadonlySet<string>): ObjectMeta {
