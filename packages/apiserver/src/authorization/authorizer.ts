@@ -1,8 +1,10 @@
 // The port that decides whether a request may proceed.
 // Source: k8s.io/apiserver/pkg/authorization/authorizer/interfaces.go
 
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { combinedPolicyVersion, type PolicyVersion } from "./policy-version.ts";
 
 /** What is asked, in terms that do not depend on how it arrived. */
@@ -57,13 +59,21 @@ export type ResolvedRules = {
  * less than its owner may do narrows the answer.
  */
 export type RuleResolver = {
-  rulesFor(user: UserInfo, namespace: string, credential?: Credential): ResolvedRules | Promise<ResolvedRules>;
+  /** With a request that waits for them, rules that take long to put together are found in parts. */
+  rulesFor(user: UserInfo, namespace: string, credential?: Credential, work?: LongRequest): Awaitable<ResolvedRules>;
+};
+
+/** A request whose work is gone on with in parts where it turns out to be large. */
+export type LongRequest = {
+  /** Says that an object of so many bytes is worked on. */
+  weigh(bytes: number): void;
+  inParts<T>(steps: Steps<T>): Awaitable<T>;
 };
 
 /** The authorizer of an outer surface that has already allowed the request, if it limits what is allowed here. */
 export type OuterAuthorizer = Authorizer & {
   /** What of the rules is open as well on the way in. Never more than requests would find open. */
-  narrowRules(rules: ResolvedRules, namespace: string): ResolvedRules;
+  narrowRules(rules: ResolvedRules, namespace: string, work: LongRequest): Awaitable<ResolvedRules>;
 };
 
 /** A list of authorizers is an authorizer: the first with an opinion decides. */
@@ -95,8 +105,8 @@ function firstOpinion(
 /** A list of resolvers is a resolver: the results are combined. */
 export function unionRuleResolver(resolvers: readonly RuleResolver[]): RuleResolver {
   return {
-    async rulesFor(user, namespace, credential) {
-      const parts = await Promise.all(resolvers.map((resolver) => resolver.rulesFor(user, namespace, credential)));
+    async rulesFor(...asked) {
+      const parts = await Promise.all(resolvers.map((resolver) => resolver.rulesFor(...asked)));
       const errors = parts.flatMap(({ evaluationError }) => (evaluationError === undefined ? [] : [evaluationError]));
       return {
         resourceRules: parts.flatMap(({ resourceRules }) => resourceRules),

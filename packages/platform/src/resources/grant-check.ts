@@ -67,6 +67,6 @@ export async function mayAdminister(
   const { user, credential } = context;
   const theirs = policyRulesOf(createRbacAuthorizer({ source: deps.rbac }).rulesFor(as, ""));
   if (theirs.length === 0) return true;
-  const own = policyRulesOf(await deps.ruleResolver.rulesFor(user, "", credential));
+  const own = policyRulesOf(await deps.ruleResolver.rulesFor(user, "", credential, context));
   return uncoveredRules(own, theirs).length === 0;
 }

@@ -77,10 +77,10 @@ export const selfSubjectRulesReviews = ({
       // The schema has checked the shape.
       const { namespace = "" } = (body as SelfSubjectRulesReview).spec ?? {};
       if (namespace === "") throw badRequestError("no namespace on request");
-      const held = await ruleResolver.rulesFor(user, namespace, credential);
+      const held = await ruleResolver.rulesFor(user, namespace, credential, context);
       context.weigh((held.resourceRules.length + held.nonResourceRules.length) * RULE_BYTES);
       await context.pause();
-      const told = outerAuthorizer === undefined ? held : outerAuthorizer.narrowRules(held, namespace);
+      const told = outerAuthorizer === undefined ? held : await outerAuthorizer.narrowRules(held, namespace, context);
       const { resourceRules, nonResourceRules, incomplete, evaluationError } = told;
       const status = {
         resourceRules,

@@ -116,7 +116,7 @@ async function missingPermissions(
   mayGiveAll: boolean,
 ): Promise<string | undefined> {
   const { user, credential, outerAuthorizer } = context;
-  const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential);
+  const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential, context);
   const held = resolved === undefined ? [] : policyRulesOf(resolved);
   // A small binding may be to a role of thousands of rules.
   context.weigh((countPieces(wanted) + held.length) * BYTES_OF_PIECE);

@@ -149,8 +149,8 @@ async function mayUseBot(
     groups: [...bot.groups, GROUP_AUTHENTICATED, names.authenticatedGroup, names.userGroup(name), ...teams],
   };
   const [theirs, own] = await Promise.all([
-    ruleResolver.rulesFor(as, namespace),
-    ruleResolver.rulesFor(context.user, namespace, context.credential),
+    ruleResolver.rulesFor(as, namespace, undefined, context),
+    ruleResolver.rulesFor(context.user, namespace, context.credential, context),
   ]);
   const wanted = policyRulesOf(theirs).filter((rule) => !isElsewhere(rule, project, names));
   return uncoveredRules(policyRulesOf(own), wanted).length === 0;
