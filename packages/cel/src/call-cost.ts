@@ -5,6 +5,8 @@ import { CelBytes, CelList, CelMap, type CelValue } from "./cel-value.ts";
 
 /** Of going through a text, for each of its characters. */
 const TRAVERSAL = 0.1;
+/** Of comparing or hashing a text as a whole, for each of its characters, in values of which ten cost a unit. */
+const SCAN = 0.01;
 /** Of a pattern, for each of its characters. */
 const PATTERN = 0.25;
 
@@ -24,8 +26,9 @@ function listTraversal(value: CelValue | undefined): number {
 
 const isText = (value: CelValue | undefined): boolean => typeof value === "string" || value instanceof CelBytes;
 
-/** All values in a value, itself included. */
+/** All values in a value, itself included, and more for long texts. */
 function deepSizeOf(value: CelValue | undefined): number {
+  if (isText(value)) return 1 + sizeOf(value) * SCAN;
   if (value instanceof CelList) return value.items.reduce<number>((sum, item) => sum + deepSizeOf(item), 1);
   if (!(value instanceof CelMap)) return 1;
   return value.keys().reduce<number>((sum, key) => sum + deepSizeOf(value.get(key)), 1);
@@ -46,7 +49,7 @@ const copied = (a: CelValue | undefined, b: CelValue | undefined): number =>
   a instanceof CelList ? Math.floor((sizeOf(a) + sizeOf(b)) / 100) : 0;
 
 const setCost = (a: CelValue | undefined, b: CelValue | undefined, passes = 1): number =>
-  Math.ceil(passes * sizeOf(a) * sizeOf(b) * weightOf(a));
+  Math.ceil(passes * Math.max(1, sizeOf(a) * sizeOf(b)) * weightOf(a));
 
 /** All texts in a value, and some characters for each value that is none. */
 function textSizeOf(value: CelValue | undefined): number {
@@ -73,6 +76,9 @@ function growth(text: CelValue | undefined, from: CelValue | undefined, to: CelV
 /** Of the arguments. */
 type Cost = (first: CelValue | undefined, second: CelValue | undefined, third: CelValue | undefined) => number;
 
+/** A key is hashed, however few keys there are. */
+const lookup = (key: CelValue | undefined): number => Math.ceil(weightOf(key));
+
 const ordering: Cost = (first, second) => (isText(first) ? comparison(first, second) : 1);
 const throughFirst: Cost = (first) => Math.max(1, traversal(first));
 const throughSecond: Cost = (_first, second) => traversal(second);
@@ -84,8 +90,9 @@ const throughList: Cost = listTraversal;
  */
 const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = [
   [["_==_", "_!=_"], comparison],
+  [["_[_]", "_[?_]"], (_first, index) => lookup(index)],
   [["_<_", "_<=_", "_>_", "_>=_"], ordering],
-  [["@in"], (first, second) => (second instanceof CelList ? Math.ceil(second.size * weightOf(first)) : 1)],
+  [["@in"], (first, second) => lookup(first) * (second instanceof CelList ? Math.max(1, second.size) : 1)],
   [
     ["_+_"],
     (first, second) =>
@@ -96,7 +103,7 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   [["matches", "find", "findAll"], search],
   [["size"], (first) => (typeof first === "string" ? Math.max(1, Math.ceil(first.length / 1_000)) : 1)],
   [["isSorted", "sum", "min", "max"], throughList],
-  [["indexOf", "lastIndexOf"], (first, second) => Math.ceil(listTraversal(first) * weightOf(second))],
+  [["indexOf", "lastIndexOf"], (first, second) => Math.ceil(Math.max(1, listTraversal(first)) * weightOf(second))],
   [["url", "isURL", "ip", "isIP", "cidr", "isCIDR", "bytes", "string"], throughFirst],
   [["lowerAscii", "upperAscii", "substring", "trim", "charAt", "strings.quote"], throughFirst],
   [["split", "ip.isCanonical"], (first) => traversal(first, 2)],

@@ -73,6 +73,18 @@ export function childrenOf(expression: CelExpression): readonly CelExpression[] 
   }
 }
 
+const depths = new WeakMap<CelExpression, number>();
+
+/** How many parts are in each other. Counted once, level by level: counting must not need the stack that it is to spare. */
+export function depthOf(root: CelExpression): number {
+  const known = depths.get(root);
+  if (known !== undefined) return known;
+  let depth = 0;
+  for (let level: readonly CelExpression[] = [root]; level.length > 0; level = level.flatMap(childrenOf)) depth++;
+  depths.set(root, depth);
+  return depth;
+}
+
 /** A rule that does not parse, or whose parts do not go together. The message is upstream's first line. */
 export class CelSyntaxError extends Error {
   override readonly name = "CelSyntaxError";
@@ -85,11 +97,41 @@ export class CelSyntaxError extends Error {
   }
 }
 
+/** Longer lines are not shown. */
+const MAX_LINE_SHOWN = 4_096;
+/** Of the errors of one expression together: each shows its line, and a line can have thousands of them. */
+const MAX_TEXT = 16_384;
+
 /** `ERROR: <input>:1:6: undefined field 'x'` and the line with a mark below. Source: cel-go/common/error.go */
 export function textOfSyntaxError({ message, at }: CelSyntaxError, source: string): string {
-  const before = source.slice(0, at).split("\n");
-  const line = before.length;
-  const column = [...(before.at(-1) ?? "")].length;
-  const text = source.split("\n")[line - 1] ?? "";
-  return `ERROR: <input>:${line}:${column + 1}: ${message}\n | ${text}\n | ${".".repeat(column)}^`;
+  const before = source.slice(0, at);
+  const begin = before.lastIndexOf("\n") + 1;
+  const end = source.indexOf("\n", begin);
+  const text = source.slice(begin, end === -1 ? undefined : end);
+  const column = codePointsIn(before.slice(begin));
+  const place = `ERROR: <input>:${before.split("\n").length}:${column + 1}: ${message}`;
+  return text.length > MAX_LINE_SHOWN ? place : `${place}\n | ${text}\n | ${".".repeat(column)}^`;
+}
+
+/** The first errors of an expression, and that there are more. */
+export function textOfSyntaxErrors(errors: readonly CelSyntaxError[], source: string): string {
+  const texts: string[] = [];
+  let length = 0;
+  for (const error of errors) {
+    if (length > MAX_TEXT) {
+      texts.push("and further errors");
+      break;
+    }
+    const text = textOfSyntaxError(error, source);
+    length += text.length;
+    texts.push(text);
+  }
+  return texts.join("\n");
+}
+
+/** Counted without an array of the characters, which may be many. */
+export function codePointsIn(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) !== 0xdc00) count++;
+  return count;
 }

@@ -86,8 +86,8 @@ export class CelTypeValue {
 /** A value of a type of a function library, such as a quantity. */
 export abstract class CelExtension {
   abstract readonly typeName: string;
-  /** Only asked about values of the same type. */
-  abstract equals(other: CelExtension): boolean;
+  /** Only asked about values of the same type. `visit` is called with what the comparison weighs beyond a pair of scalars. */
+  abstract equals(other: CelExtension, visit: (weight: number) => void): boolean;
   /** Undefined where it has no such member. */
   memberOf(_field: string): CelValue | undefined {
     return undefined;

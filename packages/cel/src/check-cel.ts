@@ -47,9 +47,12 @@ export function checkCel(expression: CelExpression, variables: CelVariables): Ch
   };
 }
 
+/** As many as cel-go reports: an expression may have one fault for every two characters. Source: cel-go/common/errors.go */
+const MAX_FAULTS = 100;
+
 /** What is wrong has no type, and goes with everything: nothing around it is at fault for it. */
 function report({ faults }: Environment, message: string, at: number): CelType {
-  faults.push(new CelSyntaxError(message, at));
+  if (faults.length < MAX_FAULTS) faults.push(new CelSyntaxError(message, at));
   return DYN;
 }
 

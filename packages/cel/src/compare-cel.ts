@@ -18,12 +18,15 @@ import {
   typeNameOf,
 } from "./cel-value.ts";
 
-/** Called for every pair of values that is looked at, so that whoever compares pays for it. */
-export type Visit = () => void;
+/** Called for every pair of values that is looked at, with 1 or more for what is long, so that the expression pays for it. */
+export type Visit = (weight: number) => void;
+
+/** Texts of one length are compared to their ends; this many characters take as long as a pair of scalars. */
+const TEXT_WEIGHT = 1 / 100;
 
 /** Values of two types are not equal, but for numbers of the same value. */
 export function equalCel(a: CelValue, b: CelValue, visit: Visit): boolean {
-  visit();
+  visit(typeof a === "string" && typeof b === "string" && a.length === b.length ? 1 + a.length * TEXT_WEIGHT : 1);
   if (isCelNumber(a)) {
     // biome-ignore lint/suspicious/noDoubleEquals: 1, 1u and 1.0 are equal, and are held as bigint and number
     return isCelNumber(b) && plainNumber(a) == plainNumber(b);
@@ -40,7 +43,7 @@ export function equalCel(a: CelValue, b: CelValue, visit: Visit): boolean {
     if (a.value === undefined || b.value === undefined) return a.value === b.value;
     return equalCel(a.value, b.value, visit);
   }
-  return b instanceof CelExtension && a.typeName === b.typeName && a.equals(b);
+  return b instanceof CelExtension && a.typeName === b.typeName && a.equals(b, visit);
 }
 
 /** Where the left list is a set, or known by keys, the order does not matter. */

@@ -4,7 +4,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describe, expect, it } from "vitest";
 import { CelLimitError, createCelMeter } from "./cel-budget.ts";
-import { CelSyntaxError } from "./cel-expression.ts";
+import { CelSyntaxError, textOfSyntaxErrors } from "./cel-expression.ts";
 import { CelEvaluationError, type CelValue } from "./cel-value.ts";
 import { checkCel } from "./check-cel.ts";
 import { evaluateCel } from "./evaluate-cel.ts";
@@ -327,8 +327,41 @@ describe("the budget", () => {
     "self.tags.all(a, self.tags.join('') != a)",
     "self.tags.all(a, sets.contains(self.tags, self.tags))",
     "self.tags.map(a, [self.tags]).all(a, a in self.tags.map(b, [self.tags]))",
+    "self.tags.all(a, self.tags.exists(b, true))",
+    "self.tags.all(a, !(self.tags in []))",
+    "self.tags.all(a, !sets.intersects([self.tags], []))",
+    "self.tags.all(a, [].indexOf(self.tags) < 0)",
   ])("ends %s", (source) => {
     expect(() => evaluate(source, 100_000, many)).toThrow(CelLimitError);
+  });
+
+  it.each([
+    ["a list of literals", `self.tags.all(a, [${Array(2_000).fill("1").join()}].size() > 0)`],
+    [
+      "a map of literals",
+      `self.tags.all(a, {${Array.from({ length: 1_000 }, (_, at) => `${at}: 1`).join()}}.size() > 0)`,
+    ],
+    ["a long key", `self.tags.all(a, !('${"k".repeat(30_000)}' in {'a': 1}))`],
+    ["an index by a long key", `self.tags.all(a, {'${"k".repeat(30_000)}': true}['${"k".repeat(30_000)}'])`],
+    ["long texts in lists", `self.tags.all(a, '${"k".repeat(30_000)}' in ['${"k".repeat(30_000)}'])`],
+    ["long texts in equal lists", `self.tags.all(a, ['${"k".repeat(30_000)}'] == ['${"k".repeat(30_000)}'])`],
+  ])("counts %s in a loop", (_, source) => {
+    expect(() => evaluate(source, 10_000, many)).toThrow(CelLimitError);
+  });
+
+  it("counts what a schema does not describe, however large it is", () => {
+    const part = objectOf({ name: STRING! });
+    const type = celTypeOfSchema(objectOf({ tags: listOf(STRING!), part: { ...part, ...ANYTHING } }), false)!;
+    const value = celValueOf(
+      {
+        tags: Array.from({ length: 1_000 }, () => "t"),
+        part: { unknown: Array.from({ length: 2_000 }, (__, at) => at) },
+      },
+      type,
+    );
+    const names = { self: value };
+    const expression = parseCel("self.tags.all(a, self.part == self.part)", CEL_NAMES);
+    expect(() => evaluateCel(expression, { names, meter: createCelMeter(100_000) })).toThrow(CelLimitError);
   });
 
   it("is counted as upstream counts it", () => {
@@ -355,5 +388,35 @@ describe("the budget", () => {
     expect(evaluate("self.name.find('(a+)+!').size() == 50001", 1_000_000, self)).toBe(true);
     expect(() => evaluate("'xx'.matches('(x)\\\\1')")).toThrow("invalid matches argument");
     expect(() => evaluate("'xx'.matches(self.name + '(')")).toThrow(CelEvaluationError);
+  });
+});
+
+describe("an expression with very many faults", () => {
+  const source = `[${Array(20_000).fill("x").join()}].size() > 0`;
+
+  it("is checked as far as a hundred of them, as by cel-go", () => {
+    expect(checkCel(parseCel(source, CEL_NAMES), {}).faults).toHaveLength(100);
+  });
+
+  it.each([",", ",\n"])("is described in a short text (%j)", (separator) => {
+    const many = `[${Array(20_000).fill("x").join(separator)}]`;
+    const text = textOfSyntaxErrors(checkCel(parseCel(many, CEL_NAMES), {}).faults, many);
+    expect(text).toMatch(/^ERROR: <input>:1:2: undeclared reference to 'x'/);
+    expect(text.length).toBeLessThan(32_768);
+  });
+
+  it("is described with its line and a mark where that is short", () => {
+    const many = "[a,\n 1 + b]";
+    expect(textOfSyntaxErrors(checkCel(parseCel(many, CEL_NAMES), {}).faults, many)).toBe(
+      "ERROR: <input>:1:2: undeclared reference to 'a' (in container '')\n | [a,\n | .^\n" +
+        "ERROR: <input>:2:6: undeclared reference to 'b' (in container '')\n |  1 + b]\n | .....^",
+    );
+  });
+
+  it("is not parsed beyond 100,000 characters, as by cel-go", () => {
+    expect(() => parseCel(`'${"ä".repeat(99_998)}'`, CEL_NAMES)).not.toThrow();
+    expect(() => parseCel(`'${"ä".repeat(99_999)}'`, CEL_NAMES)).toThrow(
+      new CelSyntaxError("expression code point size exceeds limit: size: 100001, limit 100000", 0),
+    );
   });
 });

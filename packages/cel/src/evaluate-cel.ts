@@ -28,11 +28,15 @@ export type CelEvaluation = { readonly names: CelScope; readonly meter: CelMeter
 
 const LIST_COST = 10;
 const MAP_COST = 30;
+/** Upstream has literals, and what a loop goes over, for nothing. They take time all the same: a loop of a few steps may have thousands of either. */
+const ITEM_COST = 0.1;
+const ENTRY_COST = 0.3;
 
 /** Throws CelEvaluationError, and CelLimitError when it costs more than there is. */
 export function evaluateCel(expression: CelExpression, scope: CelEvaluation): CelValue {
   switch (expression.type) {
     case "literal":
+      scope.meter.spend(ITEM_COST);
       return expression.value;
     case "identifier":
       return valueOfName(expression.name, scope);
@@ -53,10 +57,10 @@ export function evaluateCel(expression: CelExpression, scope: CelEvaluation): Ce
         ? evaluateCel(expression.then, scope)
         : evaluateCel(expression.otherwise, scope);
     case "list":
-      scope.meter.spend(LIST_COST);
+      scope.meter.spend(LIST_COST + expression.items.length * ITEM_COST);
       return listOf(expression.items.flatMap((item) => partsOf(item.value, item.isOptional, scope)));
     case "map":
-      scope.meter.spend(MAP_COST);
+      scope.meter.spend(MAP_COST + expression.entries.length * ENTRY_COST);
       return new CelLiteralMap(expression.entries.flatMap((entry) => entriesOf(entry, scope)));
     case "macro":
       return evaluateMacro(expression, scope, evaluateCel);
@@ -103,10 +107,9 @@ function isPresent({ operand, field }: OfType<"has">, scope: CelEvaluation): boo
 }
 
 function evaluateIndex(operand: CelValue, index: CelValue, isOptional: boolean, { meter }: CelEvaluation): CelValue {
-  meter.spend(1);
-  if (isOptional) return callCelFunction("_[?_]", false, [operand, index]);
-  if (!(operand instanceof CelOptional)) return callCelFunction("_[_]", false, [operand, index]);
-  return callCelFunction("_[?_]", false, [operand, index]);
+  const name = isOptional || operand instanceof CelOptional ? "_[?_]" : "_[_]";
+  meter.spend(costOfCall(name, [operand, index]));
+  return callCelFunction(name, false, [operand, index]);
 }
 
 function evaluateCall({ name, target, args }: OfType<"call">, scope: CelEvaluation): CelValue {
@@ -127,7 +130,7 @@ function evaluateCall({ name, target, args }: OfType<"call">, scope: CelEvaluati
 function evaluateEquality(name: string, values: readonly CelValue[], { meter }: CelEvaluation): boolean {
   const [left = null, right = null] = values;
   meter.spend(costOfCall(name, values));
-  const same = equalCel(left, right, () => meter.spend(0.1));
+  const same = equalCel(left, right, (weight) => meter.spend(weight * 0.1));
   return (name === "_==_") === same;
 }
 
@@ -178,8 +181,8 @@ function evaluateMacro(macro: CelMacro, scope: CelEvaluation, evaluate: Evaluate
   const [first, second] = bodies;
   if (first === undefined) return failCel("no such overload");
   if (name === "optMap" || name === "optFlatMap") return evaluateOptional(macro, range, first, scope, evaluate);
+  if (range instanceof CelList || range instanceof CelMap) scope.meter.spend(1 + range.size * ITEM_COST);
   const entries = macroEntriesOf(range, variables.length);
-  scope.meter.spend(1);
   const evaluateFor = (entry: Entry, body: CelExpression): CelValue =>
     evaluate(body, { ...scope, names: { ...scope.names, ...bind(variables, entry) } });
   const holds = (entry: Entry): boolean => truthOf(evaluateFor(entry, first));

@@ -1,7 +1,14 @@
 // Parses expressions, and expands nothing: macros and operators are kept as what they are.
 // Grammar: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax
 
-import { type CelEntry, type CelExpression, type CelItem, CelSyntaxError, childrenOf } from "./cel-expression.ts";
+import {
+  type CelEntry,
+  type CelExpression,
+  type CelItem,
+  CelSyntaxError,
+  codePointsIn,
+  depthOf,
+} from "./cel-expression.ts";
 import { type CelToken, celTokensOf, readNumber, readText } from "./cel-tokens.ts";
 
 /** What names mean without their variables: functions with a dot in them, and types. */
@@ -16,7 +23,7 @@ const LEVELS: readonly (readonly string[])[] = [
 
 /** As deep as cel-go goes. */
 const MAX_DEPTH = 250;
-const TOO_DEEP = `expression recursion limit exceeded: ${MAX_DEPTH}`;
+export const TOO_DEEP = `expression recursion limit exceeded: ${MAX_DEPTH}`;
 
 const RESERVED = new Set(
   "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
@@ -47,26 +54,24 @@ const MACROS: ReadonlyMap<string, readonly MacroForm[]> = new Map<string, readon
   ["optFlatMap", [ONE]],
 ]);
 
+/** As many as cel-go takes: an expression is parsed and checked in one step. Source: cel-go/parser/parser.go */
+const MAX_CODE_POINTS = 100_000;
+
 /** Throws CelSyntaxError. */
 export function parseCel(source: string, names: CelNames): CelExpression {
+  const size = source.length > MAX_CODE_POINTS ? codePointsIn(source) : 0;
+  if (size > MAX_CODE_POINTS) {
+    throw new CelSyntaxError(`expression code point size exceeds limit: size: ${size}, limit ${MAX_CODE_POINTS}`, 0);
+  }
   const parser = new Parser([...celTokensOf(source)], names);
   const expression = parser.expression();
   parser.expect("");
-  refuseDeep(expression);
+  if (depthOf(expression) > MAX_TREE_DEPTH + 1) throw new CelSyntaxError(TOO_DEEP, expression.at);
   return expression;
 }
 
-/** What is deeper than this could exhaust the stack of whoever walks over it. */
-const MAX_TREE_DEPTH = 1_000;
-
-function refuseDeep(root: CelExpression): void {
-  let level: readonly CelExpression[] = [root];
-  for (let depth = 0; level.length > 0; depth++) {
-    const [first] = level;
-    if (depth > MAX_TREE_DEPTH) throw new CelSyntaxError(TOO_DEEP, first?.at ?? 0);
-    level = level.flatMap(childrenOf);
-  }
-}
+/** What is deeper than this could exhaust the stack of a function that walks over it. */
+export const MAX_TREE_DEPTH = 1_000;
 
 class Parser {
   readonly #tokens: readonly CelToken[];

@@ -83,15 +83,32 @@ function readSchemaDuration(text: string): CelValue {
 class UnknownValue extends CelExtension {
   readonly typeName = "unknown";
   readonly #json: JsonValue;
+  #weight: number | undefined;
 
   constructor(json: JsonValue) {
     super();
     this.#json = json;
   }
 
-  equals(other: CelExtension): boolean {
-    return other instanceof UnknownValue && equalJson(this.#json, other.#json);
+  /** Counted once: an expression may compare it very often. */
+  get weight(): number {
+    this.#weight ??= valuesIn(this.#json);
+    return this.#weight;
   }
+
+  equals(other: CelExtension, visit: (weight: number) => void): boolean {
+    if (!(other instanceof UnknownValue)) return false;
+    visit(Math.min(this.weight, other.weight));
+    return equalJson(this.#json, other.#json);
+  }
+}
+
+/** Itself included, and more for long texts. */
+function valuesIn(json: JsonValue | undefined): number {
+  if (typeof json === "string") return 1 + json.length / 100;
+  if (isJsonArray(json)) return json.reduce<number>((sum, item) => sum + valuesIn(item), 1);
+  if (!isJsonObject(json)) return 1;
+  return Object.values(json).reduce<number>((sum, member) => sum + valuesIn(member), 1);
 }
 
 /** Names and values of an object. What takes long to make is made once: an expression may ask for it very often. */
@@ -151,18 +168,31 @@ class JsonMap extends JsonValues {
   }
 }
 
+type Fields = ReadonlyMap<string, CelField>;
+
+const names = new WeakMap<Fields, ReadonlyMap<string, string>>();
+
+/** Made once for a type: each item of a list is an object of the same one. */
+function namesByProperty(fields: Fields): ReadonlyMap<string, string> {
+  const known = names.get(fields);
+  if (known !== undefined) return known;
+  const made = new Map([...fields].map(([name, { property }]) => [property, name]));
+  names.set(fields, made);
+  return made;
+}
+
 /** An object with declared fields, by the names that expressions have for them. */
 class JsonObjectValue extends JsonValues {
-  readonly #fields: ReadonlyMap<string, CelField>;
+  readonly #fields: Fields;
 
-  constructor(json: JsonObject, fields: ReadonlyMap<string, CelField>) {
+  constructor(json: JsonObject, fields: Fields) {
     super(json);
     this.#fields = fields;
   }
 
   /** Those that the schema does not know included, by their own names: comparisons look at them. */
   protected listKeys(): readonly string[] {
-    const names = new Map([...this.#fields].map(([name, { property }]) => [property, name]));
+    const names = namesByProperty(this.#fields);
     return Object.keys(this.json)
       .filter((property) => this.json[property] !== null)
       .map((property) => names.get(property) ?? property);

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { applyDefaults, pruneNulls, setDefaults } from "./default.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
 import defaulting from "./testdata/13c-defaulting.json" with { type: "json" };
 
 describe("defaulting", () => {
@@ -32,5 +33,22 @@ describe("defaulting", () => {
   it("gives an object that lacks nothing back itself", () => {
     const full = { color: "blue", nested: { port: 1 } };
     expect(applyDefaults(full, schema)).toBe(full);
+  });
+});
+
+describe("a schema with thousands of properties", () => {
+  it("is looked through once, however many items it describes", () => {
+    let reads = 0;
+    const properties: { [name: string]: StructuralSchema } = { color: { type: "string", default: "red" } };
+    for (let at = 0; at < 1_000; at++) {
+      const get = (): StructuralSchema => {
+        reads++;
+        return { type: "string" };
+      };
+      Object.defineProperty(properties, `p${at}`, { enumerable: true, get });
+    }
+    const value = setDefaults(Array(100).fill({}), { type: "array", items: { type: "object", properties } });
+    expect(value).toEqual(Array(100).fill({ color: "red" }));
+    expect(reads).toBe(1_000);
   });
 });

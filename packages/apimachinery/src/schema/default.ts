@@ -7,7 +7,21 @@ import { requestEntityTooLargeError } from "../meta/api-error.ts";
 import { type MemberChanges, withMemberChanges } from "./member-changes.ts";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
 
-const NO_PROPERTIES: NonNullable<StructuralSchema["properties"]> = {};
+type DefaultedProperty = readonly [name: string, property: StructuralSchema, value: JsonValue];
+
+const defaulted = new WeakMap<StructuralSchema, readonly DefaultedProperty[]>();
+
+/** Found once for a schema: it may describe thousands of properties, and an object may have thousands of items that it describes. */
+function defaultedProperties(schema: StructuralSchema): readonly DefaultedProperty[] {
+  const known = defaulted.get(schema);
+  if (known !== undefined) return known;
+  const found = Object.entries(schema.properties ?? {}).flatMap(([name, property]): DefaultedProperty[] => {
+    const value = property.default ?? null;
+    return value === null ? [] : [[name, property, value]];
+  });
+  defaulted.set(schema, found);
+  return found;
+}
 
 /** As much as a client may send. */
 export const MAX_DEFAULTS_BYTES = 3 * 1024 * 1024;
@@ -59,15 +73,12 @@ export function setDefaults(
 
 function setMemberDefaults(object: JsonObject, schema: StructuralSchema, room: DefaultsRoom): JsonObject {
   let changes: MemberChanges | undefined;
-  const { properties = NO_PROPERTIES } = schema;
-  for (const name of Object.keys(properties)) {
-    const property = properties[name];
-    if (property?.default === undefined || property.default === null) continue;
+  for (const [name, property, value] of defaultedProperties(schema)) {
     const member = Object.hasOwn(object, name) ? object[name] : undefined;
     if (member !== undefined && !isForbiddenNull(member, property)) continue;
     changes ??= new Map();
-    room.take(property.default);
-    changes.set(name, setDefaults(property.default, property, room));
+    room.take(value);
+    changes.set(name, setDefaults(value, property, room));
   }
   for (const name of Object.keys(object)) {
     const member = object[name];

@@ -9,7 +9,12 @@ import { validateListTypes } from "./list-type.ts";
 import { pruneUnknownFields } from "./prune.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import vectors from "./testdata/13a-schema-validation.json" with { type: "json" };
-import { validateAgainstSchema, validateUpdateAgainstSchema } from "./validate-schema.ts";
+import {
+  createSchemaValidator,
+  SchemaValidationTooLongError,
+  validateAgainstSchema,
+  validateUpdateAgainstSchema,
+} from "./validate-schema.ts";
 
 const sorted = (errors: readonly FieldError[]) =>
   errors
@@ -251,5 +256,24 @@ describe("whatever the value", () => {
       const once = applyDefaults(anyValue, anySchema);
       expect(applyDefaults(once, anySchema)).toBe(once);
     });
+  });
+});
+
+describe("the budget of a check", () => {
+  const items = (schema: StructuralSchema): StructuralSchema => ({ type: "array", items: schema });
+  const names = Array.from({ length: 5_000 }, (_, at) => `member-${at}`);
+
+  it.each<[string, StructuralSchema, JsonValue]>([
+    ["required members of each item", items({ type: "object", required: names }), Array(5_000).fill({})],
+    [
+      "required members in an alternative",
+      items({ type: "object", anyOf: [{ required: names }, {}] }),
+      Array(5_000).fill({}),
+    ],
+    ["an enum of each item", items({ type: "string", enum: names }), Array(5_000).fill("none")],
+  ])("counts %s", (_, schema, value) => {
+    expect(() => createSchemaValidator(schema).validate(value, { most: 40_000_000 })).toThrow(
+      SchemaValidationTooLongError,
+    );
   });
 });

@@ -286,7 +286,9 @@ function checkObject(compiled: CompiledSchema, object: JsonObject, old: JsonValu
     else if (values !== undefined) checkMember(values, atRoot(walk) ? `.${name}` : name, member, oldMember, walk);
     else if (schema.additionalProperties === false) reportForbiddenProperty(walk, name);
   }
-  for (const name of schema.required ?? []) {
+  const { required = [] } = schema;
+  walk.spend(required.length * COMPARISON_STEPS);
+  for (const name of required) {
     if (!Object.hasOwn(object, name) || object[name] === undefined) reportRequired(walk, name);
   }
 }

@@ -13,7 +13,7 @@ import {
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxError } from "@postern/cel/cel-expression";
+import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxErrors } from "@postern/cel/cel-expression";
 import type { CelType } from "@postern/cel/cel-type";
 import { type CelVariables, type CheckedCel, checkCel } from "@postern/cel/check-cel";
 import { estimateCost } from "@postern/cel/estimate-cost";
@@ -277,8 +277,7 @@ function compile(
   const refuse = (why: string): undefined => {
     errors.push(invalidError(childPath(path, member), text, why));
   };
-  const faultText = (faults: readonly CelSyntaxError[]): string =>
-    `${begin}: ${faults.map((each) => textOfSyntaxError(each, text)).join("\n")}`;
+  const faultText = (faults: readonly CelSyntaxError[]): string => `${begin}: ${textOfSyntaxErrors(faults, text)}`;
   try {
     const expression = parseCel(text, CEL_NAMES);
     const checked = checkCel(expression, variables);

@@ -209,6 +209,9 @@ const textOfFault = (message: string, rule: Rule): string =>
     ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${rule.text}`
     : `${message} evaluating rule: ${rule.text}`;
 
+/** No more of them are shown to a client: an expression must not make a text of kilobytes for each item of a list. */
+const MAX_COMPUTED_MESSAGES = 100;
+
 /** The result of messageExpression, or else the message. */
 function messageOf(
   { messageExpression, message }: Rule,
@@ -217,7 +220,7 @@ function messageOf(
   field: string,
   typeName: string,
 ): string {
-  if (messageExpression === undefined) return message;
+  if (messageExpression === undefined || check.errors.length >= MAX_COMPUTED_MESSAGES) return message;
   const meter = meterOf(check);
   const computed = computeMessage(messageExpression, scope, meter, (why) => {
     throwIfLong(check);

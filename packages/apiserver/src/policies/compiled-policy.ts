@@ -3,7 +3,7 @@
 
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
-import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxError } from "@postern/cel/cel-expression";
+import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxErrors } from "@postern/cel/cel-expression";
 import { type CelType, readCelType } from "@postern/cel/cel-type";
 import { checkCel } from "@postern/cel/check-cel";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
@@ -52,8 +52,7 @@ function compile(
     return undefined;
   }
   const refuse = (errors: readonly CelSyntaxError[]): undefined => {
-    const shown = errors.map((error) => textOfSyntaxError(error, text)).join("\n");
-    faults.push(invalidError(path, text, `compilation failed: ${shown}`));
+    faults.push(invalidError(path, text, `compilation failed: ${textOfSyntaxErrors(errors, text)}`));
   };
   try {
     const expression = parseCel(text, CEL_NAMES);

@@ -3,9 +3,10 @@
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CelLimitError, type CelMeter, createCelMeter } from "@postern/cel/cel-budget";
-import type { CelExpression } from "@postern/cel/cel-expression";
+import { type CelExpression, depthOf } from "@postern/cel/cel-expression";
 import { CelEvaluationError, type CelValue, listOf } from "@postern/cel/cel-value";
 import { type CelScope, evaluateCel } from "@postern/cel/evaluate-cel";
+import { MAX_TREE_DEPTH, TOO_DEEP } from "@postern/cel/parse-cel";
 import { jsonOf } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { LONG_WORK_BYTES } from "../limits/turn.ts";
 import type { ExpressionResult } from "../limits/work-threads.ts";
@@ -139,20 +140,25 @@ function scopeOf(
   return names;
 }
 
-/** Each is evaluated when it is first asked for. */
-export const variablesOf = (
+/** Each is evaluated when it is first asked for. Those that ask for one another are in each other on the stack, and may be as deep as one expression. */
+export function variablesOf(
   variables: readonly { readonly name: string; readonly expression: CelExpression }[],
   names: CelScope,
   meter: Pick<CelMeter, "spend">,
-): LazyMap =>
-  new LazyMap(
-    new Map(
-      variables.map(({ name, expression }) => [
-        name,
-        () => evaluateCel(expression, { names, meter: { spent: 0, ...meter } }),
-      ]),
-    ),
-  );
+): LazyMap {
+  let depth = 0;
+  const evaluateVariable = (expression: CelExpression): CelValue => {
+    const own = depthOf(expression);
+    if (depth + own > MAX_TREE_DEPTH) throw new CelLimitError(TOO_DEEP);
+    depth += own;
+    try {
+      return evaluateCel(expression, { names, meter: { spent: 0, ...meter } });
+    } finally {
+      depth -= own;
+    }
+  };
+  return new LazyMap(new Map(variables.map((each) => [each.name, () => evaluateVariable(each.expression)])));
+}
 
 /** Those that a thread is given. */
 function valuesOf({ attributes, seenAs, params, space, variables }: ExpressionNames): { [name: string]: string } {

@@ -50,7 +50,13 @@ function namesOf(
   const names: { [name: string]: CelValue } = { authorizer: new CelAuthorizer(ask, resource) };
   for (const [name, text] of Object.entries(values)) names[name] = dynamicValue(parseJson(text));
   if (variables !== undefined) {
-    const parsed = variables.map(({ name, text }) => ({ name, expression: parseCel(text, CEL_NAMES) }));
+    const parsed = variables.map(({ name, text }) => ({
+      name,
+      // Most of them are not asked for.
+      get expression() {
+        return parseCel(text, CEL_NAMES);
+      },
+    }));
     names["variables"] = variablesOf(parsed, names, meter);
   }
   return names;

@@ -5,7 +5,7 @@ import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
-import { CelSyntaxError, textOfSyntaxError } from "@postern/cel/cel-expression";
+import { CelSyntaxError, textOfSyntaxErrors } from "@postern/cel/cel-expression";
 import type { CelField, CelType } from "@postern/cel/cel-type";
 import { type CelVariables, checkCel } from "@postern/cel/check-cel";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
@@ -97,10 +97,10 @@ const typeOf = (definition: ResourceDefinition | undefined): CelType =>
 function check(text: string, names: CelVariables): { readonly type: CelType; readonly faults: string } {
   try {
     const { type, faults } = checkCel(parseCel(text, CEL_NAMES), names);
-    return { type, faults: faults.map((fault) => textOfSyntaxError(fault, text)).join("\n") };
+    return { type, faults: textOfSyntaxErrors(faults, text) };
   } catch (error) {
     if (!(error instanceof CelSyntaxError)) throw error;
-    return { type: DYN, faults: textOfSyntaxError(error, text) };
+    return { type: DYN, faults: textOfSyntaxErrors([error], text) };
   }
 }
 

@@ -4,6 +4,7 @@ import { parentPort } from "node:worker_threads";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   createSchemaValidator,
@@ -88,7 +89,8 @@ function checkSchema(work: NumberedSchemaWork): readonly FieldError[] | undefine
       ? validator.validate(value, { most: MOST_SCHEMA_STEPS })
       : validator.validateUpdate(value, before, { most: MOST_SCHEMA_STEPS });
   } catch (error) {
-    if (error instanceof SchemaValidationTooLongError) return undefined;
+    // Also where a single pattern takes too long for a single text, which is refused as a bad request elsewhere.
+    if (error instanceof SchemaValidationTooLongError || isApiError(error)) return undefined;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 // Conversions between types, and what types and sizes values have.
 // Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions
 
+import { codePointsIn } from "../cel-expression.ts";
 import { CelBytes, CelTypeValue, CelUint, type CelValue, failCel, typeNameOf } from "../cel-value.ts";
 import { checkInt, checkUint } from "./operators.ts";
 import { type CelOverload, celFunction, celMethod } from "./overload.ts";
@@ -14,12 +15,7 @@ const identity =
   (value: T): T =>
     value;
 
-const length = (text: string): bigint => {
-  let size = 0;
-  // Counted without an array of the characters, which may be many.
-  for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) !== 0xdc00) size++;
-  return BigInt(size);
-};
+const length = (text: string): bigint => BigInt(codePointsIn(text));
 
 const SIZES: readonly CelOverload[] = [celFunction, celMethod].flatMap((declare) => [
   declare("size", ["string"], "int", length),
