@@ -23,9 +23,30 @@ it("writes integers that are no numbers", () => {
   expect(runSteps(stringifyJsonInSteps({ list }))).toBe(`{"list":[${list.join(",")}]}`);
 });
 
-it("takes a step for each 500 elements of a long array", () => {
+it("takes a step for each few thousand values of a long array", () => {
   const steps = stringifyJsonInSteps({ status: { rules: Array.from({ length: 30_000 }, () => ({ verbs: ["get"] })) } });
   let count = 0;
   while (steps.next().done !== true) count++;
-  expect(count).toBe(60);
+  expect(count).toBe(44);
+});
+
+it("takes steps within large objects, and within many small ones", () => {
+  const flat = Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`k${index}`, "x"]));
+  const nested = Object.fromEntries(
+    Array.from({ length: 300 }, (_, index) => [
+      `${index}`,
+      Object.fromEntries(Array.from({ length: 99 }, (_, inner) => [`__proto__${inner}`, inner])),
+    ]),
+  );
+  const deep = { a: { b: { c: { ...flat, ["__proto__"]: null, none: undefined } } } };
+  for (const value of [flat, nested, deep]) {
+    const steps = stringifyJsonInSteps(value);
+    for (let count = 0; ; count++) {
+      const { done, value: text } = steps.next();
+      if (done !== true) continue;
+      expect(count).toBeGreaterThanOrEqual(14);
+      expect(text).toBe(stringifyJson(value));
+      break;
+    }
+  }
 });

@@ -1,6 +1,6 @@
 // Writes JSON text, including integers that JavaScript numbers cannot represent.
 
-import type { Steps } from "../steps/steps.ts";
+import { StepPace, type Steps } from "../steps/steps.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "./json-value.ts";
 
 /**
@@ -27,26 +27,69 @@ function stringifyExact(value: JsonValue): string {
   return `{${members.join(",")}}`;
 }
 
-/** Elements of an array that are written in one step. */
-const ELEMENTS_PER_STEP = 500;
+/** Values of all levels that are written in one step. */
+const VALUES_PER_STEP = 2_000;
+/** What has fewer is written at once, with what follows it. */
+const SMALL = 500;
 
-/** The same text for a value with long arrays near its root. The elements of these are written in steps. */
-export function* stringifyJsonInSteps(value: JsonValue): Steps<string> {
+/** The same text, written in steps where the value is large. */
+export const stringifyJsonInSteps = (value: JsonValue): Steps<string> =>
+  writeInSteps(value, new StepPace(VALUES_PER_STEP));
+
+function* writeInSteps(value: JsonValue, pace: StepPace): Steps<string> {
+  const parts: string[] = [];
   if (isJsonArray(value)) {
-    if (value.length <= ELEMENTS_PER_STEP) return stringifyJson(value);
-    const parts: string[] = [];
-    for (let at = 0; at < value.length; at += ELEMENTS_PER_STEP) {
-      parts.push(stringifyJson(value.slice(at, at + ELEMENTS_PER_STEP)).slice(1, -1));
-      yield;
+    let run: JsonValue[] = [];
+    for (const element of value) {
+      const size = countValues(element);
+      if (size >= SMALL) {
+        if (run.length > 0) parts.push(contentOf(run));
+        run = [];
+        parts.push(yield* writeInSteps(element, pace));
+      } else {
+        run.push(element);
+        if (!pace.isOver(size)) continue;
+        parts.push(contentOf(run));
+        run = [];
+        yield;
+      }
     }
+    if (run.length > 0) parts.push(contentOf(run));
     return `[${parts.join(",")}]`;
   }
   if (!isJsonObject(value)) return stringifyJson(value);
-  const members: string[] = [];
+  let run: [string, JsonValue][] = [];
   for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(name)}:${yield* stringifyJsonInSteps(member)}`);
+    if (member === undefined) continue;
+    const size = countValues(member);
+    if (size >= SMALL) {
+      if (run.length > 0) parts.push(contentOf(Object.fromEntries(run)));
+      run = [];
+      parts.push(`${JSON.stringify(name)}:${yield* writeInSteps(member, pace)}`);
+    } else {
+      run.push([name, member]);
+      if (!pace.isOver(size)) continue;
+      parts.push(contentOf(Object.fromEntries(run)));
+      run = [];
+      yield;
+    }
   }
-  return `{${members.join(",")}}`;
+  if (run.length > 0) parts.push(contentOf(Object.fromEntries(run)));
+  return `{${parts.join(",")}}`;
+}
+
+/** Without the brackets around it. */
+const contentOf = (value: JsonValue): string => stringifyJson(value).slice(1, -1);
+
+/** Values of all levels, as far as `SMALL`. */
+function countValues(value: JsonValue | undefined, most = SMALL): number {
+  if (typeof value !== "object" || value === null) return 1;
+  let count = 1;
+  for (const member of Object.values(value)) {
+    count += countValues(member, most - count);
+    if (count >= most) break;
+  }
+  return count;
 }
 
 // Orders the members of objects by name, as Go writes its maps.

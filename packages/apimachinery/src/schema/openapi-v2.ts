@@ -2,24 +2,28 @@
 // Source: k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
 
 import type { JsonObject } from "../json/json-value.ts";
-import { type OpenApiOptions, writeRoot } from "./openapi-v3.ts";
+import type { StepPace, Steps } from "../steps/steps.ts";
+import { eachMember, type OpenApiOptions, schemaPace, writeRoot } from "./openapi-v3.ts";
 import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
-export function toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions = {}): JsonObject {
+export function* toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions = {}): Steps<JsonObject> {
   const { components = new Map<StructuralSchema, string>() } = options;
   // Reduced schemas are new objects, so that each component is followed as a stub that stands for it.
   const renamed = new Map<StructuralSchema, string>();
-  const reducePart = (part: StructuralSchema): StructuralSchema => {
+  const pace = schemaPace();
+  const reducePart = function* (part: StructuralSchema): Steps<StructuralSchema> {
     const name = components.get(part);
-    if (name === undefined) return reduce(part, reducePart);
+    if (name === undefined) return yield* reduce(part, reducePart, pace);
     const stub: StructuralSchema = part.description === undefined ? {} : { description: part.description };
     renamed.set(stub, name);
     return stub;
   };
-  return writeRoot(reduce(schema, reducePart), { ...options, components: renamed }, (name, { description }) => ({
+  const reduced = yield* reduce(schema, reducePart, pace);
+  const refer = (name: string, { description }: StructuralSchema): JsonObject => ({
     ...(description === undefined ? {} : { description }),
     $ref: `#/definitions/${name}`,
-  }));
+  });
+  return yield* writeRoot(reduced, { ...options, components: renamed }, refer, pace);
 }
 
 /**
@@ -27,7 +31,12 @@ export function toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions = 
  * type, since clients would refuse null. Clients take declared members for the only ones, so that an object that keeps
  * unknown ones declares none.
  */
-function reduce(schema: StructuralSchema, reducePart: (part: StructuralSchema) => StructuralSchema): StructuralSchema {
+function* reduce(
+  schema: StructuralSchema,
+  reducePart: (part: StructuralSchema) => Steps<StructuralSchema>,
+  pace: StepPace,
+): Steps<StructuralSchema> {
+  if (pace.isOver()) yield;
   const { allOf, anyOf, oneOf, not, nullable, type, properties, items, additionalProperties, required, ...rest } =
     schema;
   const isFree = nullable === true || schema["x-kubernetes-preserve-unknown-fields"] === true;
@@ -39,14 +48,14 @@ function reduce(schema: StructuralSchema, reducePart: (part: StructuralSchema) =
     ...(properties === undefined || isFree
       ? {}
       : {
-          properties: Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, reducePart(part)])),
+          properties: yield* eachMember(properties, reducePart),
         }),
-    ...(items === undefined || isFree ? {} : { items: reducePart(items) }),
+    ...(items === undefined || isFree ? {} : { items: yield* reducePart(items) }),
     ...(additionalProperties === undefined || nullable === true
       ? {}
       : {
           additionalProperties:
-            typeof additionalProperties === "boolean" ? additionalProperties : reducePart(additionalProperties),
+            typeof additionalProperties === "boolean" ? additionalProperties : yield* reducePart(additionalProperties),
         }),
   };
 }

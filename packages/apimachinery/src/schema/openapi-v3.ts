@@ -1,8 +1,9 @@
 // Writes a schema as a component of an OpenAPI v3 document.
 // Source: https://spec.openapis.org/oas/v3.0.0, k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder
 
-import type { JsonObject, JsonValue } from "../json/json-value.ts";
+import { type JsonObject, type JsonValue, setMember } from "../json/json-value.ts";
 import type { GroupVersionKind } from "../meta/group-version.ts";
+import { StepPace, type Steps } from "../steps/steps.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 export type OpenApiOptions = {
@@ -15,34 +16,47 @@ export type OpenApiOptions = {
 /** How a document refers to a component. */
 type Reference = (name: string, schema: StructuralSchema) => JsonObject;
 
+/** Schemas inside one another that are written in one step. */
+const SCHEMAS_PER_STEP = 1_000;
+
+export const schemaPace = (): StepPace => new StepPace(SCHEMAS_PER_STEP);
+
 /** Everything the schema says; a deprecation becomes a part of the description. */
-export function toOpenApiV3(schema: StructuralSchema, options: OpenApiOptions = {}): JsonObject {
+export function toOpenApiV3(schema: StructuralSchema, options: OpenApiOptions = {}): Steps<JsonObject> {
   const refer: Reference = (name, { description }) => ({
     ...(description === undefined ? {} : { description }),
     allOf: [{ $ref: `#/components/schemas/${name}` }],
   });
-  return writeRoot(schema, options, refer);
+  return writeRoot(schema, options, refer, schemaPace());
 }
 
-export function writeRoot(schema: StructuralSchema, options: OpenApiOptions, refer: Reference): JsonObject {
+export function* writeRoot(
+  schema: StructuralSchema,
+  options: OpenApiOptions,
+  refer: Reference,
+  pace: StepPace,
+): Steps<JsonObject> {
   const { components = new Map(), groupVersionKinds } = options;
-  const written = writeSchema(schema, (part) => {
+  const referTo = (part: StructuralSchema): JsonObject | undefined => {
     const name = part === schema ? undefined : components.get(part);
     return name === undefined ? undefined : refer(name, part);
-  });
+  };
+  const written = yield* writeSchema(schema, referTo, pace);
   if (groupVersionKinds === undefined) return written;
   const extension = groupVersionKinds.map(({ group, kind, version }) => ({ group, kind, version }));
   return { ...written, "x-kubernetes-group-version-kind": extension };
 }
 
 /** `referTo` returns a reference for a schema that is defined elsewhere. */
-function writeSchema(
+function* writeSchema(
   schema: StructuralSchema,
   referTo: (schema: StructuralSchema) => JsonObject | undefined,
-): JsonObject {
+  pace: StepPace,
+): Steps<JsonObject> {
+  if (pace.isOver()) yield;
   const reference = referTo(schema);
   if (reference !== undefined) return reference;
-  const write = (part: StructuralSchema): JsonObject => writeSchema(part, referTo);
+  const write = (part: StructuralSchema): Steps<JsonObject> => writeSchema(part, referTo, pace);
   const {
     properties,
     additionalProperties,
@@ -58,18 +72,35 @@ function writeSchema(
   const description = describe(schema);
   const written: { [keyword: string]: JsonValue | undefined } = { ...plain };
   if (description !== undefined) written["description"] = description;
-  if (properties !== undefined) {
-    written["properties"] = Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, write(part)]));
-  }
+  if (properties !== undefined) written["properties"] = yield* eachMember(properties, write);
   if (additionalProperties !== undefined) {
     written["additionalProperties"] =
-      typeof additionalProperties === "boolean" ? additionalProperties : write(additionalProperties);
+      typeof additionalProperties === "boolean" ? additionalProperties : yield* write(additionalProperties);
   }
-  if (items !== undefined) written["items"] = write(items);
-  if (allOf !== undefined) written["allOf"] = allOf.map(write);
-  if (anyOf !== undefined) written["anyOf"] = anyOf.map(write);
-  if (oneOf !== undefined) written["oneOf"] = oneOf.map(write);
-  if (not !== undefined) written["not"] = write(not);
+  if (items !== undefined) written["items"] = yield* write(items);
+  if (allOf !== undefined) written["allOf"] = yield* each(allOf, write);
+  if (anyOf !== undefined) written["anyOf"] = yield* each(anyOf, write);
+  if (oneOf !== undefined) written["oneOf"] = yield* each(oneOf, write);
+  if (not !== undefined) written["not"] = yield* write(not);
+  return written;
+}
+
+function* each<A, B>(parts: readonly A[], write: (part: A) => Steps<B>): Steps<B[]> {
+  const written: B[] = [];
+  for (const part of parts) written.push(yield* write(part));
+  return written;
+}
+
+/** Fills the result as it goes: thousands of members at once would take as long as all else. */
+export function* eachMember<B extends JsonObject | StructuralSchema>(
+  schemas: { readonly [name: string]: StructuralSchema },
+  write: (schema: StructuralSchema) => Steps<B>,
+): Steps<{ [name: string]: B }> {
+  const written: { [name: string]: B } = {};
+  for (const name of Object.keys(schemas)) {
+    const schema = schemas[name];
+    if (schema !== undefined) setMember(written, name, yield* write(schema));
+  }
   return written;
 }
 

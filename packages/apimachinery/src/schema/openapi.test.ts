@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { runSteps } from "../steps/steps.ts";
 import { s } from "./builder.ts";
 import { kindSchema, listSchema } from "./kind-schema.ts";
 import { META_COMPONENTS, objectMetaSchema } from "./object-meta-schema.ts";
@@ -6,6 +7,9 @@ import { toOpenApiV2 } from "./openapi-v2.ts";
 import { toOpenApiV3 } from "./openapi-v3.ts";
 import { pruneUnknownFields } from "./prune.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
+
+const writeV2 = (...args: Parameters<typeof toOpenApiV2>) => runSteps(toOpenApiV2(...args));
+const writeV3 = (...args: Parameters<typeof toOpenApiV3>) => runSteps(toOpenApiV3(...args));
 
 const widget = kindSchema(
   s
@@ -21,7 +25,7 @@ const widget = kindSchema(
 const groupVersionKinds = [{ group: "example.com", version: "v1", kind: "Widget" }];
 
 describe("OpenAPI v3", () => {
-  const written = toOpenApiV3(widget, { components: META_COMPONENTS, groupVersionKinds }) as any;
+  const written = writeV3(widget, { components: META_COMPONENTS, groupVersionKinds }) as any;
 
   it("refers to shared schemas by name", () => {
     expect(written.properties.metadata).toEqual({
@@ -47,7 +51,7 @@ describe("OpenAPI v3", () => {
   });
 
   it("writes a component itself in full", () => {
-    const meta = toOpenApiV3(objectMetaSchema, { components: META_COMPONENTS }) as any;
+    const meta = writeV3(objectMetaSchema, { components: META_COMPONENTS }) as any;
     expect(meta.properties.ownerReferences.items.allOf).toEqual([
       { $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference" },
     ]);
@@ -57,7 +61,7 @@ describe("OpenAPI v3", () => {
 
   it("describes lists of a kind", () => {
     const components = new Map([...META_COMPONENTS, [widget, "com.example.v1.Widget"] as const]);
-    const list = toOpenApiV3(listSchema("Widget", widget), { components }) as any;
+    const list = writeV3(listSchema("Widget", widget), { components }) as any;
     expect(list.properties.items.items.allOf).toEqual([{ $ref: "#/components/schemas/com.example.v1.Widget" }]);
     expect(list.required).toEqual(["items"]);
   });
@@ -85,7 +89,7 @@ describe("OpenAPI v2", () => {
         map: { type: "object", additionalProperties: { type: "string", nullable: true } },
       },
     };
-    expect(toOpenApiV2(schema)).toEqual({
+    expect(writeV2(schema)).toEqual({
       type: "object",
       required: ["kept"],
       properties: {
@@ -98,7 +102,7 @@ describe("OpenAPI v2", () => {
   });
 
   it("refers to shared schemas by name", () => {
-    const written = toOpenApiV2(widget, { components: META_COMPONENTS, groupVersionKinds }) as any;
+    const written = writeV2(widget, { components: META_COMPONENTS, groupVersionKinds }) as any;
     expect(written.properties.metadata.$ref).toBe("#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
     expect(written["x-kubernetes-group-version-kind"]).toEqual(groupVersionKinds);
   });

@@ -16,3 +16,21 @@ export function* oneStep<T>(step: () => T): Steps<T> {
   yield;
   return result;
 }
+
+/** Ends a step after so much work of the same sort: `if (pace.isOver()) yield;`. */
+export class StepPace {
+  readonly #perStep: number;
+  #done = 0;
+
+  constructor(perStep: number) {
+    this.#perStep = perStep;
+  }
+
+  /** Whether the step is long enough after this much more. */
+  isOver(work = 1): boolean {
+    this.#done += work;
+    if (this.#done < this.#perStep) return false;
+    this.#done = 0;
+    return true;
+  }
+}

@@ -5,6 +5,7 @@ import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/
 import { kindSchema, listSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { OpenApiOptions } from "@postern/apimachinery/schema/openapi-v3";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { StepPace, type Steps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { definitionName, META_PREFIX } from "./openapi-names.ts";
 import { PUBLISHED_FORMS, SHARED_COMPONENTS, sharedKinds } from "./shared-schemas.ts";
@@ -18,7 +19,7 @@ export type Component = {
 };
 
 /** Writes a schema in one version of OpenAPI. */
-export type SchemaWriter = (schema: StructuralSchema, options: OpenApiOptions) => JsonObject;
+export type SchemaWriter = (schema: StructuralSchema, options: OpenApiOptions) => Steps<JsonObject>;
 
 /** Finds the name of a schema that is a component of its own. */
 export type SchemaNames = Pick<ReadonlyMap<StructuralSchema, string>, "get">;
@@ -63,34 +64,37 @@ const component = (kind: GroupVersionKind, schema: StructuralSchema): Component 
 });
 
 /** A component as a schema object. */
-export const writeComponent = (
+export function* writeComponent(
   { schema, kinds, selectableFields }: Component,
   names: SchemaNames,
   write: SchemaWriter,
-): JsonObject => ({
-  ...write(PUBLISHED_FORMS.get(schema) ?? schema, {
+): Steps<JsonObject> {
+  const written = yield* write(PUBLISHED_FORMS.get(schema) ?? schema, {
     components: names,
     ...(kinds === undefined ? {} : { groupVersionKinds: kinds }),
-  }),
-  ...(selectableFields === undefined
-    ? {}
-    : { "x-kubernetes-selectable-fields": selectableFields.map((fieldPath) => ({ fieldPath })) }),
-});
+  });
+  if (selectableFields === undefined) return written;
+  return { ...written, "x-kubernetes-selectable-fields": selectableFields.map((fieldPath) => ({ fieldPath })) };
+}
 
 /** Not referred to by any path, but looked up by clients. */
 export const ALWAYS_PUBLISHED: readonly string[] = [`${META_PREFIX}WatchEvent`];
 
-/** The last parts of all `$ref` in a document. */
-export function references(value: JsonValue | undefined): readonly string[] {
-  const found: string[] = [];
-  collectReferences(value, found);
-  return found;
+/** Values that are searched in one step. */
+const SEARCHED_PER_STEP = 1_000;
+
+/** The last parts of all `$ref` in a document, each once. */
+export function* references(value: JsonValue | undefined): Steps<readonly string[]> {
+  const found = new Set<string>();
+  yield* collectReferences(value, found, new StepPace(SEARCHED_PER_STEP));
+  return [...found];
 }
 
-function collectReferences(value: JsonValue | undefined, found: string[]): void {
+function* collectReferences(value: JsonValue | undefined, found: Set<string>, pace: StepPace): Steps<void> {
   if (typeof value !== "object" || value === null) return;
+  if (pace.isOver()) yield;
   for (const [name, member] of Object.entries(value)) {
-    if (name === "$ref" && typeof member === "string") found.push(member.slice(member.lastIndexOf("/") + 1));
-    else collectReferences(member, found);
+    if (name === "$ref" && typeof member === "string") found.add(member.slice(member.lastIndexOf("/") + 1));
+    else if (typeof member === "object") yield* collectReferences(member, found, pace);
   }
 }

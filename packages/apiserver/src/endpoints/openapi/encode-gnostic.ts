@@ -3,11 +3,11 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
+import { runSteps, StepPace, type Steps } from "@postern/apimachinery/steps/steps";
 
 /** The bytes of `openapi.v2.Document`. */
 export const encodeGnosticDocument = (document: JsonObject): Uint8Array =>
-  runSteps(encodeMessage("Document", document, { messages: 0 }));
+  runSteps(encodeMessage("Document", document, messagePace()));
 
 /** Members of a document that are joined from parts. */
 type JoinedMember = "paths" | "definitions" | "parameters";
@@ -15,7 +15,7 @@ type JoinedMember = "paths" | "definitions" | "parameters";
 /** A part of a member, without its field. Parts of the same member may follow each other. */
 export function encodeGnosticMember(member: JoinedMember, value: JsonObject): Steps<Uint8Array> {
   const { type, shape = (unchanged: JsonValue) => unchanged } = documentField(member);
-  return encodeMessage(type, shape(value), { messages: 0 });
+  return encodeMessage(type, shape(value), messagePace());
 }
 
 /** The field of a member, from its parts. */
@@ -30,16 +30,16 @@ function documentField(member: JoinedMember): MessageField {
   return field;
 }
 
-/** How many messages have been encoded. A single schema may have tens of thousands. */
-type Pace = { messages: number };
-
+/** A single schema may have tens of thousands. */
 const MESSAGES_PER_STEP = 1_000;
 
-function* encodeMessage(name: string, value: JsonValue, pace: Pace): Steps<Uint8Array> {
+const messagePace = (): StepPace => new StepPace(MESSAGES_PER_STEP);
+
+function* encodeMessage(name: string, value: JsonValue, pace: StepPace): Steps<Uint8Array> {
   const writer = new ProtobufWriter();
   const message = GNOSTIC_MESSAGES[name];
   if (message === undefined || !isJsonObject(value)) throw new Error(`not a ${name}`);
-  if (++pace.messages % MESSAGES_PER_STEP === 0) yield;
+  if (pace.isOver()) yield;
   for (const [member, content] of Object.entries(value)) {
     if (content === undefined) continue;
     const field = Object.hasOwn(message.fields, member) ? message.fields[member] : undefined;

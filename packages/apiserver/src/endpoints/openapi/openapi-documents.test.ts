@@ -158,3 +158,18 @@ it("encodes one very large schema in steps, and gives what one step gives", () =
   expect(large.number).toBeGreaterThan(20);
   expect(Buffer.from(large.bytes).includes("field5999")).toBe(true);
 });
+
+it("writes one very large schema in steps", () => {
+  const few = cluster()(apiGroups(widgets(0, 1, 10)));
+  const many = cluster()(apiGroups(widgets(0, 1, 12_000)));
+  const name = "apis/g0.example.com/v1";
+  for (const document of [
+    (of: typeof few) => of.v3(name)!,
+    (of: typeof few) => of.v2(),
+    (of: typeof few) => of.v2Protobuf(),
+  ]) {
+    const own = run(document(many)).count - run(document(few)).count;
+    // Written, as text or in protobuf, and searched.
+    expect(own).toBeGreaterThan(24);
+  }
+});

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { stringifyJson, stringifyJsonInSteps } from "@postern/apimachinery/json/stringify-json";
 import { toOpenApiV2 } from "@postern/apimachinery/schema/openapi-v2";
 import { toOpenApiV3 } from "@postern/apimachinery/schema/openapi-v3";
 import type { Steps } from "@postern/apimachinery/steps/steps";
@@ -203,7 +203,7 @@ function documentsOf(
     *v2Protobuf() {
       const written: V2Part[] = [];
       for (const part of all) {
-        written.push(part.v2Protobuf ?? (yield* encodeV2(part.v2 ?? (yield* writeV2(part, fixed)))));
+        written.push(part.v2Protobuf ?? (yield* encodeV2(part, part.v2 ?? (yield* writeV2(part, fixed)), fixed)));
       }
       const parameters = objectOf(Buffer.from(parametersOf(written, fixed)));
       const chunks = [
@@ -270,7 +270,7 @@ function* writeV3(part: Part, fixed: Fixed, info: ApiInfo): Steps<PreparedBody> 
   const written = new Map<string, WrittenComponent>();
   const paths = writeV3Paths(part.paths);
   yield;
-  const pending = [...ALWAYS_PUBLISHED, ...references(paths)];
+  const pending = [...ALWAYS_PUBLISHED, ...(yield* references(paths))];
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (written.has(name)) continue;
     const component = own.get(name) ?? fixed.components.get(name);
@@ -287,11 +287,11 @@ function* writeV3(part: Part, fixed: Fixed, info: ApiInfo): Steps<PreparedBody> 
 }
 
 function* writeV3Component(component: Component, names: SchemaNames): Steps<WrittenComponent> {
-  const json = writeComponent(component, names, toOpenApiV3);
+  const json = yield* writeComponent(component, names, toOpenApiV3);
   yield;
-  const text = stringifyJson(json);
+  const text = yield* stringifyJsonInSteps(json);
   yield;
-  return { text, references: [...new Set(references(json))] };
+  return { text, references: yield* references(json) };
 }
 
 function* writeV2(part: Part, fixed: Fixed): Steps<V2Part> {
@@ -300,9 +300,9 @@ function* writeV2(part: Part, fixed: Fixed): Steps<V2Part> {
   yield;
   const definitions: string[] = [];
   for (const component of part.own) {
-    const json = writeComponent(component, names, toOpenApiV2);
+    const json = yield* writeComponent(component, names, toOpenApiV2);
     yield;
-    definitions.push(member(component.name, stringifyJson(json)));
+    definitions.push(member(component.name, yield* stringifyJsonInSteps(json)));
     yield;
   }
   for (const [name, parameter] of Object.entries(parameters)) {
@@ -322,15 +322,19 @@ const objectOf = (members: Uint8Array): JsonObject =>
   // An object, because of the braces.
   parseJson(Buffer.concat([OPEN, members, CLOSE])) as JsonObject;
 
-/** From the text, which is kept. */
-function* encodeV2({ paths, definitions, parameters }: V2Part): Steps<V2Part> {
+/** The paths from their text, which is kept, and the definitions one by one: a definition may be large. */
+function* encodeV2(part: Part, { paths, parameters }: V2Part, fixed: Fixed): Steps<V2Part> {
   const encodedPaths = yield* encodeGnosticMember("paths", objectOf(paths));
   yield;
-  const json = objectOf(definitions);
-  yield;
-  const encoded = yield* encodeGnosticMember("definitions", json);
-  yield;
-  return { paths: encodedPaths, definitions: encoded, parameters };
+  const names = namesFor(part, fixed);
+  const definitions: Uint8Array[] = [];
+  for (const component of part.own) {
+    const json = yield* writeComponent(component, names, toOpenApiV2);
+    yield;
+    definitions.push(yield* encodeGnosticMember("definitions", { [component.name]: json }));
+    yield;
+  }
+  return { paths: encodedPaths, definitions: Buffer.concat(definitions), parameters };
 }
 
 /** Those of the fixed resources and of the part. */
