@@ -17,7 +17,7 @@ import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
 import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
-import { createConvertingStore } from "./store/converting-store.ts";
+import { createConvertingStore, watchesInTurns } from "./store/converting-store.ts";
 import { createKeyedLock } from "./store/keyed-lock.ts";
 import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
@@ -162,6 +162,8 @@ class LazyResource implements InstalledResource {
   readonly definition: ResourceDefinition;
   readonly keys: ResourceKeys;
   readonly view: CacheView;
+  readonly #records: CacheView;
+  readonly #shown: ShownMemory;
   readonly #deps: ResourceRegistryDeps;
   readonly #shared: Shared;
   readonly conversion: ResourceConversion | undefined;
@@ -184,6 +186,8 @@ class LazyResource implements InstalledResource {
     this.#shared = shared;
     this.#retirement = retirement;
     const records = deps.cache.view(this.keys.prefix);
+    this.#records = records;
+    this.#shown = shown;
     this.#converted = converter && createConvertedRecords(definition, converter, records, shown);
     this.conversion = converter && {
       shown: async (objects, caller) => (await this.#converted?.of(objects, caller)) ?? objects,
@@ -246,9 +250,16 @@ class LazyResource implements InstalledResource {
     };
     const converted = this.#converted;
     const genericStore =
-      converted === undefined ? createGenericStore(storeContext) : createConvertingStore(storeContext, converted);
+      converted === undefined ? this.#showing(storeContext) : createConvertingStore(storeContext, converted);
     const servedStore = definition.submit === undefined ? createServedStore(genericStore, storeContext) : {};
     return { genericStore, servedStore };
+  }
+
+  #showing(store: StoreContext): Required<ResourceStorage> {
+    const generic = createGenericStore(store);
+    const { show, isShown } = this.#codec;
+    if (show === undefined || isShown === undefined) return generic;
+    return { ...generic, watch: watchesInTurns({ ...store, view: this.#records }, { show, isShown }, this.#shown) };
   }
 }
 

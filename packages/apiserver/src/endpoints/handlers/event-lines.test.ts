@@ -10,6 +10,8 @@ import { CachedObject } from "../../cache/cached-object.ts";
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
 import type { WatchCache } from "../../cache/watch-cache.ts";
 import type { Handler } from "../../context/request-context.ts";
+import { definitionsFromCrd } from "../../custom-resources/definition-from-crd.ts";
+import { definitionManifest, definitionVersion } from "../../custom-resources/testing/definition-manifest.ts";
 import { admissionChain } from "../../registry/admission-plugin.ts";
 import { defineResource } from "../../registry/resource-definition.ts";
 import { createResourceRegistry } from "../../registry/resource-registry.ts";
@@ -55,6 +57,24 @@ const shownBoats = vi.fn((object: CachedObject) =>
 );
 const ferries = { ...boats, kind: "Ferry", plural: "ferries", singular: "ferry", present: shownBoats };
 
+const VERSIONS = 8;
+/** Each version has a schema of its own. */
+const rafts = definitionsFromCrd(
+  definitionManifest(
+    { group: "harbour.test", kind: "Raft", plural: "rafts" },
+    ...Array.from({ length: VERSIONS }, (_, index) => ({
+      ...definitionVersion(`v${index + 1}`, {
+        type: "object",
+        properties: {
+          spec: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+          [`f${index}`]: { type: "string" },
+        },
+      }),
+      storage: index === 0,
+    })),
+  ) as any,
+);
+
 let storage: Storage;
 let cache: WatchCache;
 let handler: Handler;
@@ -84,6 +104,7 @@ beforeEach(async () => {
   });
   registry.install(boats);
   registry.install(ferries);
+  for (const definition of rafts) registry.install(definition);
   handler = createResourceRouter(registry, {
     runtime,
     authorizer: mastersAuthorizer,
@@ -137,8 +158,8 @@ const patch = (name: string, owner: string) =>
 
 type Watch = { readonly lines: any[]; readonly chunks: Uint8Array[]; readonly end: Promise<void> };
 
-async function watch(accept: string, query = "", plural = "boats"): Promise<Watch> {
-  const url = `${COLLECTION.replace("boats", plural)}?watch=1${query || `&resourceVersion=${cache.revision}`}`;
+async function watch(accept: string, query = "", plural = "boats", version = "v1"): Promise<Watch> {
+  const url = `${COLLECTION.replace("v1/boats", `${version}/${plural}`)}?watch=1${query || `&resourceVersion=${cache.revision}`}`;
   const { body } = await send({ url, headers: { accept } });
   if (body.type !== "stream") throw new Error("not a stream");
   const watch: Pick<Watch, "lines" | "chunks"> = { lines: [], chunks: [] };
@@ -270,6 +291,70 @@ describe("watches of one object with many items", () => {
     turns[0]!();
     expect(lines.hasTime(form, "ADDED", other!)).toBe(true);
   });
+});
+
+describe("watches in many versions", () => {
+  const body = (name: string, items: number) => ({ metadata: { name }, spec: spec(items) });
+  const url = COLLECTION.replace("boats", "rafts");
+  const inVersions = async (query = "") => {
+    const watches: Watch[] = [];
+    for (let index = 0; index < 3 * VERSIONS; index++) {
+      watches.push(await watch("application/json", query, "rafts", `v${(index % VERSIONS) + 1}`));
+    }
+    return watches;
+  };
+
+  it("bring a long object to each version once, in turns, and keep the order of events", async () => {
+    await send({ method: "POST", url, body: body("large", 2_000) });
+    const watches = await inVersions();
+    perTurn.length = 0;
+    decoded.mockClear();
+    await send({ method: "POST", url, body: body("other", 2_000) });
+    await send({ method: "POST", url, body: body("small", 1) });
+    await received(watches, 2);
+    expect(decoded.mock.calls.length).toBeLessThan(3 * VERSIONS);
+    expect(Math.max(...perTurn)).toBeLessThan(VERSIONS);
+    for (const [index, { lines }] of watches.entries()) {
+      expect(lines.map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual([
+        "ADDED other",
+        "ADDED small",
+      ]);
+      expect(lines.map(({ object }) => object.apiVersion)).toEqual(
+        Array(2).fill(`harbour.test/v${(index % VERSIONS) + 1}`),
+      );
+    }
+  });
+
+  it("begin with the state, and go on with what follows it", async () => {
+    await send({ method: "POST", url, body: body("large", 2_000) });
+    await send({ method: "POST", url, body: body("small", 1) });
+    const watches = await inVersions(
+      "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+    );
+    await send({ method: "DELETE", url: `${url}/large` });
+    await received(watches, 4);
+    for (const { lines } of watches) {
+      expect(lines.map(({ type }) => type).toSorted()).toEqual(["ADDED", "ADDED", "BOOKMARK", "DELETED"]);
+      expect(lines.findIndex(({ type }) => type === "DELETED")).toBeGreaterThan(
+        lines.findIndex(({ object }) => object.metadata.name === "large"),
+      );
+    }
+  });
+});
+
+it("long lines are sent in turns, and short ones in any", () => {
+  const lines = createEventLines(() => {});
+  const [long, short] = [1_000_000, 10].map((length) =>
+    CachedObject.fromObject("/k", {
+      apiVersion: "v1",
+      kind: "Boat",
+      metadata: { name: "x".repeat(length), resourceVersion: "4" },
+    }),
+  );
+  let sent = 0;
+  for (; lines.hasTime(undefined, "ADDED", long!); sent++) lines.plain("ADDED", long!);
+  expect(sent).toBe(9);
+  expect(lines.hasTime(undefined, "ADDED", short!)).toBe(true);
 });
 
 describe("watches of objects that are shown with more than is stored", () => {

@@ -39,8 +39,8 @@ export type EventLines = {
   plain(type: WatchEventType, object: CachedObject): Uint8Array;
   /** The line in another form. Cells that take more work than `budget` are left out. Default: what any object may take. */
   converted(form: LineForm, type: WatchEventType, object: CachedObject, budget?: number): EventLine;
-  /** Whether the line is at hand, or can be made in this turn of the event loop. */
-  hasTime(form: LineForm, type: WatchEventType, object: CachedObject): boolean;
+  /** Whether the line can be made and sent in this turn of the event loop. Undefined: in the form of the object. */
+  hasTime(form: LineForm | undefined, type: WatchEventType, object: CachedObject): boolean;
 };
 
 type KeptLine = Omit<EventLine, "cost"> & { readonly tick: number };
@@ -48,8 +48,14 @@ type KeptLine = Omit<EventLine, "cost"> & { readonly tick: number };
 /** Enough for what one commit holds. */
 const KEPT_BYTES = 1 << 20;
 
-/** Bytes that are parsed, and values that are visited, in one turn of the event loop: a few milliseconds, beside the last object. */
+/** Bytes that are parsed, and values that are visited, in one turn of the event loop: a few milliseconds, beside the last object. Sending counts as well. */
 const WORK_PER_TURN = 256 * 1024;
+
+/** Bytes of long lines that are encrypted and sent in the time of one byte that is parsed. Short lines are sent in any turn. */
+const SENT_BYTES_PER_WORK = 32;
+const LONG_LINE_BYTES = 4 * 1024;
+
+const sendingWork = (bytes: number): number => (bytes < LONG_LINE_BYTES ? 0 : Math.ceil(bytes / SENT_BYTES_PER_WORK));
 
 export function createEventLines(onTurn: (begin: () => void) => void = setImmediate): EventLines {
   const kept = new KeptLines();
@@ -63,6 +69,7 @@ export function createEventLines(onTurn: (begin: () => void) => void = setImmedi
     return `${number} ${type} ${id}`;
   }
   function spend(work: number): void {
+    if (work === 0) return;
     if (workOfTurn === 0) {
       onTurn(() => {
         workOfTurn = 0;
@@ -78,6 +85,7 @@ export function createEventLines(onTurn: (begin: () => void) => void = setImmedi
   return {
     plain(type, object) {
       const line = kept.get(object, type);
+      spend(sendingWork(object.byteLength));
       if (line !== undefined) return line.bytes;
       const bytes = encodeKept(object, `{"type":"${type}","object":`, "}\n");
       kept.add(object, type, { bytes, work: 0, tick: 0 });
@@ -85,15 +93,22 @@ export function createEventLines(onTurn: (begin: () => void) => void = setImmedi
     },
     converted(form, type, object, budget) {
       const before = known(form, type, object);
-      if (before !== undefined && (budget === undefined || before.work <= budget)) return { ...before, cost: 0 };
+      if (before !== undefined && (budget === undefined || before.work <= budget)) {
+        spend(sendingWork(before.bytes.length));
+        return { ...before, cost: 0 };
+      }
       const { json, work, isWhole } = form.render(object, budget);
       const line = { bytes: Buffer.from(`{"type":"${type}","object":${json}}\n`), work, tick: form.tick() };
       const cost = work + object.byteLength;
-      spend(cost);
+      spend(cost + sendingWork(line.bytes.length));
       if (isWhole) kept.add(object, keyOf(form, type), line);
       return { ...line, cost };
     },
-    hasTime: (form, type, object) => workOfTurn < WORK_PER_TURN || known(form, type, object) !== undefined,
+    hasTime(form, type, object) {
+      if (workOfTurn < WORK_PER_TURN) return true;
+      const length = form === undefined ? object.byteLength : known(form, type, object)?.bytes.length;
+      return length !== undefined && sendingWork(length) === 0;
+    },
   };
 }
 

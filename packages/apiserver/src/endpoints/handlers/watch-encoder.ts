@@ -24,7 +24,7 @@ export type WatchEncoder = {
   event(type: WatchEventType, object: CachedObject): Uint8Array;
   /** The line of an object of the state that the watch begins with, whose cells have a budget together. */
   initial(object: CachedObject): Uint8Array;
-  /** Whether the line of an event can be made in this turn of the event loop. */
+  /** Whether the line of an event can be made and sent in this turn of the event loop. */
   hasTime(type: WatchEventType, object: CachedObject): boolean;
   /** `isInitialEnd` marks the bookmark behind the initial state. */
   bookmark(resourceVersion: string, isInitialEnd: boolean): Uint8Array;
@@ -69,10 +69,7 @@ export function createWatchEncoder(
       budget.spend(work);
       return bytes;
     },
-    hasTime(type, object) {
-      const form = formNow();
-      return form === undefined || eventLines.hasTime(form, type, object);
-    },
+    hasTime: (type, object) => eventLines.hasTime(formNow(), type, object),
     bookmark(resourceVersion, isInitialEnd) {
       const object = {
         kind: definition.kind,

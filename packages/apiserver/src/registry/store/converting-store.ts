@@ -1,9 +1,11 @@
-// The generic store of a resource whose objects a converter brings to its version: what an operation looks at is converted first.
+// The generic store of a resource whose objects are brought to its version: by a converter, what an operation looks at is converted first; by this
+// process, what watches are sent, in turns.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheListOptions, CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { LONG_WORK_BYTES } from "../../limits/turn.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision } from "../../storage/storage.ts";
 import type { ResourceStorage, WatchEventObserver, WatchQuery } from "../resource-storage.ts";
@@ -12,7 +14,9 @@ import { createObject } from "./create-object.ts";
 import { deleteCollection, deleteObject } from "./delete-object.ts";
 import { getObject } from "./get-object.ts";
 import { listObjects } from "./list-objects.ts";
+import type { CodecCaller, ObjectCodec } from "./object-codec.ts";
 import { compileSelection } from "./selection.ts";
+import type { ShownMemory } from "./shown-memory.ts";
 import type { StoreContext } from "./store-context.ts";
 import { updateObject } from "./update-object.ts";
 import { deliver, selects, watchRecords } from "./watch-objects.ts";
@@ -41,7 +45,7 @@ export function createConvertingStore(store: StoreContext, converted: ConvertedR
   return {
     get: (context, ...request) => withConverted(context, (own) => getObject(own, context, ...request)),
     list: (context, query) => withConverted(context, (own) => listObjects(own, context, query)),
-    watch: (context, query, observer) => watchConverted(store, converted, context, query, observer),
+    watch: (...request) => watchConverted(store, fromConverter(converted), ...request),
     // Of what is there already it asks whether it is there.
     create: (...request) => createObject(store, ...request),
     update: (context, ...request) => withConverted(context, (own) => updateObject(own, context, ...request)),
@@ -126,13 +130,62 @@ class ConvertedView implements CacheView {
   }
 }
 
+/** What brings the records of a watch to its version. */
+type WatchedRecords = {
+  /** False: it takes a turn of the event loop, or an answer from elsewhere. */
+  isAtHand(record: CachedObject): boolean;
+  /** Resolves when they are at hand. */
+  prepare(records: readonly CachedObject[], caller: CodecCaller): Promise<void>;
+  /** Of a record that has been prepared, if it had to be. */
+  shown(record: CachedObject): CachedObject;
+};
+
+const fromConverter = (converted: ConvertedRecords): WatchedRecords => ({
+  isAtHand: (record) => converted.known(record) !== undefined,
+  async prepare(records, caller) {
+    await converted.of(records, caller);
+  },
+  shown: (record) => converted.known(record) ?? record,
+});
+
+/** Records that this process brings to another version: each long one in a turn of its own, for all watches of the version. */
+function inTurns(codec: ShowingCodec, memory: ShownMemory): WatchedRecords {
+  const isAtHand = (record: CachedObject): boolean => record.byteLength < LONG_WORK_BYTES || codec.isShown(record);
+  const shown = (record: CachedObject): CachedObject => codec.show(record, memory);
+  return {
+    isAtHand,
+    async prepare(records, caller) {
+      for (const record of records) {
+        if (isAtHand(record)) continue;
+        caller.weigh(record.byteLength);
+        await caller.pause();
+        caller.signal.throwIfAborted();
+        if (!isAtHand(record)) shown(record);
+      }
+    },
+    shown,
+  };
+}
+
+type ShowingCodec = Required<Pick<ObjectCodec, "show" | "isShown">>;
+
+/** Watches of a version, of which there may be many. `store` has records as they are stored. */
+export function watchesInTurns(
+  store: StoreContext,
+  codec: ShowingCodec,
+  memory: ShownMemory,
+): Required<ResourceStorage>["watch"] {
+  const records = inTurns(codec, memory);
+  return (...request) => watchConverted(store, records, ...request);
+}
+
 /**
  * Converts what the watch begins with as its client takes it, and events in the order in which they have come. Which events the client gets is decided when
  * they come: a record that it reads later it reads as it is then. A conversion that fails ends the watch, as upstream.
  */
 async function watchConverted(
   store: StoreContext,
-  converted: ConvertedRecords,
+  converted: WatchedRecords,
   context: RequestContext,
   query: WatchQuery,
   observer: WatchEventObserver,
@@ -142,7 +195,7 @@ async function watchConverted(
     watch?.[Symbol.dispose]();
     observer.error(error);
   });
-  const shown = (record: CachedObject): CachedObject => converted.known(record) ?? record;
+  const { shown } = converted;
   const present = (event: CacheEvent): CacheEvent => {
     if (event.type === "delete") {
       const previous = shown(event.previous);
@@ -157,8 +210,8 @@ async function watchConverted(
       observer.initialState(async (bytes) => {
         const records = read(bytes);
         if (records !== undefined) {
-          const objects = await converted.of(records, context);
-          return objects.filter((object) => selects(matches, object));
+          await converted.prepare(records, context);
+          return records.map(shown).filter((object) => selects(matches, object));
         }
         const endsAt = String(store.view.revision);
         // Events of revisions before may wait for their conversion.
@@ -192,7 +245,7 @@ type ConversionQueue = {
 };
 
 function createConversionQueue(
-  converted: ConvertedRecords,
+  converted: WatchedRecords,
   context: RequestContext,
   onError: (error: Error) => void,
 ): ConversionQueue {
@@ -224,9 +277,11 @@ function createConversionQueue(
     try {
       while (queue.length > 0) {
         const items = queue.splice(0);
-        const wanted = items.flatMap((item) => item.records);
-        if (wanted.length > 0) await converted.of(wanted, context);
-        waiting -= wanted.length;
+        const records = items.flatMap((item) => item.records);
+        // What is at hand is delivered in the turn in which it comes.
+        const wanted = records.filter((record) => !converted.isAtHand(record));
+        if (wanted.length > 0) await converted.prepare(wanted, context);
+        waiting -= records.length;
         for (const item of items) if (!isOver) item.deliver();
       }
     } catch (error) {
@@ -250,5 +305,5 @@ const tooSlowError = (): ApiError =>
   new ApiError({
     code: 410,
     reason: "Expired",
-    message: "the conversion webhook does not keep up with the changes: list again, and watch from there",
+    message: "the conversion does not keep up with the changes: list again, and watch from there",
   });

@@ -32,6 +32,8 @@ export type ObjectCodec = {
   readonly isAsked?: boolean;
   /** Undefined where records are shown as they are. `memory` is that of the surface. */
   readonly show?: (record: CachedObject, memory: ShownMemory) => CachedObject;
+  /** Set where showing a record takes work for each version. Whether it has been done. */
+  readonly isShown?: (record: CachedObject) => boolean;
   /** Whether the store already contains `object`: `current` is the cached object and decodes to `old`. */
   isStored(object: KubeObject, old: KubeObject, current: CachedObject, caller: CodecCaller): Awaitable<boolean>;
 };
@@ -140,6 +142,7 @@ function convertingCodec(
       return entries.map((entry) => show(CachedObject.fromEntry(entry), memory));
     },
     show,
+    ...(schemas.size > 1 ? { isShown: (record: CachedObject) => shown.has(record) } : {}),
     // As upstream, which compares what would be written: a write that changes nothing else still brings the record up to its schema.
     isStored: (object, _, current) => equalButForVersion(toStored(object), current.record.decode()),
   };
