@@ -58,6 +58,27 @@ export const SENT_THINGS: readonly SentThing[] = [
     request: () => ({ headers: TABLE }),
   },
   {
+    name: "Table watches of custom resources",
+    by: "tenant",
+    base: 1,
+    path: () => `${ITEMS}?watch=1&timeoutSeconds=1&resourceVersion=0`,
+    request: () => ({ headers: TABLE }),
+  },
+  {
+    name: "metadata watches of ConfigMaps",
+    by: "tenant",
+    base: 1,
+    path: () => `${DEFAULT}/configmaps?watch=1&timeoutSeconds=1&resourceVersion=0`,
+    request: () => ({ headers: { accept: TABLE.accept.replace("Table", "PartialObjectMetadata") } }),
+  },
+  {
+    name: "a list form on a watch",
+    by: "tenant",
+    base: 1,
+    path: () => `${DEFAULT}/configmaps?watch=1&timeoutSeconds=1&resourceVersion=0`,
+    request: () => ({ headers: { accept: TABLE.accept.replace("Table", "PartialObjectMetadataList") } }),
+  },
+  {
     name: "a create with labels",
     by: "tenant",
     base: 50,
@@ -122,6 +143,16 @@ export const SENT_THINGS: readonly SentThing[] = [
     path: () => "apis",
     request: () => ({
       headers: { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" },
+    }),
+  },
+  { name: "legacy discovery", by: "tenant", base: 1, path: () => "apis" },
+  {
+    name: "discovery in YAML",
+    by: "tenant",
+    base: 1,
+    path: () => "apis",
+    request: () => ({
+      headers: { accept: "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" },
     }),
   },
   { name: "projects", by: "bystander", base: 1, path: () => "/apis/management.postern/v1/projects" },

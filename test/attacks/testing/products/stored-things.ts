@@ -91,6 +91,50 @@ export const STORED_THINGS: readonly StoredThing[] = [
     }),
   },
   {
+    name: "columns that filter long lists",
+    place: "cluster",
+    base: { count: 2, size: 25 },
+    before: async (store, size) => {
+      const version = {
+        ...definitionVersion("v1", { type: "object", properties: { spec: open } }),
+        additionalPrinterColumns: range(Math.min(size, 100)).map((index) => ({
+          name: `c${index}`,
+          type: "string",
+          jsonPath: `.spec.a[?(@.x>=${100_000 + index})].y`,
+        })),
+      };
+      return await store(
+        DEFINITIONS,
+        definitionManifest({ group: "products.example", kind: "Columnar", plural: "columnars" }, version),
+      );
+    },
+    path: ITEMS,
+    object: (index, size) => ({
+      apiVersion: "products.example/v1",
+      kind: "Columnar",
+      metadata: { name: `i${index}` },
+      spec: { a: range(size * 40).map((x) => ({ x, y: "y" })) },
+    }),
+  },
+  {
+    name: "Roles with rules, each with RoleBindings",
+    place: "cluster",
+    base: { count: 200, size: 100 },
+    before: async (store, size) => {
+      for (const index of range(30)) {
+        const body = { metadata: { name: `r${index}` }, rules: rules(size, `g${index}`) };
+        if (!(await store(`${RBAC}/namespaces/default/roles`, body))) return false;
+      }
+      return true;
+    },
+    path: `${RBAC}/namespaces/default/rolebindings`,
+    object: (index) => ({
+      metadata: { name: `b${index}` },
+      roleRef: roleRef("Role", `r${index % 30}`),
+      subjects: [subject],
+    }),
+  },
+  {
     name: "RoleBindings to a Role with rules",
     place: "cluster",
     base: { count: 200, size: 200 },
