@@ -51,8 +51,9 @@ function remediesOf({ source, from, mark }: FoundConnection): Remedies {
 }
 
 const UNTRUSTED = ({ authority }: Remedies): string =>
-  `its certificate is not signed by the CA that is trusted for it: ${authority}`;
+  `the server's certificate is not signed by the CA that is trusted for it: ${authority}`;
 
+/** By the code of the error. They replace its message, which names calls of the system and says the same. */
 const SYSTEM_FAILURES: { readonly [code: string]: (remedies: Remedies) => string } = {
   ECONNREFUSED: ({ address }) => `connection refused: ${address}, and that the server is running`,
   ECONNRESET: () => "the server closed the connection: try again",
@@ -65,9 +66,9 @@ const SYSTEM_FAILURES: { readonly [code: string]: (remedies: Remedies) => string
   UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
-  CERT_HAS_EXPIRED: () => "its certificate has expired: renew it on the server",
+  CERT_HAS_EXPIRED: () => "the server's certificate has expired: renew it on the server",
   ERR_TLS_CERT_ALTNAME_INVALID: () =>
-    "its certificate is for another name: use a name in the certificate, or add this one with --tls-san",
+    "the server's certificate is for another name: use a name in the certificate, or add this one with --tls-san",
 };
 
 /** Errors whose messages are complete and written for users. */
@@ -95,9 +96,23 @@ export function describeFailure(error: unknown, remedies: Remedies = GIVEN): str
   }
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   const explain = code === undefined ? undefined : SYSTEM_FAILURES[code];
-  if (explain !== undefined) return `${oneLine(error.message)}: ${explain(remedies)}`;
+  if (explain !== undefined) return `${placeOf(error)}${explain(remedies)}`;
   if (COMPLETE.includes(error.name)) return oneLine(error.message);
   return `unexpected failure: ${oneLine(error.message)} (set DEBUG=1 to see where)`;
+}
+
+/** `127.0.0.1:8443: `, as far as Node names it. */
+function placeOf(error: Error): string {
+  const host =
+    "hostname" in error
+      ? error.hostname
+      : "address" in error
+        ? error.address
+        : "host" in error
+          ? error.host
+          : undefined;
+  if (typeof host !== "string") return "";
+  return `${host}${"port" in error && typeof error.port === "number" ? `:${error.port}` : ""}: `;
 }
 
 /** Servers write messages, too: their control characters must not reach the terminal, nor their lines the commands of a CI system. */

@@ -174,7 +174,7 @@ function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonl
     ["Owner", ownerOf(spec)],
     ["Type", spec.type ?? ""],
     ["Disabled", spec.disabled === true ? "yes" : "no"],
-    ["Scope", spec.scope === undefined ? "none: all permissions of its owner" : JSON.stringify(spec.scope)],
+    ["Scope", spec.scope === undefined ? "full: all permissions of its owner" : JSON.stringify(spec.scope)],
     ...(spec.rules === undefined ? [] : [["Rules", JSON.stringify(spec.rules)] as const]),
     ["Created", metadata.creationTimestamp ?? ""],
     ["Expires", status.expirationTimestamp ?? "never"],

@@ -223,7 +223,7 @@ export const createWhoAmICommand = (context: CommandContext): Command =>
         ["Groups", listAt(me, "groups").join(", ")],
         ["Access key", textAt(me, "accessKey")],
         ["Type", textAt(me, "accessKeyType")],
-        ["Scope", Object.keys(scope).length === 0 ? "none: all permissions of its owner" : JSON.stringify(scope)],
+        ["Scope", Object.keys(scope).length === 0 ? "full: all permissions of its owner" : JSON.stringify(scope)],
         ["Expires", endOf(me)],
       ]),
     );
