@@ -111,7 +111,8 @@ export const platformOptions = {
       placeholder: "<network,…>",
       default: [],
       defaultText: "none, except for public addresses and connected clusters",
-      description: "Private networks and addresses that external virtual clusters may use, such as 10.20.0.0/16",
+      description:
+        "Private networks and addresses, such as 10.20.0.0/16, of external virtual clusters and of issuers in trust rules, and of identity providers on this machine",
       rule: networks,
     }),
     healthCheckIntervalSeconds: integerOption({
