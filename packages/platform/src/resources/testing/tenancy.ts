@@ -234,7 +234,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
   /** Requests below `/kubernetes/management`, as the handler chain would pass them on. */
   async function request(
     call: TestRequest & { readonly credentialId?: string },
-  ): Promise<{ status: number; body: any }> {
+  ): Promise<{ status: number; body: any; warnings: readonly string[] }> {
     const context = createTestContext({
       ...call,
       headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
@@ -244,7 +244,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     });
     const { status, body } = await surface.route(context);
     if (body.type !== "bytes") throw new Error("the answer is a stream");
-    return { status, body: JSON.parse(Buffer.from(body.bytes).toString()) };
+    return { status, body: JSON.parse(Buffer.from(body.bytes).toString()), warnings: context.warnings.texts };
   }
 
   /** Runs until no controller has anything left to do. */

@@ -45,7 +45,7 @@ export type GrantedCredential = {
 
 /** A new access key of the requester, which becomes invalid with the key of the request. */
 export async function grantToken(
-  { ttlSeconds, isReadOnly }: KubeconfigRequest,
+  { ttlSeconds, isDefaultTtl, isReadOnly }: KubeconfigRequest,
   { owner, groups, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   context: RequestContext,
@@ -65,7 +65,7 @@ export async function grantToken(
     },
     context,
   );
-  warnOfOtherEnd("token", ttlSeconds, expiresAt, context);
+  warnOfOtherEnd("token", { ttlSeconds, isDefaultTtl }, expiresAt, context);
   return { credential: { token: key }, notAfter: expiresAt };
 }
 
@@ -73,7 +73,7 @@ export async function grantToken(
  * A certificate that names the requester and its roles inside. It expires with the key of the request at the latest.
  */
 export async function grantCertificate(
-  { ttlSeconds, certificateRequest, isReadOnly }: KubeconfigRequest,
+  { ttlSeconds, isDefaultTtl, certificateRequest, isReadOnly }: KubeconfigRequest,
   { owner, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate" | "isRemote">,
@@ -118,7 +118,7 @@ export async function grantCertificate(
     };
     await certificates.record({ ...issued, issuedTo, ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}) });
   }
-  warnOfOtherEnd("certificate", ttlSeconds, notAfter, context);
+  warnOfOtherEnd("certificate", { ttlSeconds, isDefaultTtl }, notAfter, context);
   return {
     credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
     notAfter,
@@ -139,13 +139,15 @@ export function asViewer({ name, groups }: InsideIdentity, names: PlatformNames)
 
 function warnOfOtherEnd(
   what: "token" | "certificate",
-  ttlSeconds: number | undefined,
+  { ttlSeconds, isDefaultTtl }: Pick<KubeconfigRequest, "ttlSeconds" | "isDefaultTtl">,
   notAfter: number | undefined,
   { warnings, receivedAt }: RequestContext,
 ): void {
   if (ttlSeconds === undefined || notAfter === undefined) return;
   const late = notAfter - (receivedAt + ttlSeconds * 1000);
   if (late >= -CLOCK_TOLERANCE_MS && late <= SIGNER_TOLERANCE_MS) return;
+  // A request that leaves the TTL to the server gets what the key of the request has left, and asked for nothing else.
+  if (late < 0 && isDefaultTtl) return;
   const how = late < 0 ? "earlier" : "later";
   warnings.add(`the ${what} expires ${how} than requested: see status.expirationTimestamp`);
 }

@@ -82,6 +82,8 @@ export type KubeconfigRequest = {
   readonly isReadOnly: boolean;
   /** Undefined: no end is asked for. */
   readonly ttlSeconds: number | undefined;
+  /** The request names no TTL. */
+  readonly isDefaultTtl: boolean;
   /** Undefined: after the project and the virtual cluster. */
   readonly contextName: string | undefined;
   /** Normalised. Undefined: the virtual cluster's own address. */
@@ -95,13 +97,14 @@ export const MIN_TTL_SECONDS = 600;
 /** `body` has gone through the schema. Throws ApiError 422. */
 export function readKubeconfigRequest(body: KubeObject, group: string): KubeconfigRequest {
   const {
-    certificateTTL = DEFAULT_TTL_SECONDS,
+    certificateTTL: requestedTTL,
     server = "",
     clientCert = false,
     contextName = "",
     role,
     certificateSigningRequest = "",
   } = (body as KubeconfigKind).spec ?? {};
+  const certificateTTL = requestedTTL ?? DEFAULT_TTL_SECONDS;
   const certificateRequest =
     certificateSigningRequest === "" ? undefined : readCertificateRequest(certificateSigningRequest);
   const errors = [
@@ -121,6 +124,7 @@ export function readKubeconfigRequest(body: KubeObject, group: string): Kubeconf
     isReadOnly: role === "view",
     contextName: contextName === "" ? undefined : contextName,
     ttlSeconds: certificateTTL === 0 ? undefined : certificateTTL,
+    isDefaultTtl: requestedTTL === undefined,
     server: server === "" ? undefined : normalizeServer(server),
   };
 }

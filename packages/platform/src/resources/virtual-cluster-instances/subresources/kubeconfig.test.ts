@@ -83,6 +83,20 @@ describe("a kubeconfig with a token", () => {
     const { body } = await ask(shared, { credentialId: "short" });
     expect(Date.parse(body.status.expirationTimestamp)).toBe(expiresAt);
   });
+
+  it.each([
+    [{}, []],
+    [{ certificateTTL: 600 }, []],
+    [{ certificateTTL: 86_400 }, ["the token expires earlier than requested: see status.expirationTimestamp"]],
+    [
+      { certificateTTL: 86_400, role: "view" },
+      ["the token expires earlier than requested: see status.expirationTimestamp"],
+    ],
+  ])("with %j and a key of 700 seconds, warns only of a TTL that the request named", async (spec, warnings) => {
+    const expiresAt = Math.floor(Date.now() / 1000) * 1000 + 700_000;
+    shared.keys.set("short", accessKey({ id: "short", uid: "short-uid", expiresAt }));
+    expect((await ask(shared, { credentialId: "short", spec })).warnings).toEqual(warnings);
+  });
 });
 
 describe("spec.certificateTTL", () => {
