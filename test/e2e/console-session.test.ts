@@ -56,6 +56,19 @@ test("a write without the session's token is refused, even from the page itself"
   ]);
 });
 
+test.each([
+  ["/login", "/"],
+  ["/login?return=/keys", "/keys"],
+  ["/login?return=/profile/access-keys", "/profile/access-keys"],
+  ["/login?return=//elsewhere.test", "/"],
+])("signing in at %s leads to %s", async (from, to) => {
+  const other = await served.open(from);
+  await other.fill("input[name=key]", served.platform.adminKey);
+  await other.click("button[type=submit]");
+  await other.waitForURL(url + to);
+  await other.context().close();
+});
+
 test("a page of another origin in the same browser gets and changes nothing", async () => {
   const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<p>elsewhere</p>"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

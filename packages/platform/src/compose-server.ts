@@ -232,8 +232,8 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     administrator: {
       link,
       key: () => readAdministratorKey(configuration),
-      home: parts.loadConsole === undefined || !configuration.console ? PROFILE_PATH : "/",
     },
+    home: parts.loadConsole === undefined || !configuration.console ? PROFILE_PATH : "/",
     loadConsole: parts.loadConsole,
     freshness,
     replicas,

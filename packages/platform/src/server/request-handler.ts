@@ -66,6 +66,7 @@ export type RequestHandlerDeps = {
   readonly surface: ManagementSurface;
   readonly signIn: SignInParts;
   readonly administrator: SignInRoutesDeps["administrator"];
+  readonly home: SignInRoutesDeps["home"];
   /** Undefined: there is no console in this process. */
   readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
   readonly freshness: Freshness;
@@ -122,7 +123,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
   ];
   const outermost = withReplicaConfirmation(replicas);
   const management = createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost });
-  const signIn = createSignInDeps(deps.signIn, management, deps.administrator);
+  const signIn = createSignInDeps(deps.signIn, management, deps);
   const { audit: _, ...unaudited } = chain;
   const { loadConsole } = deps;
   return createFrontDoor({

@@ -94,7 +94,7 @@ export function createSignInParts(deps: SignInDeps): SignInParts {
 export function createSignInDeps(
   parts: SignInParts,
   management: HandlerChain,
-  administrator: SignInRoutesDeps["administrator"],
+  { administrator, home }: Pick<SignInRoutesDeps, "administrator" | "home">,
 ): SignInRoutesDeps {
   const { core, surface, runtime, publicUrl, signal, providers, client, users, isReserved } = parts;
   const { names, directory, secrets, keys } = core;
@@ -119,6 +119,7 @@ export function createSignInDeps(
     }),
     publicUrl,
     administrator,
+    home,
     clock,
     onError: surface.onError,
   };

@@ -50,7 +50,7 @@ export async function signInWithLink(context: RequestContext, deps: SignInRoutes
     const { value, expiresAt } = await service.mintWithKey(key, "One-time link", request.remoteAddress);
     auditIssued(context, deps, value);
     await endEarlier(earlier?.keyName, context, deps);
-    return sessionPage(value, expiresAt, administrator.home, deps);
+    return sessionPage(value, expiresAt, deps.home, deps);
   } catch (error) {
     return refused(error, context, deps, {});
   }

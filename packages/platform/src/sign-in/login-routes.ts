@@ -15,7 +15,6 @@ import {
   callbackUrl,
   KEY_PATH,
   ORIGINAL_CLI_URL,
-  PROFILE_PATH,
   SESSION_COOKIE,
   type SignInRoutesDeps,
   START_PATH,
@@ -36,7 +35,7 @@ export function openLogin({ request }: RequestContext, deps: SignInRoutesDeps): 
   const purpose: SignInPurpose =
     query.get("cli") === "true"
       ? { kind: "original" }
-      : { kind: "browser", next: safeReturnPath(query.get("return"), PROFILE_PATH) };
+      : { kind: "browser", next: safeReturnPath(query.get("return"), deps.home) };
   return choosePage(purpose, deps);
 }
 

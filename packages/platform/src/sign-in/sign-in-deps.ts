@@ -25,9 +25,9 @@ export type SignInRoutesDeps = {
     readonly link: OneTimeLink;
     /** Undefined: this server has no administrator's kubeconfig. */
     readonly key: () => Promise<string | undefined>;
-    /** Path of the first page. */
-    readonly home: string;
   };
+  /** Path of the page after a sign-in that names no other: the console, if this server has one. */
+  readonly home: string;
   /** URL of this server for clients, such as `https://postern.example.com:8443`. */
   readonly publicUrl: () => string;
   readonly clock: Clock;
