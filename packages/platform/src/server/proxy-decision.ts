@@ -1,5 +1,6 @@
 // The attributes for the authorization of proxied requests, and the errors when they are denied.
 
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type {
   AuthorizationAttributes,
   AuthorizationDecision,
@@ -28,7 +29,7 @@ export function createProxyQuestion(core: PlatformCore): QuestionOf {
     const attributes = { ...useOf(path, names), user, credential };
     if (isInsideIdentity(context)) return questionAboutMakers(context, proxied, attributes, core);
     let isFirst = true;
-    let isRefusedInside = false;
+    let isRefusedByKey = false;
     const authorize = () => {
       const decision = authorizer.decide(proxied, { user, credential });
       // Asked again for as long as the request lasts, which is no other use, and not written to the audit log.
@@ -37,14 +38,14 @@ export function createProxyQuestion(core: PlatformCore): QuestionOf {
         if (decision.verdict === "allow") usage.note(proxied, { user, credential });
       }
       isFirst = false;
-      // The caller may use the cluster: its rules refuse what it asked for there.
-      isRefusedInside = decision.code === "out-of-rules";
-      return decision;
+      // The caller may use the cluster: the key refuses what it asked for there.
+      isRefusedByKey = decision.code === "out-of-rules" || decision.code === "out-of-scope";
+      return decision.code === "out-of-scope" ? { ...decision, reason: outOfScope(path) } : decision;
     };
     return {
       attributes,
       authorizer: { policyVersion: authorizer.policyVersion, authorize },
-      refusedAttributes: () => (isRefusedInside ? { ...info, user, credential } : attributes),
+      refusedAttributes: () => (isRefusedByKey ? { ...info, user, credential } : attributes),
     };
   };
 }
@@ -80,6 +81,21 @@ export function createOuterAuthorizer(
     authorize: (inner) => authorizer.decide({ ...destination, inner }, { user, credential }),
     narrowRules: narrowRulesBehind(sources, { user, credential }, destination),
   };
+}
+
+/** No entry of a scope opens a part of what runs behind the proxy. */
+const outOfScope = (path: ProxyPath): string =>
+  `the scope of the access key does not include ${nameOfDestination(path)}`;
+
+function nameOfDestination({ destination }: ProxyPath): string {
+  switch (destination.target) {
+    case "Cluster":
+      return `cluster ${quoteGo(destination.cluster)}`;
+    case "ProjectSpace":
+      return `space ${quoteGo(destination.space)} of project ${quoteGo(destination.project)}`;
+    case "ProjectVirtualCluster":
+      return `virtual cluster ${quoteGo(destination.virtualCluster)} of project ${quoteGo(destination.project)}`;
+  }
 }
 
 /** What the caller lacks, in the terms in which it can be granted. */

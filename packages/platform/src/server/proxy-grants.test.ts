@@ -183,6 +183,40 @@ describe("a key for all of a virtual cluster", () => {
   });
 });
 
+describe("the error for a key whose scope does not include the virtual cluster", () => {
+  const WHY = 'the scope of the access key does not include virtual cluster "demo" of project "default"';
+  const MAPS = "/api/v1/namespaces/ci/configmaps";
+  it.each<[method: string, path: string, asked: string]>([
+    ["POST", MAPS, 'configmaps is forbidden: User "admin" cannot create resource "configmaps" in API group ""'],
+    ["GET", MAPS, 'configmaps is forbidden: User "admin" cannot list resource "configmaps" in API group ""'],
+    ["DELETE", `${MAPS}/a`, 'configmaps "a" is forbidden: User "admin" cannot delete resource "configmaps" in'],
+    [
+      "POST",
+      "/api/v1/namespaces/ci/pods/a/exec",
+      'pods "a" is forbidden: User "admin" cannot create resource "pods/exec"',
+    ],
+    [
+      "GET",
+      "/apis/apps/v1/deployments",
+      'deployments.apps is forbidden: User "admin" cannot list resource "deployments"',
+    ],
+    ["GET", "/version", 'forbidden: User "admin" cannot get path "/version"'],
+    ["GET", "/api", 'forbidden: User "admin" cannot get path "/api"'],
+  ])("names what %s %s asks for, and the cluster", async (method, path, asked) => {
+    for (const scope of [{}, { projects: [{ project: "other" }] }, { roles: [{ role: "platform-cli" }] }]) {
+      const key = await keyWith({ scope });
+      const { status, body } = await inside(
+        method,
+        path,
+        method === "POST" ? named("a", { metadata: {} }) : undefined,
+        key,
+      );
+      expect([status, body.message.slice(0, asked.length)]).toEqual([403, asked]);
+      expect(body.message.endsWith(`: ${WHY}`)).toBe(true);
+    }
+  });
+});
+
 describe("a key whose rules allow a part gets its own rules in reviews (security book 2)", () => {
   const REVIEWS = { group: "authorization.k8s.io", resources: ["selfsubjectaccessreviews", "selfsubjectrulesreviews"] };
   const mayI = async (attributes: object, key?: string) => {

@@ -210,9 +210,12 @@ type Requester = {
  * checked on the way here. Throws ApiError 403.
  */
 export async function authorizedRequester(context: RequestContext, deps: RequesterDeps): Promise<Requester> {
-  const attributes = { ...authorizationAttributesOf(context), verb: "use", subresource: "" };
-  const { verdict, reason } = await deps.authorizer.authorize(attributes);
-  if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+  const asked = authorizationAttributesOf(context);
+  const { verdict, reason } = await deps.authorizer.authorize({ ...asked, verb: "use", subresource: "" });
+  if (verdict !== "allow") {
+    const why = `it needs the verb "use" on ${asked.resource}`;
+    throw forbiddenErrorFor(asked, reason === "" ? why : `${why}: ${reason}`);
+  }
 
   const { user, credential } = context;
   if (isSystemName(user.name)) throw refusedRequester(context, "kubeconfigs are issued to users and teams only");
