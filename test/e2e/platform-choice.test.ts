@@ -228,6 +228,89 @@ test("other clusters are named as what they are", async () => {
   );
 });
 
+test("contexts of earlier builds, which have no extension, lead to the platform of their address", async () => {
+  const platform = (name: string, address: string) => ({
+    clusters: [{ name, cluster: { server: address } }],
+    users: [{ name, user: { token: "x" } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+  });
+  const of = (current: string, ...parts: readonly ReturnType<typeof platform>[]) =>
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: parts.flatMap(({ clusters }) => clusters),
+      users: parts.flatMap(({ users }) => users),
+      contexts: parts.flatMap(({ contexts }) => contexts),
+      "current-context": current,
+    });
+  const management = (address: string) => `${address}/kubernetes/management`;
+  const demo = (address: string) => platform("demo", `${address}/kubernetes/project/default/virtualcluster/demo`);
+  const [A, B] = ["https://127.0.0.1:1", "https://127.0.0.2:1"];
+  const [a, b] = [platform("a", management(A)), platform("b", management(B))];
+  const errorFor = async (text: string, ...flags: readonly string[]) =>
+    (await cli({ KUBECONFIG: await written("old.yaml", text) }, "whoami", ...flags)).stderr;
+
+  // The one with its address, whatever else there is.
+  for (const flags of [[], ["--context", "demo"]]) {
+    expect(await errorFor(of("demo", a, b, demo(A)), ...flags)).toContain("127.0.0.1:1: connection refused");
+    expect(await errorFor(of("demo", a, b, demo(B)), ...flags)).toContain("127.0.0.2:1: connection refused");
+  }
+  // The only one, which may have several addresses.
+  expect(await errorFor(of("demo", a, demo(B)))).toContain("127.0.0.1:1: connection refused");
+  const choice = `choose with --context a (${management(A)}) or --context b (${management(B)})\n`;
+  const file = join(place, "old.yaml");
+  expect(await errorFor(of("demo", a, b, demo("https://c.example.com")))).toBe(
+    `postern: context demo of ${file} is no platform: it is a virtual cluster; several platforms are possible: ${choice}`,
+  );
+  expect(await errorFor(of("", a, b))).toBe(
+    `postern: ${file} has no current context; several platforms are possible: ${choice}`,
+  );
+  expect(await errorFor(of("demo", a, platform("b", management(A)), demo(A)))).toContain(
+    `choose with --context a (${management(A)}) or --context b (${management(A)})\n`,
+  );
+  expect(await errorFor(of("demo", demo("https://c.example.com")))).toBe(
+    `postern: context demo of ${file} is no platform: it is a virtual cluster; sign in with postern login https://c.example.com, or name a platform with --kubeconfig, or with --context\n`,
+  );
+});
+
+test("status lists the file of the folder once, by whatever name KUBECONFIG has it", async () => {
+  const folder = join(directory.path, "installation");
+  const link = join(place, "link.yaml");
+  await symlink(server.adminKubeconfig, link);
+  const sources = async (KUBECONFIG?: string) =>
+    JSON.parse(
+      await succeed(cli({ folder, ...(KUBECONFIG === undefined ? {} : { KUBECONFIG }) }, "status", "-o", "json")),
+    ).map(({ source, used }: any) => [source, used]);
+  expect(await sources()).toEqual([["folder", true]]);
+  for (const file of [server.adminKubeconfig, "data/admin.kubeconfig", link, `${place}/none:${server.adminKubeconfig}`])
+    expect([file, await sources(file)]).toEqual([file, [["kubeconfig", true]]]);
+  const merged = join(place, "merged.yaml");
+  await succeed(cli({ folder }, "kubeconfig", "demo", "--merge", merged));
+  expect(await sources(merged)).toEqual([["kubeconfig", true]]);
+  const copy = await written("copy.yaml", await readFile(server.adminKubeconfig, "utf8"));
+  expect(await sources(copy)).toEqual([
+    ["kubeconfig", true],
+    ["folder", false],
+  ]);
+});
+
+test("login and logout say for programs what they did", async () => {
+  const known = { name: "here", server: server.url };
+  const json = async (input: string | undefined, ...args: readonly string[]) => {
+    const { code, stdout, stderr } = await run({}, [NODE, ENTRY, ...args, "-o", "json"], input);
+    return [code, stderr, JSON.parse(stdout)];
+  };
+  const signedIn = { ...known, user: "user admin", accessKey: "admin", expires: "never" };
+  expect(await json(key, "login", server.url, "--ca", server.caFile, "--name", "here")).toEqual([0, "", signedIn]);
+  expect(await json(undefined, "login", "here")).toEqual([0, "", signedIn]);
+  expect(await json(undefined, "logout", "--all")).toEqual([0, "", [{ ...known, deletedAccessKey: null }]]);
+  await succeed(cli({ KUBECONFIG: server.adminKubeconfig }, "key", "create", "short", "--ttl", "1h"));
+  expect(await json(undefined, "key", "revoke", "short", "--yes", "--kubeconfig", server.adminKubeconfig)).toEqual([
+    ...[0, ""],
+    [{ name: "short", revoked: true }],
+  ]);
+});
+
 test("a file that others could have written into a folder chooses no platform", async () => {
   await mkdir(join(place, "data"));
   const text = await readFile(server.adminKubeconfig, "utf8");

@@ -4,12 +4,13 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { runCommand } from "./testing/run-command.ts";
 
+const HOME = process.env["HOME"] ?? "";
 const isInstalled = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
 const scriptFor = async (shell: string) => (await runCommand(["completion", shell])).stdout;
 
 async function completeInBash(line: string): Promise<string[]> {
   const script = `${await scriptFor("bash")}
-postern() { printf '%s\n' "$2-one" "$2-two"; }
+postern() { printf '%s\n' "$2-one" "$2-two" "\${@:3}"; }
 COMP_WORDS=(${line
     .split(" ")
     .map((word) => `'${word}'`)
@@ -70,6 +71,18 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
     ["postern key create --virtual-cluster virtual-clusters-t", ["virtual-clusters-two"]],
     ["postern audit search --cluster ", ["virtual-clusters-one", "virtual-clusters-two"]],
     ["postern whoami --server logins-o", ["logins-one"]],
+    ["postern key get --server a ", ["--server=a", "keys-one", "keys-two"]],
+    ["postern key get --server = a ", ["--server=a", "keys-one", "keys-two"]],
+    ["postern key get --server=a --output ", ["json", "name", "table", "text", "wide", "yaml"]],
+    ["postern key get --server=a ", ["--server=a", "keys-one", "keys-two"]],
+    [
+      "postern key list --kubeconfig ~/x.yaml --context ",
+      [`--kubeconfig=${HOME}/x.yaml`, "contexts-one", "contexts-two"],
+    ],
+    [
+      "postern kubeconfig --context c --kubeconfig x --project ",
+      ["--context=c", "--kubeconfig=x", "projects-one", "projects-two"],
+    ],
   ])("of %j", async (line, expected) => {
     expect((await completeInBash(line)).sort()).toEqual(expected.toSorted());
   });
@@ -93,14 +106,42 @@ describe.each([
   });
 });
 
+describe.runIf(isInstalled("zsh"))("completion in zsh", () => {
+  it.each([
+    ["postern key get --server a ", ["keys", "--server=a"]],
+    ["postern key get --server='a b' ", ["keys", "--server=a b"]],
+    ["postern kubeconfig --kubeconfig ~/x --project ", ["projects", `--kubeconfig=${HOME}/x`]],
+    ["postern key revoke ", ["keys"]],
+  ])("of %j asks for names of the platform that was typed", async (line, expected) => {
+    const words = line.split(/ (?=(?:[^']*'[^']*')*[^']*$)/).map((word) => `'${word.replaceAll("'", "'\\''")}'`);
+    const script = `compdef() { :; }
+compadd() { shift; print -rl -- "$@"; }
+_describe() { :; }
+postern() { shift; print -rl -- "$@"; }
+words=(${words.join(" ")})
+CURRENT=${words.length}
+${await scriptFor("zsh")}
+_postern`;
+    const { stdout, stderr } = spawnSync("zsh", ["-f"], { input: script, encoding: "utf8" });
+    expect([stderr, stdout.split("\n").filter((word) => word !== "")]).toEqual(["", expected]);
+  });
+});
+
 describe.runIf(isInstalled("fish"))("completion in fish", () => {
   it.each([
     ["postern se", ["serve"]],
     ["postern key ro", ["rotate"]],
     ["postern kubeconfig demo --pro", ["--project"]],
     ["postern serve --log-level w", ["warn"]],
+    ["postern kubeconfig --project ", ["projects-one"]],
+    ["postern kubeconfig --server a --project p", ["projects-one"]],
+    [
+      "postern kubeconfig --kubeconfig ~/x --server=b --project ",
+      ["projects-one", `--kubeconfig=${HOME}/x`, "--server=b"],
+    ],
   ])("of %j", async (line, expected) => {
-    const script = `${await scriptFor("fish")}complete -C ${JSON.stringify(line)}\n`;
+    const names = `function postern; printf '%s\\n' $argv[2]-one $argv[3..]; end`;
+    const script = `${names}\n${await scriptFor("fish")}complete -C ${JSON.stringify(line)}\n`;
     const { stdout, stderr } = spawnSync("fish", ["--no-config", "-c", script], { encoding: "utf8" });
     // Each is followed by a tab and its description.
     expect([stderr, stdout.split("\n").flatMap((row) => row.split("\t")[0] || [])]).toEqual(["", expected]);

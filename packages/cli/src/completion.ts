@@ -9,7 +9,11 @@ import {
   commandBranches,
   describeCommands,
   type FlagDescription,
+  type NameKind,
   namesBranches,
+  PLATFORM_FLAG_PATTERN,
+  PLATFORM_FLAGS,
+  PLATFORM_VALUE_PATTERN,
   subcommandBranches,
   valueBranches,
 } from "./completion/command-tree.ts";
@@ -32,11 +36,21 @@ function renderBashCompletion(program: CommandDescription): string {
   const commands = allDescriptions(program);
   return `# bash completion for postern
 _postern() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="postern" word words=""
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="postern" word words="" last=""
+  local -a platform=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$command $word" in
 ${subcommandBranches(commands)}
     esac
+    # Bash makes three words of --server=name.
+    [ "$word" = "=" ] && continue
+    case "$last" in
+      ${PLATFORM_FLAG_PATTERN}) platform+=("$last=\${word/#\\~\\//$HOME/}") ;;
+    esac
+    case "$word" in
+      ${PLATFORM_VALUE_PATTERN}) platform+=("$word") ;;
+    esac
+    last="$word"
   done
   case "$command $previous" in
 ${valueBranches(commands, offerValue)}
@@ -48,7 +62,7 @@ ${commandBranches(commands, (command) => `words="${candidateWords(command).join(
     -*) ;;
     *)
       case "$command" in
-${namesBranches(commands, (names) => `words="$(postern complete-names ${names} 2>/dev/null)"`)}
+${namesBranches(commands, (names) => `words="${namesInBash(names)}"`)}
       esac ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -57,9 +71,12 @@ complete -F _postern postern
 `;
 }
 
+/** Bash 3.2 takes an empty list for an unset variable. */
+const namesInBash = (names: NameKind): string =>
+  `$(postern complete-names ${names} \${platform[@]+"\${platform[@]}"} 2>/dev/null)`;
+
 function offerValue({ value, choices, names }: FlagDescription): string {
-  if (names !== undefined)
-    return `COMPREPLY=($(compgen -W "$(postern complete-names ${names} 2>/dev/null)" -- "$current"))`;
+  if (names !== undefined) return `COMPREPLY=($(compgen -W "${namesInBash(names)}" -- "$current"))`;
   if (value === "choices") return `COMPREPLY=($(compgen -W "${choices.join(" ")}" -- "$current"))`;
   return value === "file" ? `COMPREPLY=($(compgen -f -- "$current"))` : "COMPREPLY=()";
 }
@@ -76,15 +93,28 @@ function renderFishCompletion(program: CommandDescription): string {
         : [`complete -c postern -n ${quote(within)} -a ${quote(command.choices.join(" "))}`]),
       ...(command.names === undefined
         ? []
-        : [`complete -c postern -n ${quote(within)} -a '(postern complete-names ${command.names} 2>/dev/null)'`]),
+        : [`complete -c postern -n ${quote(within)} -a '${namesInFish(command.names)}'`]),
       ...command.flags.map(
         (flag) =>
           `complete -c postern -n ${quote(within)} -l ${flag.long}${valueOptions(flag)} -d ${quote(flag.description)}`,
       ),
     ];
   });
-  return `# fish completion for postern\ncomplete -c postern -f\n${lines.join("\n")}\n`;
+  return `# fish completion for postern
+function __postern_platform
+  set -l last ""
+  for word in (commandline -opc)
+    contains -- $last ${PLATFORM_FLAGS.join(" ")}; and echo "$last="(string replace -r '^~/' "$HOME/" -- $word)
+    string match -r '^(?:${PLATFORM_FLAG_PATTERN})=.*' -- $word
+    set last $word
+  end
+end
+complete -c postern -f
+${lines.join("\n")}
+`;
 }
+
+const namesInFish = (names: NameKind): string => `(postern complete-names ${names} (__postern_platform) 2>/dev/null)`;
 
 /** True on the command itself: its words are set, those of its subcommands are not. */
 function condition({ path, subcommands }: CommandDescription): string {
@@ -96,7 +126,7 @@ function condition({ path, subcommands }: CommandDescription): string {
 
 function valueOptions({ value, choices, names }: FlagDescription): string {
   if (value === "none") return "";
-  if (names !== undefined) return ` -x -a '(postern complete-names ${names} 2>/dev/null)'`;
+  if (names !== undefined) return ` -x -a '${namesInFish(names)}'`;
   if (value === "choices") return ` -x -a ${quote(choices.join(" "))}`;
   return value === "file" ? " -r -F" : " -x";
 }

@@ -10,21 +10,32 @@ import { visibleCommands } from "./completion/command-tree.ts";
 import { EXAMPLES } from "./help/examples.ts";
 import { EXIT_CODES } from "./help/help.ts";
 import { PLATFORM_ORDER } from "./login/platform-choice.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
+import { UsageError } from "./usage-error.ts";
 
 export type ManPage = { readonly name: string; readonly text: string };
 
 /** `program`: the complete command tree when the command runs. */
-export const createManCommand = ({ stderr, workingDirectory }: CommandContext, program: Command): Command =>
-  new Command("man")
+export const createManCommand = (context: CommandContext, program: Command): Command =>
+  withOutputOption(new Command("man"))
     .description("write the man pages of all commands into a directory")
     .argument("<directory>", "the directory, such as ~/.local/share/man/man1")
-    .action(async (directory: string) => {
-      const target = resolve(workingDirectory, directory);
-      await mkdir(target, { recursive: true });
+    .action(async (directory: string, flags: OutputFlags) => {
+      const target = resolve(context.workingDirectory, directory);
       const pages = renderManPages(program);
-      for (const { name, text } of pages) await writeFile(join(target, name), text);
-      stderr.write(`Wrote ${pages.length} man pages to ${target}.\n`);
+      try {
+        await mkdir(target, { recursive: true });
+        for (const { name, text } of pages) await writeFile(join(target, name), text);
+      } catch (error) {
+        throw new UsageError(`cannot write the man pages to ${target} (${codeOf(error)})`, { cause: error });
+      }
+      const files = pages.map(({ name }) => join(target, name));
+      if (writeAs(flags, { files }, context)) return;
+      context.stderr.write(`Wrote ${pages.length} man pages to ${target}.\n`);
     });
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : String(error);
 
 /** `postern.1`, `postern-key-create.1` and so on. */
 export function renderManPages(program: Command): readonly ManPage[] {

@@ -8,6 +8,13 @@ import type { CommandContext } from "./command-context.ts";
 export type OutputFormat = "text" | "table" | "wide" | "json" | "yaml" | "name";
 export type OutputFlags = { readonly output: OutputFormat };
 
+/** Commands without `-o`, and why. A test compares them with the tree of commands. */
+export const WITHOUT_OUTPUT: { readonly [command: string]: string } = {
+  "postern serve": "runs until it is stopped; its log is JSON already",
+  "postern credentials get": "prints the ExecCredential that kubectl reads, which is JSON",
+  "postern completion": "prints a script",
+};
+
 /** For commands that list. */
 export const LIST_FORMATS: readonly OutputFormat[] = ["table", "json", "yaml", "name"];
 

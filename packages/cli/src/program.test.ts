@@ -2,10 +2,13 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { renderCommandReference } from "./command-reference.ts";
+import { visibleCommands } from "./completion/command-tree.ts";
 import { EXIT_CODES } from "./help/help.ts";
 import { PLATFORM_ORDER } from "./login/platform-choice.ts";
+import { WITHOUT_OUTPUT } from "./output-option.ts";
 import { createProgram } from "./program.ts";
 import { createTestContext, runCommand } from "./testing/run-command.ts";
 
@@ -22,6 +25,25 @@ it.each(["README.md", "docs/guides/command-line.md"])("finds platforms in the or
 it("has the exit codes that the guide names", () => {
   const page = readFileSync(new URL("../../../docs/guides/command-line.md", import.meta.url), "utf8");
   for (const [code, meaning] of EXIT_CODES) expect(page).toContain(`| ${code} | ${meaning} |`);
+});
+
+it("has -o on every command, but for those with a reason", async () => {
+  const leaves = (command: Command, parents: readonly string[]): readonly (readonly [string, Command])[] => {
+    const path = [...parents, command.name()];
+    const below = visibleCommands(command);
+    return below.length === 0 ? [[path.join(" "), command]] : below.flatMap((each) => leaves(each, path));
+  };
+  const commands = leaves(await createProgram(createTestContext({}, "/").context), []);
+  const formatsOf = (command: Command) => command.options.find(({ long }) => long === "--output")?.argChoices;
+  expect(
+    commands
+      .filter(([, command]) => formatsOf(command) === undefined)
+      .map(([path]) => path)
+      .sort(),
+  ).toEqual(Object.keys(WITHOUT_OUTPUT).sort());
+  for (const [path, command] of commands)
+    if (!(path in WITHOUT_OUTPUT))
+      expect([path, formatsOf(command)]).toEqual([path, expect.arrayContaining(["json", "yaml"])]);
 });
 
 describe("postern", () => {

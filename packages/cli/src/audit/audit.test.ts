@@ -129,3 +129,20 @@ it("asks the server without a file, within its limits, and shows the oldest firs
   expect((await runCommand(search, environment)).stdout).toMatch(/^KEY .*\nci +ben +<platform> +2 +2 +get,list /);
   expect((await runCommand(["audit", "search", "--limit", "5001"], environment)).code).toBe(2);
 });
+
+it("verifies for programs, too", async () => {
+  const lines = chain(["1", "2", "3"]);
+  const path = await fileOf("audit.log", lines);
+  const whole = await runCommand(["audit", "verify", path, "-o", "json"]);
+  const file = { file: path, lines: 3, after: null, last: sha256(lines[2] ?? "") };
+  expect([whole.code, whole.stderr, JSON.parse(whole.stdout)]).toEqual([
+    ...[0, ""],
+    { lines: 3, faults: 0, holdsThrough: true, files: [file], remarkable: [] },
+  ]);
+  const changed = await fileOf("changed.log", lines.with(1, (lines[1] ?? "").replace('"2"', '"x"')));
+  const broken = await runCommand(["audit", "verify", "--through", sha256("none"), changed, "-o", "json"]);
+  expect([broken.code, JSON.parse(broken.stdout)]).toMatchObject([
+    1,
+    { faults: 1, holdsThrough: false, remarkable: [{ file: changed, line: 3, isFault: true }] },
+  ]);
+});

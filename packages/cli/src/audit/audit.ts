@@ -20,7 +20,7 @@ import type { CommandContext, Output } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
 import { listAt } from "../json-members.ts";
-import { type OutputFlags, withOutputOption } from "../output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { cellText, printRows } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 
@@ -34,8 +34,7 @@ const FAULTS = {
 const TORN = "was written in part, when the disk was full or the server was killed; the next line confirms it";
 
 export function createAuditCommand(context: CommandContext): Command {
-  const { stdout } = context;
-  const verify = new Command("verify")
+  const verify = withOutputOption(new Command("verify"))
     .description("verify that no line of an audit log was changed or removed")
     .argument("<file...>", "the logs, oldest first, such as audit.log.2 audit.log.1 audit.log")
     .option("--from <sha256>", "expected hash of the first line, as printed by a check of the lines before it")
@@ -47,41 +46,21 @@ export function createAuditCommand(context: CommandContext): Command {
       "--key-file <file>",
       "file of --audit-log-key-file. Every line must be authenticated with this key, so that a replaced log is detected",
     )
-    .action(async (files: readonly string[], { from, through, keyFile }: VerifyFlags) => {
-      const hmac = keyFile === undefined ? undefined : await readHmac(keyFile);
-      let isThere = through === undefined;
-      let head = from;
-      let total = 0;
-      let faulty = 0;
-      /** The end of the file before, where it was written in part. */
-      let torn: (TornEnd & { readonly file: string }) | undefined;
-      const tell = (file: string, line: number, text: string): void => {
-        // Line 0 stands for those at the end of the file before.
-        const [place, lines] = line > 0 || torn === undefined ? [file, [line]] : [torn.file, torn.lines];
-        for (const at of lines) stdout.write(`${place}:${at} ${text}\n`);
-      };
-      for (const file of files) {
-        const reader = createChainReader(sha256, head, through, hmac, torn);
-        for await (const line of linesOf(file)) reader.read(line);
-        const { lines, faults, torn: confirmed, tornEnd, startsAfter, endsWith, holdsWanted } = reader.report();
-        for (const { line, fault } of faults) tell(file, line, FAULTS[fault]);
-        for (const line of confirmed) tell(file, line, TORN);
-        const start = startsAfter === CHAIN_START ? "from the first line" : `after ${startsAfter}`;
-        stdout.write(`${file}: ${lines} lines, ${start}, last ${endsWith}\n`);
-        head = endsWith;
-        isThere ||= holdsWanted;
-        total += lines;
-        faulty += faults.length;
-        // A file without lines says nothing of the one before it.
-        if (lines > 0) torn = tornEnd && { ...tornEnd, file };
-      }
-      // Nothing confirms the last line of all.
-      if (torn !== undefined) {
-        tell(torn.file, 0, FAULTS["not-json"]);
-        faulty += torn.lines.length;
-      }
-      if (!isThere) throw new UsageError(`the line ${through} is missing: the end of the log was cut off or replaced`);
-      if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not match the chain`);
+    .action(async (files: readonly string[], flags: VerifyFlags) => {
+      const { stdout } = context;
+      const isText = flags.output === "text";
+      const result = await verifyLogs(files, flags, {
+        onLine: ({ file, line, message }) => isText && stdout.write(`${file}:${line} ${message}\n`),
+        onFile: ({ file, lines, after, last }) =>
+          isText &&
+          stdout.write(
+            `${file}: ${lines} lines, ${after === null ? "from the first line" : `after ${after}`}, last ${last}\n`,
+          ),
+      });
+      writeAs(flags, result, context);
+      if (!result.holdsThrough)
+        throw new UsageError(`the line ${flags.through} is missing: the end of the log was cut off or replaced`);
+      if (result.faults > 0) throw new UsageError(`${result.faults} of ${result.lines} lines do not match the chain`);
     });
   return new Command("audit")
     .description("search and verify the audit log of a server")
@@ -89,7 +68,77 @@ export function createAuditCommand(context: CommandContext): Command {
     .addCommand(createAuditSearchCommand(context));
 }
 
-type VerifyFlags = { readonly from?: string; readonly through?: string; readonly keyFile?: string };
+type VerifyFlags = OutputFlags & { readonly from?: string; readonly through?: string; readonly keyFile?: string };
+
+type RemarkableLine = {
+  readonly file: string;
+  readonly line: number;
+  /** False for a line that was written in part, and confirmed by the next. */
+  readonly isFault: boolean;
+  readonly message: string;
+};
+type VerifiedFile = {
+  readonly file: string;
+  readonly lines: number;
+  /** The hash before its first line; null at the beginning of a log. */
+  readonly after: string | null;
+  readonly last: string;
+};
+type Verification = {
+  readonly lines: number;
+  readonly faults: number;
+  /** Whether there is the line of --through. */
+  readonly holdsThrough: boolean;
+  readonly files: readonly VerifiedFile[];
+  readonly remarkable: readonly RemarkableLine[];
+};
+
+async function verifyLogs(
+  paths: readonly string[],
+  { from, through, keyFile }: VerifyFlags,
+  { onLine, onFile }: { onLine: (line: RemarkableLine) => unknown; onFile: (file: VerifiedFile) => unknown },
+): Promise<Verification> {
+  const hmac = keyFile === undefined ? undefined : await readHmac(keyFile);
+  const files: VerifiedFile[] = [];
+  const remarkable: RemarkableLine[] = [];
+  let holdsThrough = through === undefined;
+  let head = from;
+  let total = 0;
+  let faulty = 0;
+  /** The end of the file before, where it was written in part. */
+  let torn: (TornEnd & { readonly file: string }) | undefined;
+  const tell = (path: string, line: number, message: string, isFault = true): void => {
+    // Line 0 stands for those at the end of the file before.
+    const [file, lines] = line > 0 || torn === undefined ? [path, [line]] : [torn.file, torn.lines];
+    for (const at of lines) {
+      const remark = { file, line: at, isFault, message };
+      remarkable.push(remark);
+      onLine(remark);
+    }
+  };
+  for (const file of paths) {
+    const reader = createChainReader(sha256, head, through, hmac, torn);
+    for await (const line of linesOf(file)) reader.read(line);
+    const { lines, faults, torn: confirmed, tornEnd, startsAfter, endsWith, holdsWanted } = reader.report();
+    for (const { line, fault } of faults) tell(file, line, FAULTS[fault]);
+    for (const line of confirmed) tell(file, line, TORN, false);
+    const verified = { file, lines, after: startsAfter === CHAIN_START ? null : startsAfter, last: endsWith };
+    files.push(verified);
+    onFile(verified);
+    head = endsWith;
+    holdsThrough ||= holdsWanted;
+    total += lines;
+    faulty += faults.length;
+    // A file without lines says nothing of the one before it.
+    if (lines > 0) torn = tornEnd && { ...tornEnd, file };
+  }
+  // Nothing confirms the last line of all.
+  if (torn !== undefined) {
+    tell(torn.file, 0, FAULTS["not-json"]);
+    faulty += torn.lines.length;
+  }
+  return { lines: total, faults: faulty, holdsThrough, files, remarkable };
+}
 
 const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex");
 

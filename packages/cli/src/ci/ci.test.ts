@@ -60,3 +60,29 @@ it("writes the variables of a key", async () => {
     `POSTERN_URL=${platform.url}\nPOSTERN_TOKEN=key\nPOSTERN_CA=${authority}\n`,
   );
 });
+
+it("prints for programs where the key is", async () => {
+  answer(200, { access_token: "key", expires_in: 60 });
+  const common = { expiresInSeconds: 60, identityFrom: token };
+  const printed = async (args: readonly string[], environment = {}) => {
+    const { code, stdout, stderr } = await logIn([...args, "-o", "json"], environment);
+    return [code, stderr, JSON.parse(stdout)];
+  };
+  const variables = { POSTERN_URL: platform.url, POSTERN_TOKEN: "key", POSTERN_CA: authority };
+  expect(await printed([])).toEqual([0, "", { ...common, variables }]);
+  expect(await printed(["--write-env", written])).toEqual([0, "", { ...common, file: written }]);
+  const ofGitHub = join(directory, "github-env");
+  writeFileSync(ofGitHub, "");
+  expect(await printed([], { GITHUB_ENV: ofGitHub })).toEqual([0, "::add-mask::key\n", { ...common, file: ofGitHub }]);
+  expect(readFileSync(ofGitHub, "utf8")).toContain("POSTERN_TOKEN=key\n");
+  expect((await logIn(["--print", "-o", "json"])).code).toBe(2);
+});
+
+it("says that it cannot write the file", async () => {
+  answer(200, { access_token: "key", expires_in: 60 });
+  const file = join(directory, "none", "env");
+  expect(await logIn(["--write-env", file])).toEqual({
+    ...{ code: 1, stdout: "" },
+    stderr: `postern: cannot write ${file} (ENOENT)\n`,
+  });
+});

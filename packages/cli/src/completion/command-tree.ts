@@ -106,6 +106,13 @@ export const candidateWords = ({ subcommands, choices, flags }: CommandDescripti
   ...flags.map(({ long }) => `--${long}`),
 ];
 
+/** Flags that name the platform: a script hands those that were typed to `postern complete-names`. */
+export const PLATFORM_FLAGS: readonly string[] = ["--server", "--kubeconfig", "--context"];
+
+/** Both ways to write them, as patterns of a `case`. */
+export const PLATFORM_FLAG_PATTERN = PLATFORM_FLAGS.join("|");
+export const PLATFORM_VALUE_PATTERN = PLATFORM_FLAGS.map((flag) => `${flag}=*`).join("|");
+
 // The branches of `case` shared by the scripts for bash and zsh: both follow the words to the current command.
 
 /** The words that lead from a command to a subcommand. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sendJson, startTestServer, type TestServer } from "@postern/client/testing/test-server";
@@ -38,6 +38,31 @@ it.each([
 ])("prints %s that are words of a shell", async (kind, stdout, resource) => {
   expect(await runCommand(["complete-names", kind], environment)).toEqual({ code: 0, stdout, stderr: "" });
   expect(server.requests.at(-1)).toBe(`GET /apis/management.example.com/v1/${resource}?limit=500`);
+});
+
+it("prints names of the platform that was typed", async () => {
+  const file = join(home, "typed.yaml");
+  writeFileSync(
+    file,
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [
+        { name: "typed", cluster: { server: server.url, "certificate-authority-data": btoa(server.certificatePem) } },
+      ],
+      users: [{ name: "typed", user: { token: "x" } }],
+      contexts: [{ name: "typed", context: { cluster: "typed", user: "typed" } }],
+      "current-context": "typed",
+    }),
+  );
+  const elsewhere = { HOME: home, POSTERN_URL: "https://127.0.0.1:1", POSTERN_TOKEN: "x" };
+  const names = async (...args: readonly string[]) => (await runCommand(["complete-names", ...args], elsewhere)).stdout;
+  expect(await names("projects")).toBe("");
+  expect(await names("projects", `--kubeconfig=${file}`)).toBe("web\napi.eu\n");
+  expect(await names("projects", `--kubeconfig=${file}`, "--context=typed")).toBe("web\napi.eu\n");
+  expect(await names("contexts", `--kubeconfig=${file}`)).toBe("typed\n");
+  expect(await names("projects", "--server=unknown")).toBe("");
+  expect(await names("projects", `--kubeconfig=${file}`, "--server=typed")).toBe("");
 });
 
 it.each(["keys", "contexts", "logins"])("prints no %s, and no error, where there is no platform", async (kind) => {

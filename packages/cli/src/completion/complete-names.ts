@@ -5,7 +5,7 @@ import { loadKubeconfig } from "@postern/client/load-kubeconfig";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Argument, Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { withClient } from "../connection-options.ts";
+import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { listPlatforms } from "../login/platforms.ts";
 import { DEFAULT_NAMESPACE_PREFIX } from "../namespace-prefix-option.ts";
 import { NAME_KINDS, type NameKind } from "./command-tree.ts";
@@ -14,21 +14,24 @@ import { NAME_KINDS, type NameKind } from "./command-tree.ts";
 const MOST_NAMES = 500;
 
 export const createCompleteNamesCommand = (context: CommandContext): Command =>
-  new Command("complete-names")
-    .description("print names for completion scripts")
+  withConnectionOptions(new Command("complete-names"))
+    .description("print names for completion scripts, of the platform that the flags name")
     .addArgument(new Argument("<kind>").choices(NAME_KINDS))
-    .action(async (kind: NameKind) => {
-      const names = await namesOf(kind, context).catch(() => []);
+    .action(async (kind: NameKind, flags: ConnectionFlags) => {
+      const names = await namesOf(kind, flags, context).catch(() => []);
       // A name that is no word would be several, or a part of the script.
       for (const name of names) if (/^[\w./:@-]+$/.test(name)) context.stdout.write(`${name}\n`);
     });
 
-async function namesOf(kind: NameKind, context: CommandContext): Promise<readonly string[]> {
+async function namesOf(kind: NameKind, flags: ConnectionFlags, context: CommandContext): Promise<readonly string[]> {
   const { environment } = context;
   if (kind === "logins") return (await listPlatforms(environment)).map(({ name }) => name);
-  if (kind === "contexts") return [...(await loadKubeconfig({ environment })).contexts.keys()];
+  if (kind === "contexts") {
+    const { kubeconfig: path } = flags;
+    return [...(await loadKubeconfig({ environment, ...(path === undefined ? {} : { path }) })).contexts.keys()];
+  }
   const quiet = { ...context, stderr: { write: () => true } };
-  return await withClient({}, quiet, (client, group) => platformNames(kind, client, group));
+  return await withClient(flags, quiet, (client, group) => platformNames(kind, client, group));
 }
 
 const RESOURCES = {

@@ -5,7 +5,10 @@ import {
   type CommandDescription,
   commandBranches,
   type FlagDescription,
+  type NameKind,
   namesBranches,
+  PLATFORM_FLAG_PATTERN,
+  PLATFORM_VALUE_PATTERN,
   subcommandBranches,
   valueBranches,
 } from "./command-tree.ts";
@@ -14,12 +17,20 @@ export function renderZshCompletion(program: CommandDescription): string {
   const commands = allDescriptions(program);
   return `#compdef postern
 _postern() {
-  local command="postern" word
-  local -a candidates
+  local command="postern" word last=""
+  local -a candidates platform
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$command $word" in
 ${subcommandBranches(commands)}
     esac
+    word="\${\${(Q)word}/#\\~\\//$HOME/}"
+    case "$last" in
+      ${PLATFORM_FLAG_PATTERN}) platform+=("$last=$word") ;;
+    esac
+    case "$word" in
+      ${PLATFORM_VALUE_PATTERN}) platform+=("$word") ;;
+    esac
+    last="$word"
   done
   case "$command \${words[CURRENT-1]}" in
 ${valueBranches(commands, offerValue)}
@@ -28,7 +39,7 @@ ${valueBranches(commands, offerValue)}
 ${commandBranches(commands, (command) => `candidates=(${describedWords(command).join(" ")})`)}
   esac
   case "$command" in
-${namesBranches(commands, (names) => `compadd -- \${(f)"$(postern complete-names ${names} 2>/dev/null)"}`)}
+${namesBranches(commands, namesInZsh)}
   esac
   _describe postern candidates
 }
@@ -36,8 +47,11 @@ compdef _postern postern
 `;
 }
 
+const namesInZsh = (names: NameKind): string =>
+  `compadd -- \${(f)"$(postern complete-names ${names} $platform 2>/dev/null)"}`;
+
 function offerValue({ value, choices, names }: FlagDescription): string {
-  if (names !== undefined) return `compadd -- \${(f)"$(postern complete-names ${names} 2>/dev/null)"}`;
+  if (names !== undefined) return namesInZsh(names);
   if (value === "choices") return `compadd -- ${choices.join(" ")}`;
   return value === "file" ? "_files" : "_message value";
 }

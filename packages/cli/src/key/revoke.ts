@@ -2,7 +2,6 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConfirmFlags, confirm, namedList, withYesOption } from "../confirm.ts";
@@ -30,15 +29,15 @@ export const createKeyRevokeCommand = (context: CommandContext): Command =>
         .description("delete access keys, which stop working immediately; asks first on a terminal")
         .argument(...NAMES),
     ),
-    // The objects are gone.
-    ["text", "name"],
+    FORMATS,
   ).action(async (names: readonly string[], flags: ConnectionFlags & OutputFlags & ConfirmFlags) => {
     const what = names.length === 1 ? "the access key" : "the access keys";
     await confirm(`Delete ${what} ${namedList(names)}? Requests with it are refused immediately.`, flags, context);
     await withClient(flags, context, async (client, group) => {
       await forEachKey(names, flags, "revoked", context, async (name) => {
         await accessKeysOf(client, group).delete(name);
-        return undefined;
+        // The object is gone.
+        return { name, revoked: true };
       });
     });
   });
@@ -47,8 +46,17 @@ const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"
   withOutputOption(new Command(verb).argument(...NAMES), FORMATS).action(
     (names: readonly string[], flags: ConnectionFlags & OutputFlags) =>
       withClient(flags, context, async (client, group) => {
-        await forEachKey(names, flags, `${verb}d`, context, (name) =>
-          accessKeysOf(client, group).patch(name, { type: "merge", patch: { spec: { disabled } } }),
+        await forEachKey(
+          names,
+          flags,
+          `${verb}d`,
+          context,
+          async (name) =>
+            // Objects of an API are JSON; their type describes each member.
+            (await accessKeysOf(client, group).patch(name, {
+              type: "merge",
+              patch: { spec: { disabled } },
+            })) as JsonValue,
         );
       }),
   );
@@ -62,15 +70,14 @@ async function forEachKey(
   flags: OutputFlags,
   done: string,
   context: CommandContext,
-  act: (name: string) => Promise<KubeObject | undefined>,
+  act: (name: string) => Promise<JsonValue>,
 ): Promise<void> {
-  const answers: KubeObject[] = [];
+  const answers: JsonValue[] = [];
   const changed: string[] = [];
   let refusal: Error | undefined;
   for (const name of names) {
     try {
-      const answer = await act(name);
-      if (answer !== undefined) answers.push(answer);
+      answers.push(await act(name));
       changed.push(name);
       if (flags.output === "text") context.stdout.write(`access key ${plainText(name)} ${done}\n`);
     } catch (error) {
@@ -79,7 +86,6 @@ async function forEachKey(
       refusal = error;
     }
   }
-  // Objects of an API are JSON; their type describes each member.
-  writeAs(flags, answers as JsonValue, context, changed);
+  writeAs(flags, answers, context, changed);
   if (refusal !== undefined) throw refusal;
 }

@@ -41,7 +41,7 @@ import {
 } from "./platforms.ts";
 import { findSignIn, type SignInServer, signInWithBrowser, signInWithDevice } from "./sign-in.ts";
 
-type LoginFlags = {
+type LoginFlags = OutputFlags & {
   readonly ca?: string;
   readonly caFingerprint?: string;
   readonly name?: string;
@@ -56,7 +56,7 @@ Reads an access key from --key-file or standard input, or prompts for it on a te
 In CI, set POSTERN_URL, POSTERN_TOKEN and POSTERN_CA instead: no login is needed.`;
 
 export const createLoginCommand = (context: CommandContext): Command =>
-  withNotes(new Command("login"), LOGIN_NOTES)
+  withOutputOption(withNotes(new Command("login"), LOGIN_NOTES))
     .description("sign in to a platform, or switch to one that you are signed in to")
     .argument(
       "<server>",
@@ -76,10 +76,10 @@ export const createLoginCommand = (context: CommandContext): Command =>
     .action((server: string, flags: LoginFlags) => logIn(server, flags, context));
 
 async function logIn(server: string, flags: LoginFlags, context: CommandContext): Promise<void> {
-  const { environment, stderr } = context;
+  const { environment } = context;
   const known = (await listPlatforms(environment)).find(({ name }) => name === server);
   const isNewTrust = flags.ca !== undefined || flags.caFingerprint !== undefined;
-  if (known !== undefined && !isNewTrust && (await goOnWith(known.name, context))) return;
+  if (known !== undefined && !isNewTrust && (await goOnWith(known.name, flags, context))) return;
   const address = known?.server ?? parseAddress(server);
   const name = flags.name ?? known?.name ?? new URL(address).host;
   const authority = await authorityFor(name, address, flags, context);
@@ -91,10 +91,20 @@ async function logIn(server: string, flags: LoginFlags, context: CommandContext)
   const token = await getToken(transport, flags, context).catch(explainTrust(address));
   const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust(address));
   await savePlatform(environment, { name, server: address, token, certificateAuthorityPem: authority });
-  stderr.write(
+  if (writeAs(flags, loginOf(name, address, me), context)) return;
+  context.stderr.write(
     `Signed in to ${address} as ${holderOf(me)}, with access key ${plainText(String(me["accessKey"] ?? "?"))}, expires ${endOf(me)}.\n`,
   );
 }
+
+/** With the members of `status`. */
+const loginOf = (name: string, server: string, me: JsonObject): JsonObject => ({
+  name,
+  server,
+  user: holderOf(me),
+  accessKey: textAt(me, "accessKey"),
+  expires: endOf(me),
+});
 
 async function getToken(transport: SignInServer, flags: LoginFlags, context: CommandContext): Promise<string> {
   const { browser = false, device = false, keyFile } = flags;
@@ -115,14 +125,15 @@ async function getToken(transport: SignInServer, flags: LoginFlags, context: Com
 }
 
 /** Whether the stored credential of the platform is still valid; if so, makes it current. */
-async function goOnWith(name: string, context: CommandContext): Promise<boolean> {
+async function goOnWith(name: string, flags: OutputFlags, context: CommandContext): Promise<boolean> {
   const { environment, stderr } = context;
   const { transport, token = "" } = await loginConnection(name, environment);
   try {
     const me = await withConnection({ transport, token }, context, askWhoAmI);
     const { server, certificateAuthorityPem } = transport;
     await savePlatform(environment, { name, server, token, certificateAuthorityPem });
-    stderr.write(`Signed in to ${server} as ${holderOf(me)} already; other commands now use this platform.\n`);
+    if (!writeAs(flags, loginOf(name, server, me), context))
+      stderr.write(`Signed in to ${server} as ${holderOf(me)} already; other commands now use this platform.\n`);
     return true;
   } catch (error) {
     if (isApiError(error) && error.code === 401) return false;
@@ -166,43 +177,52 @@ const explainTrust =
     throw isUntrusted(error) ? await explainUntrusted(server) : error;
   };
 
+type LogoutFlags = OutputFlags & { readonly server?: string; readonly all?: boolean; readonly revoke?: boolean };
+
 export const createLogoutCommand = (context: CommandContext): Command =>
-  new Command("logout")
+  withOutputOption(new Command("logout"), ["text", "json", "yaml", "name"])
     .description("sign out of a platform")
     .option("--server <name>", "name or address of the platform, instead of the current one")
     .option("--all", "sign out of all platforms")
     .option("--revoke", "delete the access key on the platform as well")
-    .action((flags: { readonly server?: string; readonly all?: boolean; readonly revoke?: boolean }) =>
-      logOut(flags, context),
-    );
+    .action((flags: LogoutFlags) => logOut(flags, context));
 
-async function logOut(
-  { server, all, revoke }: { readonly server?: string; readonly all?: boolean; readonly revoke?: boolean },
-  context: CommandContext,
-): Promise<void> {
+async function logOut(flags: LogoutFlags, context: CommandContext): Promise<void> {
+  const { server, all, revoke, output } = flags;
   const { environment, stderr } = context;
+  const tell = (line: string): unknown => output === "text" && stderr.write(line);
   const platforms = await listPlatforms(environment);
   const one =
     server === undefined ? platforms.filter(({ isCurrent }) => isCurrent) : [await findPlatform(environment, server)];
   const chosen = all === true ? platforms : one;
   if (chosen.length === 0) throw new UsageError("you are not signed in to any platform");
-  for (const { name } of chosen) {
+  const ended: JsonObject[] = [];
+  for (const { name, server: address } of chosen) {
     const connection = await loginConnection(name, environment);
+    let deleted: string | null = null;
     await withConnection(connection, context, async (client, group) => {
       const { accessKey, accessKeyType } = await askWhoAmI(client, group);
       // The key of a sign-in has no other use.
       if (revoke !== true && accessKeyType !== "Login") return;
       if (typeof accessKey !== "string") throw new UsageError("the credential is not an access key: nothing to delete");
       await accessKeysOf(client, group).delete(accessKey);
-      stderr.write(`Access key ${plainText(accessKey)} deleted.\n`);
+      deleted = accessKey;
+      tell(`Access key ${plainText(accessKey)} deleted.\n`);
     }).catch((error: unknown) => {
       // Deletes the credential even if the platform is unreachable or the key has expired.
       if (revoke === true) throw error;
     });
     await forgetCredentials(environment, await loginConnection(name, environment));
     await forgetPlatform(environment, name);
-    stderr.write(`Signed out of ${name}.\n`);
+    ended.push({ name, server: address, deletedAccessKey: deleted });
+    tell(`Signed out of ${name}.\n`);
   }
+  writeAs(
+    flags,
+    ended,
+    context,
+    chosen.map(({ name }) => name),
+  );
 }
 
 export const createWhoAmICommand = (context: CommandContext): Command =>

@@ -1,6 +1,6 @@
 // Which platform a command uses: the order of everything that can name one, in one place.
 
-import { lstat, stat } from "node:fs/promises";
+import { lstat, realpath, stat } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 import { type Kubeconfig, KubeconfigError } from "@postern/client/kubeconfig";
 import {
@@ -95,7 +95,18 @@ export async function listSources(surroundings: Surroundings): Promise<readonly 
       }
     }),
   );
-  return states.flat();
+  const found = states.flat();
+  const keys = await Promise.all(found.map(identityOf));
+  return found.filter((_, at) => keys.indexOf(keys[at] ?? "") === at);
+}
+
+/** The same for one file that two rules find: the folder's file is listed as a kubeconfig if KUBECONFIG names it. */
+async function identityOf(state: SourceState): Promise<string> {
+  if ("error" in state) return String(state.error);
+  const { source, mark } = state.found;
+  if (mark.kubeconfig === undefined) return source;
+  const files = mark.kubeconfig.split(delimiter).map((file) => realpath(file).catch(() => file));
+  return JSON.stringify([await Promise.all(files), mark.context]);
 }
 
 type FindSource = (surroundings: Surroundings) => Promise<FoundConnection | undefined>;
@@ -190,23 +201,33 @@ async function platformIn(
       `${origin} has no context ${asked}: it has ${[...config.contexts.keys()].join(", ") || "none"}`,
     );
   const problem = context === undefined ? undefined : unfitness(config, name);
-  if (asked !== undefined || (context !== undefined && problem === undefined)) {
-    if (problem !== undefined) throw new UsageError(`context ${name} of ${origin} ${problem}`);
-    return await ownConnection(config, files, origin, name);
-  }
+  if (context !== undefined && problem === undefined) return await ownConnection(config, files, origin, name);
+  const address = context === undefined ? undefined : platformBehind(config.clusters.get(context.cluster)?.server);
+  if (asked !== undefined && address === undefined) throw new UsageError(`context ${name} of ${origin} ${problem}`);
   const known = knownPlatforms(config);
-  const [only] = known;
-  if (only !== undefined && known.length === 1) {
+  const likely = known.filter((each) => address !== undefined && addressOfPlatform(each.server) === address);
+  const possible = likely.length > 0 ? likely : known;
+  const [only] = possible;
+  if (only !== undefined && possible.length === 1) {
     return only.mark === undefined
       ? await ownConnection(config, files, origin, only.context)
       : await markedConnection(only.mark, only.context, origin, environment);
   }
   const why = context === undefined ? `${origin} has no current context` : `context ${name} of ${origin} ${problem}`;
+  const signIn = address === undefined ? "sign in with postern login" : `sign in with postern login ${address}`;
   const choice =
-    known.length === 0
-      ? "sign in with postern login, or name a platform with --kubeconfig, or with --context"
-      : `it has several platforms: name one with --context (${known.map((each) => each.context).join(", ")})`;
+    possible.length === 0
+      ? `${signIn}, or name a platform with --kubeconfig, or with --context`
+      : `several platforms are possible: choose with ${possible.map((each) => `--context ${each.context} (${each.server})`).join(" or ")}`;
   throw new UsageError(`${why}; ${choice}`);
+}
+
+const addressOfPlatform = (server: string): string => server.replace(MANAGEMENT, "");
+
+/** The address of the platform that a virtual cluster belongs to; undefined for other addresses. */
+function platformBehind(server: string | undefined): string | undefined {
+  const at = server === undefined ? -1 : server.search(VIRTUAL_CLUSTER);
+  return at < 0 ? undefined : server?.slice(0, at);
 }
 
 /** Undefined for a context that may be one of a platform. */
@@ -220,16 +241,16 @@ function unfitness(config: Kubeconfig, name: string): string | undefined {
   return `is no platform: it authenticates with ${user.unsupported.join(", ")}`;
 }
 
-type KnownPlatform = { readonly context: string; readonly mark?: PlatformMark };
+type KnownPlatform = { readonly context: string; readonly server: string; readonly mark?: PlatformMark };
 
 /** Each platform once, of the contexts that say so. */
 function knownPlatforms(config: Kubeconfig): readonly KnownPlatform[] {
   const found = new Map<string, KnownPlatform>();
   for (const [name, context] of config.contexts) {
     const mark = markOf(context);
-    const isPlatform = isPlatformAddress(config.clusters.get(context.cluster)?.server ?? "");
-    if (isPlatform && mark === undefined) found.set(JSON.stringify([name]), { context: name });
-    else if (mark !== undefined) found.set(JSON.stringify(mark), { context: name, mark });
+    const { server = "" } = config.clusters.get(context.cluster) ?? {};
+    if (mark !== undefined) found.set(JSON.stringify(mark), { context: name, server: mark.server, mark });
+    else if (isPlatformAddress(server)) found.set(JSON.stringify([name]), { context: name, server });
   }
   return [...found.values()];
 }
