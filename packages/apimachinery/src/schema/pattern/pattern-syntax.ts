@@ -20,11 +20,15 @@ export type PatternNode =
       readonly isLazy: boolean;
     };
 
+const MAX_EXCERPT = 1_024;
+
 /** A pattern that is not one. The message is Go's: `error parsing regexp: missing closing ): ...`. */
 export class PatternSyntaxError extends Error {
   override readonly name = "PatternSyntaxError";
 
+  /** Of a long excerpt the message has the beginning: a definition may have as many faults as patterns. */
   constructor(fault: string, excerpt: string) {
-    super(`error parsing regexp: ${fault}: \`${excerpt}\``);
+    const shown = excerpt.length > MAX_EXCERPT ? `${excerpt.slice(0, MAX_EXCERPT)}...` : excerpt;
+    super(`error parsing regexp: ${fault}: \`${shown}\``);
   }
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compilePattern } from "./pattern.ts";
+import { PatternSyntaxError } from "./pattern-syntax.ts";
 import recorded from "./testdata/re2.json" with { type: "json" };
 
 type Recorded = {
@@ -61,6 +62,17 @@ describe("patterns", () => {
 
   it("refuses what would unfold into a huge program", () => {
     expect(() => compilePattern("((a{1000}){1000}){1000}")).toThrow("expression too large");
+  });
+
+  it("is not read beyond 100,000 characters, and shows the beginning of a long one", () => {
+    expect(() => compilePattern(`[${"a".repeat(99_998)}]`)).not.toThrow();
+    const excerpt = `[${"a".repeat(1_023)}...`;
+    expect(() => compilePattern(`[${"a".repeat(99_999)}]`)).toThrow(
+      new PatternSyntaxError("expression too large", `[${"a".repeat(99_999)}]`),
+    );
+    expect(new PatternSyntaxError("expression too large", `[${"a".repeat(99_999)}]`).message).toBe(
+      `error parsing regexp: expression too large: \`${excerpt}\``,
+    );
   });
 
   it.each(["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(x+x+)+y"])("%s takes linear time", (source) => {

@@ -32,8 +32,12 @@ type Repetition = Extract<PatternNode, { readonly kind: "repetition" }>;
 /** Larger programs are compiled again for each text: a schema may have thousands of such patterns that are never used. */
 const MAX_KEPT = 200;
 
+/** Parsing takes one step, whatever the pattern unfolds into. */
+const MAX_CHARACTERS = 100_000;
+
 /** Throws PatternSyntaxError. With `spend`, compiling the program is charged as well. */
 export function compilePattern(source: string): Pattern {
+  if (source.length > MAX_CHARACTERS) throw new PatternSyntaxError("expression too large", source);
   const root = parsePattern(source);
   const size = instructionsOf(root) + 1;
   if (size > MAX_INSTRUCTIONS) throw new PatternSyntaxError("expression too large", source);
