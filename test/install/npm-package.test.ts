@@ -38,7 +38,8 @@ beforeAll(async () => {
   const npm = ["install", "--registry", registry.url, "--cache", join(directory.path, "npm"), "--no-audit", tarball];
   // The registry answers in this process: it must not wait.
   await promisify(execFile)("npm", npm, { cwd: project });
-});
+  // A package as a release has it, built and installed.
+}, 180_000);
 
 afterAll(async () => await directory[Symbol.asyncDispose]());
 
