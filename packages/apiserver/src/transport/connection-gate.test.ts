@@ -52,7 +52,13 @@ function startGate() {
       return socket;
     },
     guest(remoteAddress: string, isBusy = false): Guest {
-      const guest = { remoteAddress, remotePort: ++ports, isBusy: () => isBusy, end: () => void dropped.add(guest) };
+      const guest = {
+        remoteAddress,
+        remotePort: ++ports,
+        isBusy: () => isBusy,
+        certificateBytes: () => 0,
+        end: () => void dropped.add(guest),
+      };
       gate.enter(guest);
       return guest;
     },

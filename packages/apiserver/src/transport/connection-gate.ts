@@ -18,6 +18,8 @@ export type Guest = {
   readonly remotePort: number;
   /** Whether a request is under way on it. */
   isBusy(): boolean;
+  /** How long the chain of certificates is that the client presented. */
+  certificateBytes(): number;
   end(reason: DropReason): void;
 };
 
@@ -123,7 +125,7 @@ export function installConnectionGate(
       const socket = byPeer.get(peerOf(guest));
       if (socket !== undefined) {
         handshakes.delete(socket);
-        queue.leave(socket);
+        queue.done(socket, () => guest.certificateBytes());
       }
       watchSilence(guest);
       drop(strangers.add(guest, sourceOf(guest.remoteAddress)), "stranger");

@@ -33,6 +33,11 @@ function startQueue() {
         return socket;
       });
     },
+    /** All timers run at its end. */
+    stall(milliseconds: number): void {
+      now += milliseconds;
+      for (const { task } of timers.splice(0)) task();
+    },
     pass(milliseconds: number): void {
       const end = now + milliseconds;
       for (;;) {
@@ -105,6 +110,30 @@ describe("handshakes of one source", () => {
     const before = begun.length;
     arrive(20);
     expect(begun.length - before).toBe(20);
+  });
+
+  it("may be followed at once by a large request", () => {
+    const { queue, begun, arrive } = startQueue();
+    const [client] = arrive(1, "192.0.2.1", 60 << 10);
+    queue.done(client as Socket, () => 2_000);
+    arrive(16);
+    expect(begun).toHaveLength(17);
+    queue.done(begun[1] as Socket, () => 60 << 10);
+    arrive(1);
+    expect(begun).toHaveLength(18);
+    const [costly] = arrive(1, "192.0.2.9", 60 << 10);
+    queue.done(costly as Socket, () => 58 << 10);
+    arrive(1, "192.0.2.9");
+    expect(begun).toHaveLength(19);
+  });
+
+  it("do not give way where the event loop had no time for them", () => {
+    const { begun, dropped, arrive, pass, stall } = startQueue();
+    arrive(17);
+    stall(1_000);
+    expect([begun.length, dropped.length]).toEqual([16, 0]);
+    pass(250);
+    expect(dropped).toHaveLength(1);
   });
 
   it("are forgotten when they are closed before they begin", () => {

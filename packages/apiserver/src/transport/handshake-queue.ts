@@ -15,7 +15,9 @@ export type HandshakeQueueDeps = {
 
 export type HandshakeQueue = {
   arrive(socket: Socket, source: string): void;
-  /** The handshake is done, or the connection is closed. */
+  /** The handshake is done, with a chain of certificates of so many bytes. */
+  done(socket: Socket, certificateBytes: () => number): void;
+  /** The connection is closed. */
   leave(socket: Socket): void;
   /** A request from there had a valid credential: it may begin any number at once. */
   prove(source: string): void;
@@ -26,7 +28,8 @@ const MAX_AT_ONCE = 16;
 const PROVEN_MS = 60 * 60_000;
 /** Handshakes that go on are done by then, also from the other side of the world. */
 const PATIENCE_MS = 250;
-/** A longer one has a chain that no client of Kubernetes has. */
+const LATE_MS = 50;
+/** No client of Kubernetes has a longer chain of certificates, or sends more before the end of its handshake. */
 const PLAIN_BYTES = 24 << 10;
 /** For this long after a longer one, a source has one handshake at a time. */
 const COSTLY_MS = 60_000;
@@ -83,9 +86,12 @@ export function createHandshakeQueue({ clock, scheduler, start, drop }: Handshak
   };
   const watch = (source: Source): void => {
     const pauseMs = source.pausedUntil - clock.elapsed();
-    source.timer = scheduler.schedule(pauseMs > 0 ? Math.ceil(pauseMs) : PATIENCE_MS, () => {
+    const waitMs = pauseMs > 0 ? Math.ceil(pauseMs) : PATIENCE_MS;
+    const due = clock.elapsed() + waitMs;
+    source.timer = scheduler.schedule(waitMs, () => {
       source.timer = undefined;
-      dropOldest(source);
+      // Where the event loop was busy meanwhile, no handshake could make headway.
+      if (clock.elapsed() - due < LATE_MS) dropOldest(source);
       beginNext(source);
     });
   };
@@ -94,6 +100,19 @@ export function createHandshakeQueue({ clock, scheduler, start, drop }: Handshak
     for (const [socket, since] of [...begun].slice(0, waiting.size)) {
       if (clock.elapsed() - since >= PATIENCE_MS) drop(socket);
     }
+  };
+
+  const end = (socket: Socket, bytes: number): void => {
+    const source = bySocket.get(socket);
+    if (source === undefined) return;
+    bySocket.delete(socket);
+    source.waiting.delete(socket);
+    if (source.begun.delete(socket) && bytes > PLAIN_BYTES) {
+      const now = clock.elapsed();
+      source.costlyUntil = now + COSTLY_MS;
+      source.pausedUntil = now + (bytes >> 10) * PAUSE_MS_PER_KIB;
+    }
+    beginNext(source);
   };
 
   return {
@@ -109,18 +128,11 @@ export function createHandshakeQueue({ clock, scheduler, start, drop }: Handshak
       source.waiting.add(socket);
       beginNext(source);
     },
-    leave(socket) {
-      const source = bySocket.get(socket);
-      if (source === undefined) return;
-      bySocket.delete(socket);
-      source.waiting.delete(socket);
-      if (source.begun.delete(socket) && socket.bytesRead > PLAIN_BYTES) {
-        const now = clock.elapsed();
-        source.costlyUntil = now + COSTLY_MS;
-        source.pausedUntil = now + (socket.bytesRead >> 10) * PAUSE_MS_PER_KIB;
-      }
-      beginNext(source);
+    done(socket, certificateBytes) {
+      // The first request may have come with the end of the handshake.
+      end(socket, socket.bytesRead > PLAIN_BYTES ? certificateBytes() : 0);
     },
+    leave: (socket) => end(socket, socket.bytesRead),
     prove(name) {
       sourceOf(name).provenUntil = clock.elapsed() + PROVEN_MS;
     },

@@ -127,6 +127,17 @@ describe("bad input", () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   });
 
+  it("takes large requests that come with the end of their handshakes", async () => {
+    const { port } = await serveHandler(async (request) =>
+      jsonResponse(200, String((await request.body(1 << 20)).length)),
+    );
+    const body = "x".repeat(60_000);
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => http1({ port, method: "POST", path: "/", body })),
+    );
+    expect(answers.map((answer) => answer.body)).toEqual(answers.map(() => "60000"));
+  });
+
   it("gives up on a handshake that does not go on (security book 49)", async () => {
     const { port } = await serveHandler(echo, { handshakeTimeoutMs: 200 });
     const socket = connectTcp(port, "127.0.0.1");

@@ -204,6 +204,7 @@ export class HttpTransport {
       remoteAddress: socket.remoteAddress ?? "",
       remotePort: socket.remotePort ?? 0,
       isBusy: () => state.active > 0,
+      certificateBytes: () => bytesOfChain(socket),
       end: (reason) => {
         if (state.session === undefined) socket.destroy();
         else endSession(state.session, socket, REASONS[reason], scheduler);
@@ -398,3 +399,19 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   flood: "too many concurrent requests on one connection",
   silent: "no request with a valid credential",
 };
+
+/** Of the certificates that the client presented. */
+function bytesOfChain(socket: TLSSocket): number {
+  let bytes = 0;
+  const counted = new Set<object>();
+  // The last one names itself as its issuer.
+  for (
+    let certificate = socket.getPeerCertificate(true);
+    certificate?.raw !== undefined && !counted.has(certificate);
+    certificate = certificate.issuerCertificate
+  ) {
+    counted.add(certificate);
+    bytes += certificate.raw.length;
+  }
+  return bytes;
+}
