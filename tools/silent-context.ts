@@ -1,4 +1,4 @@
-// What a command line needs of a process, for programs that only read its tree of commands.
+// The part of a process that a command line needs, for programs that only read its tree of commands.
 
 const silent = { write: () => {} };
 

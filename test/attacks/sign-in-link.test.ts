@@ -1,4 +1,4 @@
-// What attackers try with the one-time link that a starting server shows: use it twice, guess it, use it from another site, after a restart, or after the
+// Attacks on the one-time link that a starting server shows: use it twice, guess it, use it from another site, after a restart, or after the
 // administrator's key has gone; and whether it is written anywhere.
 
 import { randomBytes } from "node:crypto";

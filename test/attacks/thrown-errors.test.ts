@@ -82,7 +82,7 @@ it(`an error in no callback ends the server or leaves a request open (TEST_SEED=
     const { status } = await (pod ?? expect.unreachable()).http("/livez");
     if (open.length > 0) faults.push(`${place}: left open: ${open.join(", ")}`);
     if (!isFatal && status !== 200) faults.push(`${place}: /livez answers ${status}`);
-    // What several requests share may fail each of them.
+    // A part that several requests share may fail each of them.
     const unexpected = lines().filter((line) => line.includes('"unexpected error"')).length;
     if (unexpected > 1) faults.push(`${place}: reported ${unexpected} times`);
     // A process in which they keep occurring is given up (ADR 200), and what was left open would be so again.

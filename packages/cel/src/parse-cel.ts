@@ -70,7 +70,7 @@ export function parseCel(source: string, names: CelNames): CelExpression {
   return expression;
 }
 
-/** What is deeper than this could exhaust the stack of a function that walks over it. */
+/** A deeper expression could exhaust the stack of a function that walks over it. */
 export const MAX_TREE_DEPTH = 1_000;
 
 class Parser {

@@ -22,7 +22,7 @@ export class PlatformFailure extends Error {
   }
 }
 
-/** What to do about the address, the CA and the credential of a connection. */
+/** The remedy for the address, the CA and the credential of a connection. */
 type Remedies = { readonly address: string; readonly authority: string; readonly credential: string };
 
 /** Of an address and an access key on the command line. */

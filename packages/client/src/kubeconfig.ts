@@ -28,7 +28,7 @@ export type KubeconfigContext = {
   readonly cluster: string;
   readonly user: string;
   readonly namespace: string;
-  /** What programs have written into it, by name. */
+  /** Extensions that programs have written into it, by name. */
   readonly extensions: ReadonlyMap<string, JsonObject>;
 };
 

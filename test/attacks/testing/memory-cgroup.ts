@@ -4,7 +4,7 @@ import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export type MemoryCgroup = AsyncDisposable & {
-  /** What the command line of a program inside begins with. */
+  /** The beginning of the command line of a program inside. */
   readonly run: readonly string[];
   /** How often the kernel has killed a process in it for lack of memory. */
   kills(): Promise<number>;

@@ -28,7 +28,7 @@ export function isSealed(line: string, hmac: (text: string) => string): boolean 
  */
 export const TORN_LINE_ANNOTATION = "audit-chain/follows-torn-line";
 
-/** Several of them in a row are confirmed together: what stands for them in the chain is the hash of all, with the line breaks between them. */
+/** Several of them in a row are confirmed together: the chain has the hash of all, with the line breaks between them. */
 export const tornRun = (parts: readonly string[]): string => parts.join("\n");
 
 /** What the first line of all carries. */

@@ -29,7 +29,7 @@ function stringifyExact(value: JsonValue): string {
 
 /** Values of all levels that are written in one step. */
 const VALUES_PER_STEP = 2_000;
-/** What has fewer is written at once, with what follows it. */
+/** A value with fewer is written at once, with the next one. */
 const SMALL = 500;
 
 /** The same text, written in steps where the value is large. */

@@ -48,7 +48,7 @@ function naiveKeyed(before: readonly Item[], patch: readonly any[], order: reado
 const naivePlain = (before: readonly JsonValue[], patch: readonly JsonValue[]): JsonValue[] =>
   naiveOrder([...new Set([...before, ...patch])], patch, before, (item) => item as JsonValue);
 
-/** What the patch names in its order; each of the rest goes before the first that stood behind it. */
+/** Items that the patch names come in its order; each other item goes before the first that stood behind it. */
 function naiveOrder<T>(
   all: readonly T[],
   patch: readonly T[],

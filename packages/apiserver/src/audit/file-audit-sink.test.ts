@@ -291,7 +291,7 @@ it("keeps all files where their number has no limit", async () => {
 
 const AT = { stageTimestamp: "2026-01-01T00:00:00.000000Z" };
 
-/** What is left of a log whose files hold 32 KiB, after a flood of 2,000 events. */
+/** The rest of a log whose files hold 32 KiB, after a flood of 2,000 events. */
 async function afterFlood(flood: (n: number) => object) {
   const sink = await createFileAuditSink({ path, maxBytes: 32 * 1024, maxBackups: 1 });
   await sink.write(event("privileged", { user: { username: "admin" }, verb: "delete" }));

@@ -21,7 +21,7 @@ export type WorkQueueOptions = {
   /** How many keys without a lane are worked on at the same time; default 4. */
   readonly concurrency?: number;
   /**
-   * What outside of this server the work of a key waits for, such as the clusters of one tenant; default "": nothing. Each lane has places of its
+   * The outside server that the work of a key waits for, such as the clusters of one tenant; default "": nothing. Each lane has places of its
    * own: those that do not answer, however many, hold up neither other lanes nor work without a lane.
    */
   readonly laneOf?: (key: string) => string;

@@ -1,4 +1,4 @@
-// Limits how often the log tells of the same: clients that can cause a warning or an error must not fill the disk, nor hide other lines among many.
+// Limits equal lines of the log: clients that can cause a warning or an error must not fill the disk, nor hide other lines among many.
 
 import type { LogFields, Logger } from "../logging/logger.ts";
 import type { Runtime } from "../runtime/clock.ts";

@@ -19,7 +19,7 @@ const MAX_QUOTAS = 100;
 type LimitedKind = {
   readonly limit: number;
   readonly weightOf: (object: KubeObject) => number;
-  /** What is counted, for the message. */
+  /** The counted things, for the message. */
   readonly counted: (plural: string) => string;
   readonly where: "cluster" | "namespace";
   /** False for objects that weigh nothing, told without parsing them. */

@@ -95,7 +95,7 @@ export function createHandshakeQueue({ clock, scheduler, start, drop }: Handshak
       beginNext(source);
     });
   };
-  /** What makes no headway gives its place. */
+  /** A handshake without headway gives its place. */
   const dropOldest = ({ begun, waiting }: Source): void => {
     for (const [socket, since] of [...begun].slice(0, waiting.size)) {
       if (clock.elapsed() - since >= PATIENCE_MS) drop(socket);

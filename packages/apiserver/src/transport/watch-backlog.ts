@@ -23,7 +23,7 @@ export type ConnectionBacklog = {
 
 export type BacklogQueue<Item extends object> = {
   readonly isEmpty: boolean;
-  /** What `shift` would take. */
+  /** The chunk that `shift` would take. */
   readonly next: Item | undefined;
   /** `shared` is what takes the memory, which other queues may hold as well. */
   push(item: Item, shared: object, bytes: number): void;

@@ -25,7 +25,7 @@ export type CommandDescription = {
   readonly names?: NameKind;
 };
 
-/** What the platform, the logins and the kubeconfig have names for. */
+/** The kinds of names that the platform, the logins and the kubeconfig have. */
 export const NAME_KINDS = ["keys", "virtual-clusters", "spaces", "clusters", "projects", "contexts", "logins"] as const;
 export type NameKind = (typeof NAME_KINDS)[number];
 

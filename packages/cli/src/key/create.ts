@@ -148,10 +148,10 @@ function rulesOf(flags: CreateFlags, group: string): JsonObject[] | undefined {
   return allowKubeconfig === true ? [inside, ...kubeconfigRules(flags, group)] : [inside];
 }
 
-/** What kubectl reads of each API before anything else. */
+/** The paths that kubectl reads of each API before anything else. */
 const DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/openapi/*", "/version"];
 
-/** What a kubeconfig takes in the management API, and kubectl inside. The token in it has the rules of the key, too. */
+/** The rules that a kubeconfig needs in the management API, and kubectl inside. The token in it has the rules of the key, too. */
 const kubeconfigRules = ({ virtualCluster = [], namespacePrefix }: CreateFlags, group: string): JsonObject[] => [
   { requestTargets: ["ProjectVirtualCluster"], verbs: ["get"], nonResourceURLs: DISCOVERY },
   ...virtualCluster.flatMap(({ project, virtualCluster: name }) =>

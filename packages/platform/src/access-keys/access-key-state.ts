@@ -23,7 +23,7 @@ export type AccessKeyState = KeyWithOrigins & {
   /** Undefined: the key may do all that its owner may. */
   readonly restrictions: AccessKeyRestrictions | undefined;
   readonly disabled: boolean;
-  /** What it adds to the usage of its owner. */
+  /** The part that it adds to the usage of its owner. */
   readonly amount?: StoredAmount;
   /** Milliseconds since the epoch at which the key stops working; undefined: never. Moves with activity where the key says so. */
   readonly expiresAt: number | undefined;

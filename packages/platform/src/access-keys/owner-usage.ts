@@ -15,7 +15,7 @@ const KEPT_STRING_BYTES = 100;
 const SMALL_KEY = 1_500;
 const SPEC = Buffer.from('"spec":{');
 
-/** What one key adds to the usage of its owner. */
+/** The part that one key adds to the usage of its owner. */
 export const amountOfKey = (key: CachedObject): StoredAmount => ({
   objects: 1,
   bytes: key.storedBytes,

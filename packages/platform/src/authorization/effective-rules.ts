@@ -73,7 +73,7 @@ function narrow(
   return whenDone(narrowed, (common) => ({ ...held, ...resolveRules(common), incomplete: true }));
 }
 
-/** What a rule takes at least as text. */
+/** The least size of a rule as text. */
 const RULE_BYTES = 64;
 
 // What two sets of rules both open, as rules again.

@@ -10,7 +10,7 @@ export type NamedValues = readonly string[] | undefined;
 export type Filing<Entry> = {
   /** By field, as many for each entry. */
   readonly valuesOf: (entry: Entry) => readonly NamedValues[];
-  /** What of an entry decides what it opens, where the first of several that are alike is enough. */
+  /** The part of an entry that decides what it opens, where the first of several that are alike is enough. */
   readonly identityOf?: (entry: Entry) => JsonValue;
 };
 

@@ -127,7 +127,7 @@ function openingEntry(
   return undefined;
 }
 
-/** What a request names that entries may name: projects, and instances or clusters. */
+/** Names in a request that entries may have as well: projects, and instances or clusters. */
 function namesIn(
   request: PlatformRequest,
   names: PlatformNames,

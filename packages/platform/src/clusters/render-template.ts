@@ -98,7 +98,7 @@ const AT = "spec.parameters";
 /** Characters. YAML takes longer to parse: a hundred milliseconds for 64 Ki. */
 const MAX_PARAMETERS = { json: 64 << 10, yaml: 8 << 10 } as const;
 
-/** What all patterns of a template may take for the values of one instance: about 50 ms. Each may be a hard one for a long value. */
+/** The steps of all patterns of a template for the values of one instance: about 50 ms. Each may be a hard one for a long value. */
 const MAX_PATTERN_STEPS = 2_000_000;
 
 /** The values by their paths, as a tree of strings. Unknown parameters are ignored: a later version of the template may know them. */

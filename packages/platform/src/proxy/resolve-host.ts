@@ -112,7 +112,7 @@ function textOf(file: string): string {
   }
 }
 
-/** What only the system knows, such as names of mDNS or of a VPN. */
+/** Asks for names that only the system knows, such as those of mDNS or of a VPN. */
 type AskSystem = (hostname: string) => Promise<LookupAddress[]>;
 
 type Waiting = {
@@ -164,5 +164,5 @@ function createSystemQueue(system: ResolveHost, elapsed: () => number): AskSyste
     });
 }
 
-/** Whoever answers for a name answers for the others of `example.com`. */
+/** The servers of one name of `example.com` answer for the others, too. */
 const domainOf = (hostname: string): string => hostname.toLowerCase().split(".").slice(-2).join(".");

@@ -21,7 +21,7 @@ export type ManagementSuiteSurface = SuiteSurface & {
   /** What the platform has registered. */
   readonly definitions: readonly ResourceDefinition[];
   readonly storage: Storage;
-  /** What /metrics shows. */
+  /** The text of /metrics. */
   metrics(): Promise<string>;
 };
 

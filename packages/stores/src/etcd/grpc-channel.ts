@@ -289,7 +289,7 @@ export class GrpcChannel implements Disposable {
       opening.on("goaway", caught(fail, leave)).on("close", caught(fail, onClose));
       // With TLS, a server may still refuse the client's certificate after the handshake. Its settings frame shows that it has not.
       const onSettings = (): void => {
-        // What fails here has to reject what waits for the connection.
+        // A failure here has to reject the calls that wait for the connection.
         opening.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
         if (!settle()) return;
         this.#refusal = undefined;

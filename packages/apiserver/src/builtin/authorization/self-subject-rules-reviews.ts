@@ -56,7 +56,7 @@ const fields = s
   .describe("SelfSubjectRulesReview enumerates the set of actions the current user can perform within a namespace.");
 type SelfSubjectRulesReview = KindOf<typeof fields>;
 
-/** What a rule takes at least in the answer: a user may have tens of thousands of them. */
+/** The least size of a rule in the answer: a user may have tens of thousands of them. */
 const RULE_BYTES = 64;
 
 export const selfSubjectRulesReviews = ({

@@ -24,7 +24,7 @@ export type ObjectLocation = {
   readonly name: string;
 };
 
-/** What others have to know of an object. */
+/** The part of an object that its dependents and owners need. */
 export type ObjectState = {
   readonly uid: string;
   readonly isBeingDeleted: boolean;

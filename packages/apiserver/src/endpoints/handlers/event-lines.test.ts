@@ -51,7 +51,7 @@ const boats = defineResource({
   ),
 });
 
-/** What is shown besides, as of keys their last use. */
+/** Fields that are shown besides, such as the last use of keys. */
 const shownBoats = vi.fn((object: CachedObject) =>
   object.withContent({ ...object.decode(), shown: true } as KubeObject),
 );
@@ -382,7 +382,7 @@ describe("watches with a field selector", () => {
     read.mockClear();
     await patch("large", "bob");
     await received(watches, 1);
-    // What there is now, and what there was before.
+    // The object now, and the one before.
     expect(read.mock.calls.length).toBeLessThanOrEqual(3);
     await patch("large", "ada");
     await received(watches, 2);

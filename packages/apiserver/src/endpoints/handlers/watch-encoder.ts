@@ -128,7 +128,7 @@ function lineForms(
     render(object, limit = WORK_PER_OBJECT) {
       const own = new JsonPathBudget(limit);
       const json = stringifyJson(tableOfObject(converter, decoded(object), { columns, budget: own }));
-      // What an object may take at most it takes in every watch.
+      // The limit of an object holds in every watch.
       return { json, work: own.spent, isWhole: own.spent <= limit || limit === WORK_PER_OBJECT };
     },
   });

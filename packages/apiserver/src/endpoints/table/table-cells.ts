@@ -10,7 +10,7 @@ import { formatGoFloat } from "@postern/apimachinery/validation/go-syntax";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
 import { compileJsonPath, firstOf, JsonPathBudget, JsonPathBudgetError, textCost } from "./json-path.ts";
 
-/** What a Table, and the refusal of other forms, have to know of a resource. */
+/** The part of a resource that a Table, and the refusal of other forms, need. */
 export type ResourceColumns = Pick<ResourceDefinition, "columns" | "hasOwnNameColumn" | "strategicMergePatch">;
 
 export type TableColumnDefinition = {

@@ -130,7 +130,7 @@ class ConvertedView implements CacheView {
   }
 }
 
-/** What brings the records of a watch to its version. */
+/** Brings the records of a watch to its version. */
 type WatchedRecords = {
   /** False: it takes a turn of the event loop, or an answer from elsewhere. */
   isAtHand(record: CachedObject): boolean;
@@ -278,7 +278,7 @@ function createConversionQueue(
       while (queue.length > 0) {
         const items = queue.splice(0);
         const records = items.flatMap((item) => item.records);
-        // What is at hand is delivered in the turn in which it comes.
+        // A record that is at hand is delivered in the turn in which it comes.
         const wanted = records.filter((record) => !converted.isAtHand(record));
         if (wanted.length > 0) await converted.prepare(wanted, context);
         waiting -= records.length;
