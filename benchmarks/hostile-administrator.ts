@@ -39,6 +39,8 @@ const { send, target } = tenants;
 // Not the user whose waits are measured: these requests take places of their own user.
 const bystander = await tenants.newKey("bystander", { user: "attacker" });
 const statuses = new Map<number, number>();
+/** The first answer of each status that a limit gives. */
+const samples = new Map<number, string>();
 let isOver = false;
 let clusters = 0;
 /** Of the rounds. */
@@ -47,7 +49,10 @@ const lately: string[] = [];
 /** Refusals are what the limits are for. 0: the server closed the connection. */
 async function attack(path: string, key: string, request: object = {}): Promise<number> {
   const status = await send(path, { key, ...request }).then(
-    (answer) => answer.status,
+    (answer) => {
+      if (answer.status >= 429 && !samples.has(answer.status)) samples.set(answer.status, answer.text.slice(0, 300));
+      return answer.status;
+    },
     () => 0,
   );
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -132,6 +137,7 @@ const { reads, revocations, logins, writes, acceptedAfterwards } = await experie
 clearInterval(sampling);
 await attacking;
 await printSeries();
+for (const [status, text] of samples) console.log(`${status}: ${text}`);
 
 /** The longest stalls of the server's event loop, with the requests in progress. */
 const stalls = tenants.process

@@ -220,7 +220,8 @@ describe("the store", () => {
           matchConstraints: {
             resourceRules: [{ apiGroups: ["none"], apiVersions: ["v1"], operations: ["*"], resources: ["nothing"] }],
           },
-          validations: [{ expression: `'${padding(250_000)}' != ''` }],
+          // One may have 100,000 characters.
+          validations: Array.from({ length: 3 }, () => ({ expression: `'${padding(83_000)}' != ''` })),
         },
       }),
     ],
