@@ -34,7 +34,7 @@ describe("the users of programs", () => {
     const started = /\b(?:tool|spawn|spawnSync|execFile|execFileSync|startTool)\(\s*"([a-z][\w.-]*)"/g;
     const ofEverySystem = "bash cp env find git mount nice node npm npx script sh sha256sum tar umount unshare";
     // Tests skip what these are needed for.
-    const optional = "dpkg fish terraform";
+    const optional = "dpkg fish terraform zsh";
     const known = new Set([...`${ofEverySystem} ${optional}`.split(" "), ...TEST_PROGRAMS.map(({ name }) => name)]);
     const sources = repositoryFiles()
       .filter((path) => path.endsWith(".ts") && /^(test|packages)\//.test(path) && isTest(path))
