@@ -1,5 +1,5 @@
 // An hour of one hostile administrator of a project beside a bystander: everything a tenant can store in numbers, everything it can send at a size,
-// and a Table or OpenAPI document of it all, in an order drawn with --seed. Meanwhile the bystander reads, signs in, revokes keys and writes.
+// and a Table or OpenAPI document of it all, in an order drawn with --seed. The server is in a cgroup of --mebibytes where one can be made. Meanwhile the bystander reads, signs in, revokes keys and writes.
 // Exits with 1 if 1 of 100 reads waits longer than 100 ms, a revocation longer than a second, the server ends, or it outgrows --mebibytes.
 // Usage: npx tsx --conditions=@postern/source benchmarks/hostile-administrator.ts [--minutes 60] [--mebibytes 1024] [--seed 1]
 
@@ -9,6 +9,7 @@ import { API, residentMiB } from "../test/attacks/testing/attacked-server.ts";
 import { percentile } from "../test/attacks/testing/denial/bystander.ts";
 import { experienceElsewhere } from "../test/attacks/testing/denial/start-bystander.ts";
 import { startTenants } from "../test/attacks/testing/denial/tenants.ts";
+import { createMemoryCgroup } from "../test/attacks/testing/memory-cgroup.ts";
 import { SENT_THINGS } from "../test/attacks/testing/products/sent-things.ts";
 import { STORED_THINGS } from "../test/attacks/testing/products/stored-things.ts";
 
@@ -29,11 +30,15 @@ const AT_ONCE = 20;
 const MOST_TIMES = 16;
 const REQUESTS_A_ROUND = 200;
 
+/** As in a container: Node takes its heap from the limit, and the kernel ends a server that outgrows it. */
+await using cgroup = await createMemoryCgroup(limit << 20);
+if (cgroup === undefined) console.log("no cgroup can be made here: resident memory is compared with the limit");
 // Warnings name what the event loop was blocked by.
 await using tenants = await startTenants({
   objects: 0,
-  flags: ["--memory-limit-mib", String(limit)],
+  flags: cgroup === undefined ? ["--memory-limit-mib", String(limit)] : [],
   env: { POSTERN_LOG_LEVEL: "warn" },
+  run: cgroup?.run,
 });
 const { send, target } = tenants;
 // Not the user whose waits are measured: these requests take places of their own user.

@@ -26,16 +26,19 @@ export type AttackedServerOptions = {
   /** Where nothing else is said objects are kept in memory, so that no disk of a busy machine shows in the figures. */
   readonly store?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** The beginning of its command line. */
+  readonly run?: readonly string[] | undefined;
 };
 
 export async function startAttackedServer(
   flags: readonly string[] = [],
-  { store = ["--store", "memory"], env = {} }: AttackedServerOptions = {},
+  { store = ["--store", "memory"], env = {}, run = [] }: AttackedServerOptions = {},
 ): Promise<AttackedServer> {
   const directory = await temporaryDirectory();
   const server = await startPostern(join(directory.path, "data"), [...store, ...flags], {
     // Each line of the log would be kept by this process, which measures.
     env: { POSTERN_LOG_LEVEL: "error", ...env },
+    run,
   });
   const send = await httpClient(server);
   const admin = await adminKey(server);

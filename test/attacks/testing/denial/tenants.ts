@@ -15,10 +15,12 @@ export type TenantsOptions = {
   readonly objects: number;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** The beginning of the command line of the server. */
+  readonly run?: readonly string[] | undefined;
 };
 
-export async function startTenants({ objects, flags = [], env = {} }: TenantsOptions): Promise<Tenants> {
-  const server = await startAttackedServer(["--kube-config-proxy-fallback", ...flags], { store: [], env });
+export async function startTenants({ objects, flags = [], env = {}, run }: TenantsOptions): Promise<Tenants> {
+  const server = await startAttackedServer(["--kube-config-proxy-fallback", ...flags], { store: [], env, run });
   const { send, admin, newKey } = server;
   const make = async (path: string, body: object, key = admin): Promise<any> => {
     const made = await send(path, { key, body });
