@@ -214,4 +214,5 @@ class Room<Member> {
 
 type Peer = { readonly remoteAddress?: string | undefined; readonly remotePort?: number | undefined };
 
-const peerOf = ({ remoteAddress = "", remotePort = 0 }: Peer): string => `${remoteAddress} ${remotePort}`;
+/** The other end of a connection, the same for its socket and for TLS on it. */
+export const peerOf = ({ remoteAddress = "", remotePort = 0 }: Peer): string => `${remoteAddress} ${remotePort}`;

@@ -10,7 +10,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
@@ -19,8 +19,9 @@ import { type Arrivals, createArrivals, createTurn } from "../limits/turn.ts";
 import { createFaults, type Faults, guarded } from "../logging/faults.ts";
 import type { Exchange } from "./api-request.ts";
 import { createBodyTurns } from "./body-turns.ts";
+import { bytesOfChain } from "./certificate-chain.ts";
 import { type Connection, describeConnection } from "./connection.ts";
-import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
+import { type ConnectionGate, type DropReason, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
 import { createSessionEnds, endDeadSession, endSession } from "./end-session.ts";
 import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
@@ -388,9 +389,6 @@ export const createHttpTransport = (options: HttpTransportOptions): HttpTranspor
 
 const ignore = (): void => undefined;
 
-const peerOf = ({ remoteAddress = "", remotePort = 0 }: Pick<Socket, "remoteAddress" | "remotePort">): string =>
-  `${remoteAddress} ${remotePort}`;
-
 /** The reason that a client receives for the end of its connection. */
 const REASONS: Readonly<Record<DropReason, string>> = {
   handshake: "",
@@ -399,19 +397,3 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   flood: "too many concurrent requests on one connection",
   silent: "no request with a valid credential",
 };
-
-/** Of the certificates that the client presented. */
-function bytesOfChain(socket: TLSSocket): number {
-  let bytes = 0;
-  const counted = new Set<object>();
-  // The last one names itself as its issuer.
-  for (
-    let certificate = socket.getPeerCertificate(true);
-    certificate?.raw !== undefined && !counted.has(certificate);
-    certificate = certificate.issuerCertificate
-  ) {
-    counted.add(certificate);
-    bytes += certificate.raw.length;
-  }
-  return bytes;
-}
