@@ -61,7 +61,7 @@ const ISSUING_COMMANDS: readonly RegExp[] = [
   // Blocks of pages of the documentation.
   /^(\S+ )*bash -euo pipefail \S+\/tour\.sh$/,
   /^page \S+, issuing block \d+$/,
-  /^(env (\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credentials get|credential) /,
+  /^(env (-i -C \S+ )?(\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credentials get|credential) /,
 ];
 
 /** What a command prints to standard output. */
