@@ -108,7 +108,7 @@ async function verifyLogs(
   /** The end of the file before, where it was written in part. */
   let torn: (TornEnd & { readonly file: string }) | undefined;
   const tell = (path: string, line: number, message: string, isFault = true): void => {
-    // Line 0 stands for those at the end of the file before.
+    // Line 0 means those at the end of the file before.
     const [file, lines] = line > 0 || torn === undefined ? [path, [line]] : [torn.file, torn.lines];
     for (const at of lines) {
       const remark = { file, line: at, isFault, message };

@@ -1,4 +1,4 @@
-// What the ledger does when it has missed something, and how many certificates it takes of one holder.
+// A ledger that has missed something, and the limit of certificates of one holder.
 
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { withGap } from "@postern/apiserver/storage/testing/with-gap";

@@ -1,5 +1,5 @@
-// What a directory may do with users and teams over SCIM: only with those that it created, never with the last administrator, and it takes no
-// name to which a ClusterRoleBinding gives permissions already. What single projects granted to a name counts for whoever the directory gives it.
+// The reach of a directory over users and teams, through SCIM: only with those that it created, never with the last administrator, and it takes no
+// name to which a ClusterRoleBinding gives permissions already. Permissions that single projects granted to a name count for the user whom the directory gives it.
 
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -100,7 +100,7 @@ export function createSignInRecords(
     }
   };
   const waiting = new WaitingRecords();
-  /** What users have signed in with, until it is used. */
+  /** The finished sign-ins of users, until they are used. */
   const confirmed = new WaitingRecords();
   const makeWay = async (from = waiting): Promise<boolean> => {
     for (let names = from.takeOldest(clock.now()); names !== undefined; names = from.takeOldest(clock.now())) {

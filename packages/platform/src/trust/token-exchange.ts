@@ -153,7 +153,7 @@ export function createTokenExchange({ rules, judge, take, issue, clock }: TokenE
   };
 }
 
-/** What stands against a good token now, such as a quota. */
+/** The reason to refuse a good token now, such as a quota. */
 function refusedNow(error: unknown, token: UnverifiedToken): unknown {
   if (!isApiError(error) || error.code >= 500) return error;
   const why = "the trust rule cannot issue a key now";

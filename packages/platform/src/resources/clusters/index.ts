@@ -125,7 +125,7 @@ const isSamePlace = (a: SecretPlace, b: SecretPlace | undefined): boolean =>
 
 /**
  * The cluster with the uid of the Secret that it names, for a new reference and for one that is written again: with another value of the annotation,
- * or without it. Other writes keep what is recorded, so that they do not accept a Secret that somebody put in its place. Throws ApiError 403.
+ * or without it. Other writes keep what is recorded, so that they do not accept a Secret that took its place. Throws ApiError 403.
  */
 async function withRecordedSecret(
   cluster: Cluster,
@@ -154,7 +154,7 @@ async function withRecordedSecret(
 }
 
 /**
- * What the writer of a reference lacks. Members of a project write the Secrets of its namespace, and so would choose where the platform connects
+ * The permission that the writer of a reference lacks. Members of a project write the Secrets of its namespace, and so would choose where the platform connects
  * to, past the rules for their addresses: only who may write the Secret as well names one there.
  */
 async function missingVerb(
