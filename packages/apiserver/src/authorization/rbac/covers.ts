@@ -92,11 +92,11 @@ export class HeldRules {
   add(rule: PolicyRule): void {
     const holder = new Holder(rule);
     this.#all.push(holder);
-    note(this.#verbs, holder.verbs, holder);
-    note(this.#apiGroups, holder.apiGroups, holder);
-    note(this.#resources, holder.resources, holder);
-    if (holder.names.size === 0) this.#unnamed.push(holder);
-    note(this.#names, holder.names, holder);
+    note(this.#verbs, rule.verbs, holder);
+    note(this.#apiGroups, rule.apiGroups, holder);
+    note(this.#resources, rule.resources, holder);
+    if (rule.resourceNames.length === 0) this.#unnamed.push(holder);
+    note(this.#names, rule.resourceNames, holder);
   }
 
   /** Whether a single rule covers all of the wanted one. */
@@ -136,49 +136,61 @@ export class HeldRules {
   }
 }
 
-function note(index: Map<string, Holder[]>, values: Iterable<string>, holder: Holder): void {
+/** A list that repeats a value has the holder once. */
+function note(index: Map<string, Holder[]>, values: readonly string[], holder: Holder): void {
   for (const value of values) {
     const known = index.get(value);
     if (known === undefined) index.set(value, [holder]);
-    else known.push(holder);
+    else if (known.at(-1) !== holder) known.push(holder);
   }
 }
 
+/** One rule. Only long lists become sets: thousands of rules of a few values each are compared with every role that is granted. */
 class Holder {
-  readonly verbs: ReadonlySet<string>;
-  readonly apiGroups: ReadonlySet<string>;
-  readonly resources: ReadonlySet<string>;
-  readonly names: ReadonlySet<string>;
-  readonly #paths: PathPatterns;
+  readonly #verbs: Values;
+  readonly #apiGroups: Values;
+  readonly #resources: Values;
+  readonly #names: Values | undefined;
+  readonly #paths: PathPatterns | undefined;
 
   constructor({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) {
-    this.verbs = new Set(verbs);
-    this.apiGroups = new Set(apiGroups);
-    this.resources = new Set(resources);
-    this.names = new Set(resourceNames);
-    this.#paths = new PathPatterns(nonResourceURLs);
+    this.#verbs = valuesOf(verbs);
+    this.#apiGroups = valuesOf(apiGroups);
+    this.#resources = valuesOf(resources);
+    this.#names = resourceNames.length === 0 ? undefined : valuesOf(resourceNames);
+    this.#paths = nonResourceURLs.length === 0 ? undefined : new PathPatterns(nonResourceURLs);
   }
 
   covers(wanted: PolicyRule): boolean {
     return (
-      hasAll(this.verbs, wanted.verbs) &&
-      hasAll(this.apiGroups, wanted.apiGroups) &&
+      hasAllOrStar(this.#verbs, wanted.verbs) &&
+      hasAllOrStar(this.#apiGroups, wanted.apiGroups) &&
       wanted.resources.every((resource) => this.#coversResource(resource)) &&
-      (this.names.size === 0 ||
-        (wanted.resourceNames.length > 0 && wanted.resourceNames.every((name) => this.names.has(name)))) &&
-      wanted.nonResourceURLs.every((url) => this.#paths.match(url))
+      (this.#names === undefined || (wanted.resourceNames.length > 0 && hasAll(this.#names, wanted.resourceNames))) &&
+      wanted.nonResourceURLs.every((url) => this.#paths?.match(url) ?? false)
     );
   }
 
   #coversResource(resource: string): boolean {
-    if (this.resources.has("*") || this.resources.has(resource)) return true;
+    if (has(this.#resources, "*") || has(this.#resources, resource)) return true;
     const slash = resource.indexOf("/");
-    return slash >= 0 && this.resources.has(`*${resource.slice(slash)}`);
+    return slash >= 0 && has(this.#resources, `*${resource.slice(slash)}`);
   }
 }
 
-const hasAll = (set: ReadonlySet<string>, wanted: readonly string[]): boolean =>
-  set.has("*") || wanted.every((value) => set.has(value));
+type Values = readonly string[] | ReadonlySet<string>;
+
+/** A walk over so few is as fast as a set, and takes no memory. */
+const FEW_VALUES = 8;
+
+const valuesOf = (list: readonly string[]): Values => (list.length <= FEW_VALUES ? list : new Set(list));
+
+const has = (values: Values, value: string): boolean =>
+  values instanceof Set ? values.has(value) : (values as readonly string[]).includes(value);
+
+const hasAll = (values: Values, wanted: readonly string[]): boolean => wanted.every((value) => has(values, value));
+
+const hasAllOrStar = (values: Values, wanted: readonly string[]): boolean => has(values, "*") || hasAll(values, wanted);
 
 /** Rules about the same single resource (and name, if one) as one rule with all their verbs; the others as they are. */
 export function compactRules(rules: readonly PolicyRule[]): readonly PolicyRule[] {

@@ -83,3 +83,25 @@ it("allows a path with a wildcard if everything below it is granted", async () =
   expect(await closed(({ path }) => path === "/web", [web])).toEqual(["get /web/*"]);
   expect(await closed(({ path }) => path.startsWith("/web"), [web])).toEqual([]);
 });
+
+it("asks two questions about a role of thousands of rules where the credential is not limited", async () => {
+  let questions = 0;
+  const opens = () => {
+    questions++;
+    return true;
+  };
+  expect(await closed(opens, numberedRules(3_000))).toEqual([]);
+  const ofFullAuthority = questions;
+  questions = 0;
+  expect(await closed(opens, numberedRules(30))).toEqual([]);
+  expect(questions).toBe(ofFullAuthority);
+  expect(questions).toBeLessThan(10);
+});
+
+it("still reports the pieces of a long role that a limited credential does not open", async () => {
+  const opens = ({ name }: AuthorizationAttributes) => name !== "n7" && name !== "\0";
+  expect(await closed(opens, numberedRules(3_000))).toEqual(["get secrets n7"]);
+});
+
+const numberedRules = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ ...read("secrets"), resourceNames: [`n${index}`] }));
