@@ -1,4 +1,4 @@
-// Finds the test files that run a program: those that name it, or that import shared code of tests that does.
+// Finds the test files that run a program: those that name it, or that import or start shared code of tests that does.
 
 import { importsOf, isTest, targetOf } from "../imports.ts";
 import { readSource, repositoryFiles } from "../source-files.ts";
@@ -21,14 +21,22 @@ const DEFINING: ReadonlySet<string> = new Set([
   "test/e2e/testing/shared-etcd.ts",
 ]);
 
+/** Shared code that a test starts in a process of its own. */
+const STARTED = /"((?:[\w.-]+\/)*testing\/[\w.-]+\.ts)"/g;
+
 const PACKAGE = /^@postern\/([^/]+)\/(.+)$/;
 
-function filesImported(path: string): readonly string[] {
-  return importsOf(readSource(path)).flatMap((imported) => {
+function filesOf(path: string): readonly string[] {
+  const source = readSource(path);
+  const started = [...source.matchAll(STARTED)].map(([, file = ""]) =>
+    file.startsWith(".") ? targetOf(path, file) : file,
+  );
+  const imported = importsOf(source).flatMap((imported) => {
     const [, name, file] = PACKAGE.exec(imported) ?? [];
     if (name !== undefined) return [`packages/${name}/src/${file}.ts`];
     return imported.startsWith(".") ? [targetOf(path, imported)] : [];
   });
+  return [...started, ...imported];
 }
 
 export type ProgramUsers = (program: TestProgram) => readonly string[];
@@ -38,7 +46,7 @@ export function createProgramUsers(): ProgramUsers {
   const files = repositoryFiles().filter((path) => path.endsWith(".ts") && isTest(path));
   const known = new Set(files);
   const sources = new Map(files.map((path) => [path, readSource(path)]));
-  const shared = new Map(files.map((path) => [path, filesImported(path).filter((each) => known.has(each))]));
+  const shared = new Map(files.map((path) => [path, filesOf(path).filter((each) => known.has(each))]));
   return ({ use }) => {
     const verdicts = new Map<string, boolean>();
     const runs = (path: string): boolean => {
