@@ -1,9 +1,10 @@
 // Renders the man pages from the program itself: one for `postern`, one for each command below it. `postern man` writes them.
 // Source: man-pages(7), man(7)
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { makeDirectory } from "@postern/client/make-directory";
 import { Command, type Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { visibleCommands } from "./completion/command-tree.ts";
@@ -24,7 +25,7 @@ export const createManCommand = (context: CommandContext, program: Command): Com
       const target = resolve(context.workingDirectory, directory);
       const pages = renderManPages(program);
       try {
-        await mkdir(target, { recursive: true });
+        await makeDirectory(target);
         for (const { name, text } of pages) await writeFile(join(target, name), text);
       } catch (error) {
         throw new UsageError(`cannot write the man pages to ${target} (${codeOf(error)})`, { cause: error });

@@ -1,12 +1,13 @@
 // Adds or removes entries of kubeconfig files. Everything else stays unchanged, including comments.
 // Source: k8s.io/client-go/tools/clientcmd (config.go ModifyConfig, loader.go lockFile)
 
-import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { Document, isMap, isSeq, parseDocument, YAMLSeq } from "yaml";
 import { KubeconfigError } from "./kubeconfig.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 /** A cluster, a user and a context with one name, as in the file. */
 export type KubeconfigEntry = {
@@ -55,7 +56,7 @@ export function removeKubeconfigEntry(text: string, origin: string, name: string
  * by its owner only. Holds kubectl's lock beside the file. Throws KubeconfigError.
  */
 export async function changeKubeconfigFile(path: string, change: (text: string) => string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((cause: NodeJS.ErrnoException) => {
+  await makeDirectory(dirname(path), 0o700).catch((cause: NodeJS.ErrnoException) => {
     throw new KubeconfigError(`cannot write ${path} (${cause.code})`, { cause });
   });
   const target = await realpath(path).catch(() => path);

@@ -3,13 +3,14 @@
 // Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
 
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
+import { open, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createApiClient } from "@postern/client/api-client";
 import { replaceFile } from "@postern/client/kubeconfig-file";
+import { makeDirectory } from "@postern/client/make-directory";
 import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
@@ -177,7 +178,7 @@ async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
 
 /** Concurrent kubectl processes share one request. */
 async function underLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
-  await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+  await makeDirectory(dirname(lock), 0o700);
   const deadline = Date.now() + LOCK_PATIENCE_MS;
   for (;;) {
     try {
