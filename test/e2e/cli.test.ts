@@ -168,7 +168,7 @@ describe("postern key", () => {
           "Owner: +user admin",
           "Type: +User",
           "Disabled: +no",
-          'Scope: +{"projects":\\[{"project":"default"}\\]}',
+          "Scope: +project default",
           `Created: +${TIMESTAMP}`,
           `Expires: +${TIMESTAMP}`,
           "Last used: +never\n$",

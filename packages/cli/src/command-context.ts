@@ -20,7 +20,7 @@ export type CommandContext = {
   /** A secret from a pipe, or typed without echo. Undefined without a pipe and without a terminal. */
   readonly readSecret: (prompt: string) => Promise<string | undefined>;
   /** A line typed on a terminal, after `ask` has written the question. Undefined without a terminal: `ask` is not called then. */
-  readonly readAnswer: (ask: () => void) => Promise<string | undefined>;
+  readonly readAnswer: (ask: () => void | Promise<void>) => Promise<string | undefined>;
   readonly environment: { readonly [name: string]: string | undefined };
   readonly workingDirectory: string;
   /** How this program is run again. */

@@ -10,15 +10,15 @@ export type ConfirmFlags = { readonly yes?: boolean };
 export const withYesOption = (command: Command): Command =>
   command.option("-y, --yes", "do not ask; required where there is no terminal");
 
-/** Throws UsageError unless the user agrees. */
+/** Throws UsageError unless the user agrees. A question that is a function looks up what it asks about: it is called on a terminal only. */
 export async function confirm(
-  question: string,
+  question: string | (() => Promise<string>),
   { yes }: ConfirmFlags,
   { readAnswer, stderr }: CommandContext,
 ): Promise<void> {
   if (yes === true) return;
-  const answer = await readAnswer(() => {
-    stderr.write(`${plainText(question)} [y/N] `);
+  const answer = await readAnswer(async () => {
+    stderr.write(`${plainText(typeof question === "string" ? question : await question())} [y/N] `);
   });
   if (answer === undefined) throw new UsageError("nothing was revoked: add --yes where there is no terminal to ask on");
   if (!/^y(es)?$/i.test(answer)) throw new UsageError("nothing was revoked");

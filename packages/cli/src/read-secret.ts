@@ -49,9 +49,9 @@ async function lineOf(lines: Interface): Promise<string> {
 }
 
 /** Trimmed; "" at the end of the input. Undefined where standard input or the messages are not on a terminal: nobody could answer. */
-export async function readAnswer(ask: () => void): Promise<string | undefined> {
+export async function readAnswer(ask: () => void | Promise<void>): Promise<string | undefined> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return undefined;
-  ask();
+  await ask();
   return await lineOf(createInterface({ input: stdin }));
 }

@@ -30,3 +30,10 @@ export const accessKeysAddress = (group: string): ResourceAddress => ({
 
 export const accessKeysOf = (client: ApiClient, group: string): ResourceClient<OwnedAccessKey> =>
   createResourceClient<OwnedAccessKey>(client, accessKeysAddress(group));
+
+/** `user jane`, `team shop`, or the subject of another holder; "" without one. */
+export function ownerOf({ user, team, subject }: NonNullable<OwnedAccessKey["spec"]> = {}): string {
+  if (user !== undefined && user !== "") return `user ${user}`;
+  if (team !== undefined && team !== "") return `team ${team}`;
+  return subject ?? "";
+}

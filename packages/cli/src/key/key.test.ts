@@ -68,9 +68,7 @@ describe("postern key", () => {
   it("prints one key as fields with its rules, as a table and as a name", async () => {
     const rules = [{ verbs: ["get"] }];
     answer({ metadata: { name: "ci" }, spec: { rules } });
-    expect((await runCommand(["key", "get", "ci"], environment)).stdout).toMatch(
-      /^Rules: +\[\{"verbs":\["get"\]\}\]$/m,
-    );
+    expect((await runCommand(["key", "get", "ci"], environment)).stdout).toMatch(/^Rules: +get all resources$/m);
     expect((await runCommand(["key", "get", "ci", "-o", "name"], environment)).stdout).toBe("ci\n");
     answer({ columnDefinitions: [{ name: "Name" }], rows: [{ cells: ["ci"] }] });
     expect((await runCommand(["key", "get", "ci", "-o", "table"], environment)).stdout).toMatch(/^NAME\s+ci\s+$/);
@@ -217,13 +215,17 @@ describe("postern key", () => {
   });
 
   it.each([
-    [["key", "revoke", "a", "b"], "Delete the access keys a and b? Requests with it are refused immediately. [y/N] "],
+    [["key", "revoke", "a", "b"], "Delete the access keys a and b? Requests with them are refused immediately. [y/N] "],
+    [
+      ["key", "revoke", "a"],
+      "Delete the access key a (user jane, last used: 2026-01-02T03:04:05Z)? Requests with it are refused immediately. [y/N] ",
+    ],
     [
       ["credentials", "revoke", "x", "--key", "k"],
       "Revoke the credential x, and all that were created with it? [y/N] ",
     ],
   ])("asks before %j, and revokes only after a yes, or with --yes", async (args, question) => {
-    answer({ status: {} });
+    answer({ metadata: {}, spec: { user: "jane" }, status: { lastActivity: "2026-01-02T03:04:05Z" } });
     for (const typed of ["", "n", "yess"])
       expect(await runCommand(args, environment, undefined, typed)).toMatchObject({
         code: 1,
@@ -232,9 +234,26 @@ describe("postern key", () => {
     expect((await runCommand(args, environment)).stderr).toBe(
       "postern: nothing was revoked: add --yes where there is no terminal to ask on\n",
     );
-    expect(server.requests).toEqual([]);
+    expect(server.requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
     expect((await runCommand(args, environment, undefined, "Y")).code).toBe(0);
     expect((await runCommand([...args, "-y"], environment)).code).toBe(0);
+  });
+
+  it("asks for no agreement to revoke a key that is not there", async () => {
+    answer({ kind: "Status", code: 404, reason: "NotFound", message: 'ownedaccesskeys "x" not found' }, 404);
+    expect(await runCommand(["key", "revoke", "x"], environment, undefined, "y")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: 'postern: ownedaccesskeys "x" not found\n',
+    });
+    expect(server.requests).toEqual(["GET /apis", `GET ${base}/ownedaccesskeys/x`]);
+  });
+
+  it("asks about a key that may be deleted and not read", async () => {
+    answer({ kind: "Status", code: 403, reason: "Forbidden", message: "forbidden" }, 403);
+    expect((await runCommand(["key", "revoke", "x"], environment, undefined, "n")).stderr).toContain(
+      "Delete the access key x? ",
+    );
   });
 
   it("revokes keys one after the other", async () => {

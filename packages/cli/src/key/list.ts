@@ -11,7 +11,8 @@ import { parseDurationSeconds } from "../duration-seconds.ts";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { LIST_FORMATS, type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields, printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
-import { accessKeysAddress, accessKeysOf, type OwnedAccessKey } from "./access-keys.ts";
+import { accessKeysAddress, accessKeysOf, type OwnedAccessKey, ownerOf } from "./access-keys.ts";
+import { FULL_SCOPE, ruleWords, scopeWords } from "./scope-words.ts";
 
 type ListFlags = ConnectionFlags &
   OutputFlags & {
@@ -174,18 +175,12 @@ function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonl
     ["Owner", ownerOf(spec)],
     ["Type", spec.type ?? ""],
     ["Disabled", spec.disabled === true ? "yes" : "no"],
-    ["Scope", spec.scope === undefined ? "full: all permissions of its owner" : JSON.stringify(spec.scope)],
-    ...(spec.rules === undefined ? [] : [["Rules", JSON.stringify(spec.rules)] as const]),
+    ["Scope", spec.scope === undefined ? FULL_SCOPE : scopeWords(spec.scope)],
+    ...(spec.rules === undefined ? [] : [["Rules", spec.rules.map(ruleWords).join("; ")] as const]),
     ["Created", metadata.creationTimestamp ?? ""],
     ["Expires", status.expirationTimestamp ?? "never"],
     // In the grace period of its deletion.
     ...(metadata.deletionTimestamp == null ? [] : [["Deleted at", metadata.deletionTimestamp] as const]),
     ["Last used", status.lastActivity ?? "never"],
   ];
-}
-
-function ownerOf({ user, team, subject }: NonNullable<OwnedAccessKey["spec"]>): string {
-  if (user !== undefined && user !== "") return `user ${user}`;
-  if (team !== undefined && team !== "") return `team ${team}`;
-  return subject ?? "";
 }

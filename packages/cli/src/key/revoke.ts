@@ -2,6 +2,7 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { ResourceClient } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConfirmFlags, confirm, namedList, withYesOption } from "../confirm.ts";
@@ -9,7 +10,7 @@ import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { describeFailure } from "../failure.ts";
 import { type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
 import { plainText } from "../plain-text.ts";
-import { accessKeysOf } from "./access-keys.ts";
+import { accessKeysOf, type OwnedAccessKey, ownerOf } from "./access-keys.ts";
 
 const FORMATS: readonly OutputFormat[] = ["text", "json", "yaml", "name"];
 const NAMES = ["<name...>", "names of the keys"] as const;
@@ -31,9 +32,8 @@ export const createKeyRevokeCommand = (context: CommandContext): Command =>
     ),
     FORMATS,
   ).action(async (names: readonly string[], flags: ConnectionFlags & OutputFlags & ConfirmFlags) => {
-    const what = names.length === 1 ? "the access key" : "the access keys";
-    await confirm(`Delete ${what} ${namedList(names)}? Requests with it are refused immediately.`, flags, context);
     await withClient(flags, context, async (client, group) => {
+      await confirm(() => questionAbout(accessKeysOf(client, group), names), flags, context);
       await forEachKey(names, flags, "revoked", context, async (name) => {
         await accessKeysOf(client, group).delete(name);
         // The object is gone.
@@ -41,6 +41,25 @@ export const createKeyRevokeCommand = (context: CommandContext): Command =>
       });
     });
   });
+
+/** Throws the NotFound error of a name that is none: nobody agrees to revoke a typing error. */
+async function questionAbout(keys: ResourceClient<OwnedAccessKey>, names: readonly string[]): Promise<string> {
+  const found = await Promise.all(
+    names.map((name) =>
+      keys.get(name).catch((error: unknown) => {
+        // A permission to delete does not need one to read.
+        if (isApiError(error, "Forbidden")) return undefined;
+        throw error;
+      }),
+    ),
+  );
+  const [only] = found;
+  if (names.length > 1)
+    return `Delete the access keys ${namedList(names)}? Requests with them are refused immediately.`;
+  const details =
+    only === undefined ? "" : ` (${ownerOf(only.spec)}, last used: ${only.status?.lastActivity ?? "never"})`;
+  return `Delete the access key ${namedList(names)}${details}? Requests with it are refused immediately.`;
+}
 
 const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable", disabled: boolean): Command =>
   withOutputOption(new Command(verb).argument(...NAMES), FORMATS).action(

@@ -15,6 +15,7 @@ import { describeFailure, PlatformFailure } from "../failure.ts";
 import { withNotes } from "../help/help.ts";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { accessKeysOf } from "../key/access-keys.ts";
+import { FULL_SCOPE, scopeWords } from "../key/scope-words.ts";
 import { forgetCredentials } from "../kubeconfig/credential.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { plainText } from "../plain-text.ts";
@@ -196,33 +197,51 @@ async function logOut(flags: LogoutFlags, context: CommandContext): Promise<void
     server === undefined ? platforms.filter(({ isCurrent }) => isCurrent) : [await findPlatform(environment, server)];
   const chosen = all === true ? platforms : one;
   if (chosen.length === 0) throw new UsageError("you are not signed in to any platform");
-  const ended: JsonObject[] = [];
-  for (const { name, server: address } of chosen) {
-    const connection = await loginConnection(name, environment);
-    let deleted: string | null = null;
-    await withConnection(connection, context, async (client, group) => {
-      const { accessKey, accessKeyType } = await askWhoAmI(client, group);
-      // The key of a sign-in has no other use.
-      if (revoke !== true && accessKeyType !== "Login") return;
-      if (typeof accessKey !== "string") throw new UsageError("the credential is not an access key: nothing to delete");
-      await accessKeysOf(client, group).delete(accessKey);
-      deleted = accessKey;
-      tell(`Access key ${plainText(accessKey)} deleted.\n`);
-    }).catch((error: unknown) => {
-      // Deletes the credential even if the platform is unreachable or the key has expired.
-      if (revoke === true) throw error;
-    });
-    await forgetCredentials(environment, await loginConnection(name, environment));
-    await forgetPlatform(environment, name);
-    ended.push({ name, server: address, deletedAccessKey: deleted });
-    tell(`Signed out of ${name}.\n`);
+  const ended: (JsonObject & { readonly name: string })[] = [];
+  const left: string[] = [];
+  for (const platform of chosen) {
+    try {
+      const deletedAccessKey = await deleteKeyOf(platform.name, revoke === true, context);
+      if (deletedAccessKey !== null) tell(`Access key ${plainText(deletedAccessKey)} deleted.\n`);
+      await forgetCredentials(environment, await loginConnection(platform.name, environment));
+      await forgetPlatform(environment, platform.name);
+      ended.push({ name: platform.name, server: platform.server, deletedAccessKey });
+      tell(`Signed out of ${platform.name}.\n`);
+    } catch (error) {
+      // The other platforms do not wait for one that is down.
+      if (chosen.length === 1) throw error;
+      left.push(platform.name);
+      stderr.write(`postern: ${platform.name}: ${describeFailure(error)}\n`);
+    }
   }
   writeAs(
     flags,
     ended,
     context,
-    chosen.map(({ name }) => name),
+    ended.map(({ name }) => name),
   );
+  if (left.length > 0)
+    throw new UsageError(`still signed in to ${left.join(", ")}${revoke === true ? NOT_DELETED : ""}`);
+}
+
+const NOT_DELETED = ", whose access key was not deleted: try again, or run postern logout without --revoke";
+
+/** The name of the access key that was deleted on the platform: that of a sign-in, or any with `always`. Null if none was. */
+async function deleteKeyOf(platform: string, always: boolean, context: CommandContext): Promise<string | null> {
+  const connection = await loginConnection(platform, context.environment);
+  let deleted: string | null = null;
+  await withConnection(connection, context, async (client, group) => {
+    const { accessKey, accessKeyType } = await askWhoAmI(client, group);
+    // The key of a sign-in has no other use.
+    if (!always && accessKeyType !== "Login") return;
+    if (typeof accessKey !== "string") throw new UsageError("the credential is not an access key: nothing to delete");
+    await accessKeysOf(client, group).delete(accessKey);
+    deleted = accessKey;
+  }).catch((error: unknown) => {
+    // The login ends even if the platform is unreachable or the key has expired.
+    if (always) throw error;
+  });
+  return deleted;
 }
 
 export const createWhoAmICommand = (context: CommandContext): Command =>
@@ -243,7 +262,7 @@ export const createWhoAmICommand = (context: CommandContext): Command =>
         ["Groups", listAt(me, "groups").join(", ")],
         ["Access key", textAt(me, "accessKey")],
         ["Type", textAt(me, "accessKeyType")],
-        ["Scope", Object.keys(scope).length === 0 ? "full: all permissions of its owner" : JSON.stringify(scope)],
+        ["Scope", Object.keys(scope).length === 0 ? FULL_SCOPE : scopeWords(scope)],
         ["Expires", endOf(me)],
       ]),
     );

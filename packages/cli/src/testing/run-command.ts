@@ -19,7 +19,7 @@ export function createTestContext(
     readSecret: async () => secret,
     readAnswer: async (ask) => {
       if (answer === undefined) return undefined;
-      ask();
+      await ask();
       return answer;
     },
     environment,
