@@ -6,7 +6,8 @@ import { pingCheck } from "../health/health-check.ts";
 import { silentLogger } from "../logging/logger.ts";
 import { createServerMetrics } from "../metrics/server-metrics.ts";
 import { jsonResponse } from "../transport/api-response.ts";
-import { http1, openTls, readAll } from "../transport/testing/test-clients.ts";
+import { serverCertificate } from "../transport/testing/serve-handler.ts";
+import { http1, http2, openHttp2, openTls, readAll } from "../transport/testing/test-clients.ts";
 import { pageNotFound } from "./page-not-found.ts";
 import transcript from "./testdata/authentication.json" with { type: "json" };
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";
@@ -76,5 +77,19 @@ describe("authentication", () => {
     const { port } = await serveChain(fine, { authenticator: { authenticate: () => undefined } });
     expect((await http1({ port, path: "/version", headers: { authorization: "Bearer x" } })).status).toBe(401);
     expect((await http1({ port, path: "/version" })).status).toBe(200);
+  });
+
+  it("answers 401 to a client certificate that no authenticator accepts, unless a token is accepted", async () => {
+    const { port } = await serveChain(whoAmI);
+    const session = openHttp2(port, serverCertificate);
+    try {
+      for (const path of ["/version", "/healthz", PODS, "/none"]) {
+        expect([path, (await http1({ port, path, ...serverCertificate })).status]).toEqual([path, 401]);
+        expect([path, (await http2(session, { ":path": path })).status]).toEqual([path, 401]);
+      }
+      expect((await http1({ port, path: PODS, headers: as("admin"), ...serverCertificate })).status).toBe(200);
+    } finally {
+      session.destroy();
+    }
   });
 });

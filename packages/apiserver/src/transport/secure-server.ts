@@ -23,7 +23,7 @@ export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): H
   const server = createSecureServer({
     ...secureContextOf(tls),
     allowHTTP1: true,
-    // Authenticators check the chain: a request without a certificate, or with a strange one, is merely anonymous.
+    // Authenticators check the chain: the handshake accepts any certificate, and a request with an unknown one gets 401.
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: limits.handshakeTimeoutMs,
