@@ -6,7 +6,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
@@ -17,6 +17,13 @@ import { podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { validateRestarts, validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
+import {
+  notNegative,
+  type Rollout,
+  validateDaemonSetRollout,
+  validateDeploymentRollout,
+  validateStatefulSetRollout,
+} from "./validate-rollout.ts";
 
 const count = (text: string) => s.int32().describe(text);
 
@@ -128,6 +135,8 @@ type Kind = {
   readonly text: string;
   /** Of the kind alone, beside its selector and number of pods. Default: its pods are valid. */
   readonly validateSelected?: (workload: Workload) => readonly FieldError[];
+  /** How it replaces its pods. */
+  readonly validateRollout: (spec: Rollout) => readonly FieldError[];
   /** Default: the selector stays as it is. */
   readonly validateChange?: (next: Workload, old: Workload) => readonly FieldError[];
 };
@@ -142,6 +151,7 @@ function defineWorkload({
   isScaled,
   text,
   validateSelected = validateSelectedTemplate,
+  validateRollout,
   validateChange = validateSameSelector,
 }: Kind): ResourceDefinition {
   const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
@@ -152,10 +162,10 @@ function defineWorkload({
     })
     .describe(`${text} Here it is kept as an object, and no pods are made.`);
   const validate = ({ spec }: Workload): readonly FieldError[] => [
-    ...((spec?.replicas ?? 0) < 0
-      ? [invalidError("spec.replicas", spec?.replicas ?? 0, "must be greater than or equal to 0")]
-      : []),
+    ...notNegative(spec?.replicas, "spec.replicas"),
     ...validateSelected({ spec } as Workload),
+    // The types of the schema hold by now.
+    ...validateRollout((spec ?? {}) as Rollout),
   ];
   return defineBuiltin({
     group: "apps",
@@ -188,6 +198,7 @@ export const deployments = defineWorkload({
   plural: "deployments",
   shortNames: ["deploy"],
   text: "Keeps a number of equal pods, and replaces them when their template changes.",
+  validateRollout: validateDeploymentRollout,
   fields: [...BASE, "replicas", "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"],
   isScaled: true,
   columns: [
@@ -219,6 +230,7 @@ export const replicaSets = defineWorkload({
   plural: "replicasets",
   shortNames: ["rs"],
   text: "Keeps a number of equal pods.",
+  validateRollout: ({ minReadySeconds }) => notNegative(minReadySeconds, "spec.minReadySeconds"),
   fields: [...BASE, "replicas"],
   isScaled: true,
   columns: [
@@ -255,7 +267,8 @@ export const statefulSets = defineWorkload({
   plural: "statefulsets",
   shortNames: ["sts"],
   text: "Keeps pods with names and volumes of their own.",
-  validateSelected: (workload) => validateSelectedTemplate(workload, "statefulset", validateRestarts),
+  validateSelected: (workload) => validateSelectedTemplate(workload, "StatefulSet", validateRestarts),
+  validateRollout: validateStatefulSetRollout,
   validateChange: validateStatefulSetChange,
   fields: [
     ...BASE,
@@ -285,7 +298,7 @@ export const statefulSets = defineWorkload({
       ...spec,
       replicas: spec.replicas ?? 1,
       podManagementPolicy: spec.podManagementPolicy ?? "OrderedReady",
-      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { type },
+      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { ...spec.updateStrategy, type },
       revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
       persistentVolumeClaimRetentionPolicy: {
         whenDeleted: "Retain",
@@ -301,7 +314,8 @@ export const daemonSets = defineWorkload({
   plural: "daemonsets",
   shortNames: ["ds"],
   text: "Keeps one pod on every node.",
-  validateSelected: (workload) => validateSelectedTemplate(workload, "daemonset"),
+  validateSelected: (workload) => validateSelectedTemplate(workload, "DaemonSet"),
+  validateRollout: validateDaemonSetRollout,
   fields: [...BASE, "updateStrategy", "revisionHistoryLimit"],
   isScaled: false,
   columns: [
@@ -322,7 +336,7 @@ export const daemonSets = defineWorkload({
     const rollingUpdate = { maxUnavailable: 1, maxSurge: 0, ...spec.updateStrategy?.rollingUpdate };
     return {
       ...spec,
-      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { type },
+      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { ...spec.updateStrategy, type },
       revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
     };
   },

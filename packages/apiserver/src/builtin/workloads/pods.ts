@@ -53,6 +53,18 @@ const CHANGEABLE =
 const validateChange = (pod: Pod, old: Pod): readonly FieldError[] =>
   equalJson(withoutChangeable(pod.spec), withoutChangeable(old.spec)) ? [] : [forbiddenError("spec", CHANGEABLE)];
 
+const podStrategy = statusStrategy<Pod>((pod) => validatePodSpec(pod.spec, "spec"), validateChange, {
+  phase: "Pending",
+  qosClass: "BestEffort",
+});
+
+const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
+  ...validatePodSpec(spec, "spec"),
+  ...((spec?.ephemeralContainers ?? []).length > 0
+    ? [forbiddenError("spec.ephemeralContainers", "cannot be set on create")]
+    : []),
+];
+
 /** What a kubelet would answer. */
 const onNode = (name: string, what: string): Subresource => ({
   name,
@@ -155,10 +167,7 @@ export const pods: ResourceDefinition = defineBuiltin({
     const pod = object as Pod;
     return { ...pod, spec: { enableServiceLinks: true, ...withPodDefaults(pod.spec ?? {}) } };
   },
-  strategy: statusStrategy<Pod>((pod) => validatePodSpec(pod.spec, "spec"), validateChange, {
-    phase: "Pending",
-    qosClass: "BestEffort",
-  }),
+  strategy: { ...podStrategy, validate: validateNewPod },
 });
 
 const templateFields = s

@@ -72,7 +72,7 @@ type Workload = {
     | undefined;
 };
 
-/** Of a template that pods are made from; `spec` says how strictly. */
+/** Of a template that pods are made from. `spec` checks the pods; a StatefulSet's are not checked against a whole template. */
 export const validateTemplate = (
   template: PodTemplate | undefined,
   path: string,
@@ -82,6 +82,9 @@ export const validateTemplate = (
   ...validateLabels(template?.metadata?.labels, `${path}.labels`),
   ...validateAnnotations(template?.metadata?.annotations, `${path}.annotations`),
   ...spec(template?.spec, `${path}.spec`, restarts),
+  ...(spec === validatePodSpec && (template?.spec?.ephemeralContainers ?? []).length > 0
+    ? [forbiddenError(`${path}.spec.ephemeralContainers`, "ephemeral containers not allowed in pod template")]
+    : []),
 ];
 
 /**
@@ -93,10 +96,13 @@ export const validateRestarts: typeof validatePodSpec = (spec, path, restarts = 
     ? []
     : [notSupportedError(`${path}.restartPolicy`, spec?.restartPolicy ?? "", restarts)];
 
-/** A workload has to find the pods that it makes. `kind`: as upstream calls it where the selector is empty. */
+/** The name of the kind where its selector is empty. ReplicaSets share the text of Deployments. */
+const EMPTY_FOR = { ReplicaSet: "deployment", StatefulSet: "statefulset", DaemonSet: "daemonset" } as const;
+
+/** A workload has to find the pods that it makes. A Deployment is checked as its ReplicaSets, as upstream does. */
 export function validateSelectedTemplate(
   { spec }: Workload,
-  kind = "deployment",
+  kind: "ReplicaSet" | "StatefulSet" | "DaemonSet" = "ReplicaSet",
   pods: typeof validatePodSpec = validatePodSpec,
 ): readonly FieldError[] {
   const { selector, template } = spec ?? {};
@@ -106,7 +112,7 @@ export function validateSelectedTemplate(
     (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
   const faults: FieldError[] = [];
   if (selector === undefined) faults.push(requiredError("spec.selector"), unmatched(labels));
-  else if (isEmpty) faults.push(invalidError("spec.selector", {}, `empty selector is invalid for ${kind}`));
+  else if (isEmpty) faults.push(invalidError("spec.selector", {}, `empty selector is invalid for ${EMPTY_FOR[kind]}`));
   else faults.push(...validateSelected(selector, labels));
   const deadline = template?.spec?.activeDeadlineSeconds;
   return [
