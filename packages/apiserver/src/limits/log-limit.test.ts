@@ -90,10 +90,45 @@ describe("the log", () => {
     expect(timers.size).toBe(0);
   });
 
-  it("keeps to its limit however many reasons there seem to be", () => {
-    const { log, lines } = limited();
+  it("keeps to its limit however many reasons there seem to be, and counts what it leaves out", () => {
+    const { log, lines, counted, fire } = limited();
     for (let index = 0; index < 5_000; index++) log.error({}, `text of a client ${index}`);
-    expect(lines).toHaveLength(220);
+    // The first line of each of 200 reasons, and one for all further ones.
+    expect(lines).toHaveLength(201);
+    expect(counted).toHaveLength(4_799);
+    fire();
+    expect(lines.slice(201).map(({ leftOut }) => leftOut)).toEqual([4_799]);
+  });
+
+  it("writes a bounded number of lines of all reasons together, in the first burst and over time", () => {
+    const { log, lines, time, fire } = limited();
+    const flood = (rounds: number): void => {
+      for (let round = 0; round < rounds; round++) for (let n = 0; n < 150; n++) log.warn({}, `reason ${n}`);
+    };
+    flood(20);
+    expect(lines).toHaveLength(150);
+    lines.length = 0;
+    for (let second = 0; second < 60; second++) {
+      time.elapsed += 1_000;
+      flood(20);
+    }
+    // Five a second, and each reason once a minute.
+    expect(lines.length).toBeGreaterThanOrEqual(300);
+    expect(lines.length).toBeLessThanOrEqual(450);
+    fire();
+    const left = lines.slice(-21);
+    const written = lines.filter(({ message }) => message.startsWith("reason")).length + 150;
+    const named = lines.reduce((sum, { leftOut = 0 }) => sum + leftOut, 0);
+    expect(left.at(-1)).toMatchObject({ level: "warn", cause: "other reasons" });
+    expect(written + named).toBe(61 * 20 * 150);
+  });
+
+  it("writes a new reason during a flood of many", () => {
+    const { log, lines } = limited();
+    for (let index = 0; index < 5_000; index++) log.warn({}, `reason ${index % 150}`);
+    lines.length = 0;
+    log.error({ component: "store" }, "the disk is full");
+    expect(lines).toMatchObject([{ message: "the disk is full" }]);
   });
 
   it("leaves other levels alone", () => {

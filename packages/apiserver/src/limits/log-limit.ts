@@ -1,4 +1,5 @@
-// Limits equal lines of the log: clients that can cause a warning or an error must not fill the disk, nor hide other lines among many.
+// Limits lines of the log, equal ones and all together: clients that can cause warnings or errors must not fill the disk, nor hide other
+// lines among many.
 
 import type { LogFields, Logger } from "../logging/logger.ts";
 import type { Runtime } from "../runtime/clock.ts";
@@ -7,8 +8,15 @@ import { createRateLimiter } from "./rate-limiter.ts";
 /** For each reason. The metrics count all. */
 const LINES_AT_ONCE = 20;
 const LINES_A_SECOND = 0.1;
+/** For all reasons together. */
+const ALL_AT_ONCE = 100;
+const ALL_A_SECOND = 5;
+/** The first line of a reason after so long a silence is written in any case: a flood of many reasons hides no new one. */
+const SILENCE_MS = 60_000;
 /** Lines that were left out are counted in the next line of their reason, or in a line of their own after so long. */
 const REPORT_MS = 60_000;
+/** Reasons that a report names, those with the most lines first. It counts the lines of all others together. */
+const MOST_REPORTED = 20;
 /** Reasons are places in the code, some with the name of an object: further names share one. */
 const MAX_REASONS = 200;
 
@@ -29,14 +37,22 @@ type LeftOut = {
 /** The same log, without most of many equal warnings and errors. Disposing it writes how many were left out. */
 export function withLogLimit(logger: Logger, { clock, scheduler, onLeftOut }: LogLimitDeps): Logger & Disposable {
   const limiter = createRateLimiter({ qps: LINES_A_SECOND, burst: LINES_AT_ONCE }, clock);
+  const all = createRateLimiter({ qps: ALL_A_SECOND, burst: ALL_AT_ONCE }, clock);
+  const lastWritten = new Map<string, number>();
   const leftOut = new Map<string, LeftOut>();
   const reasons = new Set<string>();
   let reporting: Disposable | undefined;
 
   function report(): void {
     reporting = undefined;
-    for (const { count, level, component, message } of leftOut.values()) {
+    const most = [...leftOut.values()].toSorted((a, b) => b.count - a.count);
+    const others = { warn: 0, error: 0 };
+    for (const { count, level } of most.slice(MOST_REPORTED)) others[level] += count;
+    for (const { count, level, component, message } of most.slice(0, MOST_REPORTED)) {
       logger[level]({ ...(component === undefined ? {} : { component }), leftOut: count, cause: message }, LEFT_OUT);
+    }
+    for (const level of ["warn", "error"] as const) {
+      if (others[level] > 0) logger[level]({ leftOut: others[level], cause: "other reasons" }, LEFT_OUT);
     }
     leftOut.clear();
   }
@@ -44,7 +60,7 @@ export function withLogLimit(logger: Logger, { clock, scheduler, onLeftOut }: Lo
   function write(level: LimitedLevel, fields: LogFields, message: string): void {
     if (!logger.isLevelEnabled(level)) return;
     const reason = reasonOf(level, fields, message);
-    if (limiter.delayOf(reason) !== undefined) {
+    if (!isWritten(reason)) {
       const { component } = fields;
       const before = leftOut.get(reason) ?? { count: 0, level, component, message };
       before.count += 1;
@@ -56,6 +72,19 @@ export function withLogLimit(logger: Logger, { clock, scheduler, onLeftOut }: Lo
     const before = leftOut.get(reason);
     leftOut.delete(reason);
     logger[level](before === undefined ? fields : { ...fields, leftOut: before.count }, message);
+  }
+
+  function isWritten(reason: string): boolean {
+    if (limiter.delayOf(reason) !== undefined) return false;
+    const isOverAll = all.delayOf(ALL) !== undefined;
+    const now = clock.elapsed();
+    const last = lastWritten.get(reason);
+    if (isOverAll && last !== undefined && now - last < SILENCE_MS) {
+      limiter.refund(reason);
+      return false;
+    }
+    lastWritten.set(reason, now);
+    return true;
   }
 
   function reasonOf(level: LimitedLevel, { component = "", error }: LogFields, message: string): string {
@@ -79,6 +108,8 @@ export function withLogLimit(logger: Logger, { clock, scheduler, onLeftOut }: Lo
   };
 }
 
+/** The one subject of the limit for all. */
+const ALL = "all";
 const LEFT_OUT = "lines of the log were left out";
 
 /** Where an error was made: clients choose texts, but not places in the code. */

@@ -195,7 +195,7 @@ function countFaults(registers: Registers): ServerMetrics["fault"] {
 function countLinesLeftOut(registers: Registers): ServerMetrics["logLineLeftOut"] {
   const lines = new Counter({
     name: "apiserver_log_lines_left_out_total",
-    help: "Warnings and errors that were left out of the log because there were many of the same, by level",
+    help: "Warnings and errors that were left out of the log because there were many, by level",
     labelNames: ["level"],
     registers,
   });
