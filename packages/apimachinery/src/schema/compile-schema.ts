@@ -1,9 +1,7 @@
 // Prepares a schema for validation: patterns compiled, formats and types resolved, once.
 
 import type { JsonValue } from "../json/json-value.ts";
-import { badRequestError } from "../meta/api-error.ts";
 import { compilePattern, type Pattern } from "./pattern/pattern.ts";
-import { PatternLimitError } from "./pattern/pattern-program.ts";
 import { PatternSyntaxError } from "./pattern/pattern-syntax.ts";
 import { findStringFormat, type StringFormat } from "./string-formats.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -64,21 +62,9 @@ function findFormat({ type, format = "" }: StructuralSchema): { name: string; ch
   return check === undefined ? { name: "" } : { name: format, check };
 }
 
-/** Rejects the whole request: below `not`, a pattern that does not match means valid. */
-function orRefuse(test: () => boolean): boolean {
-  try {
-    return test();
-  } catch (error) {
-    if (error instanceof PatternLimitError) throw badRequestError(error.message);
-    throw error;
-  }
-}
-
 function readPattern(source: string) {
   try {
-    const { test } = compilePattern(source);
-    const testOrRefuse: Pattern["test"] = (text, spend) => orRefuse(() => test(text, spend));
-    return { source, test: testOrRefuse };
+    return { source, test: compilePattern(source).test };
   } catch (error) {
     if (!(error instanceof PatternSyntaxError)) throw error;
     return { source, test: () => false, fault: error.message };

@@ -3,11 +3,12 @@
 
 import { equalJson } from "../json/equal-json.ts";
 import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { badRequestError } from "../meta/api-error.ts";
 import type { FieldError } from "../validation/field-error.ts";
 import { formatGoValue } from "../validation/go-syntax.ts";
 import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
-import type { SpendSteps } from "./pattern/pattern-program.ts";
+import { PatternLimitError, type SpendSteps } from "./pattern/pattern-program.ts";
 import {
   MANY_VALUES,
   passesQuickValidation,
@@ -31,6 +32,7 @@ import {
 } from "./schema-walk.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { jsonTypeOf, validateNumber } from "./validate-number.ts";
+import { formatValuePath } from "./value-path.ts";
 
 export type SchemaValidator = {
   /** Whether nothing is wrong with a value nor to be done about it, as far as one quick look tells: see `passesQuickValidation`. */
@@ -54,16 +56,26 @@ export type CheckOptions = {
 /** The value may still be valid. */
 export class SchemaValidationTooLongError extends Error {
   override readonly name = "SchemaValidationTooLongError";
+  /** That was looked at last, as messages name it: `spec.items[3]`; "" for the whole. */
+  readonly field: string;
+
+  constructor(field: string) {
+    super("the schema takes too long to check");
+    this.field = field;
+  }
 }
+
+/** Thrown by `spend`, which does not know the field. */
+class StepsSpent extends Error {}
 
 /** Looking at a value, comparing it with another, and writing one into the text of a fault. */
 const [VALUE_STEPS, COMPARISON_STEPS, TEXT_STEPS] = [8, 4, 20];
 
-function spendUpTo(most: number): SpendSteps {
+function spendUpTo(most = Number.POSITIVE_INFINITY): SpendSteps {
   let left = most;
   return (steps) => {
     left -= steps;
-    if (left < 0) throw new SchemaValidationTooLongError("the schema takes too long to check");
+    if (left < 0) throw new StepsSpent();
   };
 }
 
@@ -79,10 +91,20 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
   const run = (
     value: JsonValue,
     oldValue: JsonValue | undefined,
-    { path = "", most = Number.POSITIVE_INFINITY }: CheckOptions,
+    { path = "", most }: CheckOptions,
+    spend: SpendSteps,
   ): readonly FieldError[] => {
-    const walk = startWalk(path === "" ? [] : [path], spendUpTo(most));
-    check(compiled(), value, oldValue, walk);
+    const walk = startWalk(path === "" ? [] : [path], spend);
+    try {
+      check(compiled(), value, oldValue, walk);
+    } catch (error) {
+      const isPatternLimit = error instanceof PatternLimitError;
+      if (!isPatternLimit && !(error instanceof StepsSpent)) throw error;
+      // The path is where the walk stopped. The whole request is refused: below `not`, a pattern that does not match means valid.
+      const field = formatValuePath(walk.path);
+      if (isPatternLimit && most === undefined) throw badRequestError(`${field}: ${error.message}`);
+      throw new SchemaValidationTooLongError(field);
+    }
     return walk.errors;
   };
   let plain: QuickSchema | undefined;
@@ -105,11 +127,13 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
   };
   return {
     isPlain,
-    validate: (value, options = {}) => (isPlain(value) ? NO_FAULTS : run(value, undefined, options)),
+    validate: (value, options = {}) =>
+      isPlain(value) ? NO_FAULTS : run(value, undefined, options, spendUpTo(options.most)),
     validateUpdate: (newValue, oldValue, options = {}) => {
       if (isPlain(newValue)) return NO_FAULTS;
-      const errors = run(newValue, undefined, options);
-      return errors.length === 0 ? errors : run(newValue, oldValue, options);
+      const spend = spendUpTo(options.most);
+      const errors = run(newValue, undefined, options, spend);
+      return errors.length === 0 ? errors : run(newValue, oldValue, options, spend);
     },
   };
 }

@@ -46,6 +46,18 @@ describe("long work", () => {
     expect(new Set(log.map((each) => each.turn)).size).toBe(log.length);
   });
 
+  it("gives each tenant its turn, however many clients it has", async () => {
+    const log: Done[] = [];
+    const begin = (lane: string, client: string, name: string) => {
+      const parts = largeParts();
+      parts.enter(lane);
+      return parts.run(client, steps(name, 1, 30, log));
+    };
+    const many = ["a", "b", "c"].map((client) => begin("many", client, `many-${client}`));
+    await Promise.all([...many, begin("one", "a", "one")]);
+    expect(log.map(({ name }) => name)).toEqual(["many-a1", "one1", "many-b1", "many-c1"]);
+  });
+
   it("gives way only after a while: short steps go on at once", async () => {
     const log: Done[] = [];
     await largeParts().run("a", steps("x", 3, 1, log));

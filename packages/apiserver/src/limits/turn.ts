@@ -4,7 +4,8 @@ import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { ResultOf, WorkOf, WorkThreads, WorkType } from "./work-threads.ts";
+import { Lanes } from "./lanes.ts";
+import type { ResultOf, WorkOf, WorkOwner, WorkThreads, WorkType } from "./work-threads.ts";
 
 export type Turn = {
   /** Whether connections have to be looked after before further work. The first to ask begins the turn. */
@@ -226,11 +227,11 @@ function takeFirst(crowd: Crowd): Begin | undefined {
 }
 
 // In which order long work is gone on with. Work on one large object takes longer than others should wait: it is done in parts, of which one is
-// done in each turn of the event loop, those of each client after the other.
+// done in each turn of the event loop, those of each tenant and its clients after the other.
 
 export type LongWork = {
   /** Resolves when it is the client's turn: what has arrived for others meanwhile has been looked at. */
-  turnOf(client: string): Promise<void>;
+  turnOf(owner: WorkOwner): Promise<void>;
   readonly clock: Pick<Clock, "elapsed">;
   /** For work that cannot be done in parts. Undefined: all of it is done here. */
   readonly threads: WorkThreads | undefined;
@@ -248,28 +249,22 @@ export function createLongWork(
   threads?: WorkThreads,
   onOverBudget: () => void = () => undefined,
 ): LongWork {
-  /** The client with the most recent turn is last. */
-  const waiting = new Map<string, (() => void)[]>();
+  const waiting = new Lanes<() => void>();
   const next = (): void => {
-    for (const [client, begins] of waiting) {
-      waiting.delete(client);
-      const begin = begins.shift();
-      if (begins.length > 0) waiting.set(client, begins);
-      if (waiting.size > 0) setImmediate(next);
-      begin?.();
-      return;
-    }
+    const found = waiting.take();
+    if (found === undefined) return;
+    waiting.finish(found.lane, 1);
+    if (waiting.isWaiting) setImmediate(next);
+    found.item();
   };
   return {
     clock,
     threads,
     onOverBudget,
-    turnOf: (client) =>
+    turnOf: ({ lane, client }) =>
       new Promise((resolve) => {
-        if (waiting.size === 0) setImmediate(next);
-        const begins = waiting.get(client);
-        if (begins === undefined) waiting.set(client, [resolve]);
-        else begins.push(resolve);
+        if (!waiting.isWaiting) setImmediate(next);
+        waiting.add(lane, client, resolve);
       }),
   };
 }
@@ -279,9 +274,15 @@ export class WorkParts {
   readonly #work: LongWork;
   #bytes = 0;
   #began: number | undefined;
+  #lane: string | undefined;
 
   constructor(work: LongWork) {
     this.#work = work;
+  }
+
+  /** Says which tenant the rest of the work is for. Until then each client is a tenant of its own. */
+  enter(lane: string): void {
+    this.#lane = lane;
   }
 
   /** Reports the size of the processed object in bytes. */
@@ -297,14 +298,14 @@ export class WorkParts {
   pause(client: string): Promise<void> | undefined {
     const { clock } = this.#work;
     if (!this.isLong || (this.#began !== undefined && clock.elapsed() - this.#began < PART_MS)) return undefined;
-    return this.#work.turnOf(client).then(() => {
+    return this.#work.turnOf(this.#ownerOf(client)).then(() => {
       this.#began = clock.elapsed();
     });
   }
 
   /** Another turn of the event loop, in the order of the clients. */
   nextTurn(client: string): Promise<void> {
-    return this.#work.turnOf(client);
+    return this.#work.turnOf(this.#ownerOf(client));
   }
 
   run<T>(client: string, steps: Steps<T>): Awaitable<T> {
@@ -322,7 +323,11 @@ export class WorkParts {
     work: () => WorkOf<T>,
     signal: AbortSignal,
   ): Promise<ResultOf<T>> | undefined {
-    return this.#work.threads?.run(client, type, work(), signal);
+    return this.#work.threads?.run(this.#ownerOf(client), type, work(), signal);
+  }
+
+  #ownerOf(client: string): WorkOwner {
+    return { lane: this.#lane ?? `user:${client}`, client };
   }
 
   async #runInParts<T>(client: string, steps: Steps<T>): Promise<T> {

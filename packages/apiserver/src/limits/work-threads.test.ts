@@ -1,12 +1,29 @@
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createWorkThreads } from "./work-threads.ts";
+import { systemRuntime } from "../runtime/system-runtime.ts";
+import { createWorkThreads, type WorkOf, type WorkType } from "./work-threads.ts";
 
-function threads() {
+function threads(runtime: Parameters<typeof createWorkThreads>[1] = systemRuntime) {
   const lifetime = new AbortController();
   onTestFinished(() => lifetime.abort());
-  return { ...createWorkThreads(lifetime.signal), lifetime };
+  const { run: runFor } = createWorkThreads(lifetime.signal, runtime);
+  const run = <T extends WorkType>(name: string, type: T, work: WorkOf<T>, signal: AbortSignal) => {
+    const [lane = "", client = ""] = name.split("/");
+    return runFor({ lane, client }, type, work, signal);
+  };
+  return { run, lifetime };
 }
+
+/** A schema and objects, of which a large one costs more than one object may. */
+const alternatives = (depth: number): object =>
+  depth === 0 ? { pattern: "^(a|b)*c$" } : { anyOf: Array.from({ length: 4 }, () => alternatives(depth - 1)) };
+const list = { type: "array", items: { type: "string", ...alternatives(5) } } as const;
+const dearWork = (items: number): WorkOf<"checkSchema"> => ({
+  schema: { type: "object", properties: { spec: { type: "object", properties: { list } } } },
+  object: JSON.stringify({ spec: { list: Array.from({ length: items }, (_, index) => `abab${index}`) } }),
+  old: undefined,
+});
+const dear = dearWork(20_000);
 
 const never = new AbortController().signal;
 
@@ -50,8 +67,56 @@ describe("threads for long work", () => {
     const order: string[] = [];
     const ask = (client: string, name: string) =>
       run(client, "encodeYaml", { json: "1" }, never).then(() => void order.push(name));
-    await Promise.all([ask("a", "a1"), ask("a", "a2"), ask("a", "a3"), ask("b", "b1")]);
+    await Promise.all([ask("x/a", "a1"), ask("x/a", "a2"), ask("x/a", "a3"), ask("x/b", "b1")]);
     expect(order).toEqual(["a1", "a2", "b1", "a3"]);
+  });
+
+  it("keep no tenant waiting for the dear work of another, which has many clients", async () => {
+    const { run } = threads();
+    const some = dearWork(200);
+    const order: string[] = [];
+    const ask = (client: string, work: Promise<unknown>) => work.then(() => void order.push(client));
+    const many = ["many/a", "many/b", "many/c"].map((client) => ask(client, run(client, "checkSchema", some, never)));
+    const one = ask("one/a", run("one/a", "encodeYaml", { json: "1" }, never));
+    await Promise.all([...many, one]);
+    expect(order.indexOf("one/a")).toBeLessThanOrEqual(1);
+  }, 60_000);
+
+  it("name the field where an object costs too much", async () => {
+    const { run } = threads();
+    expect(await run("a", "checkSchema", dear, never)).toEqual({
+      tooLongAt: expect.stringMatching(/^spec\.list\[\d+\]$/),
+    });
+  });
+
+  it("name the field of a text for which a pattern takes too long", async () => {
+    const { run } = threads();
+    // A thousand threads of the automaton for every character.
+    const slow = { type: "string", pattern: "[ab]*a[ab]{900}c" } as const;
+    const schema = { type: "object", properties: { spec: { type: "object", properties: { slow } } } } as const;
+    const object = JSON.stringify({ spec: { slow: "ab".repeat(50_000) } });
+    expect(await run("a", "checkSchema", { schema, object, old: undefined }, never)).toEqual({
+      tooLongAt: "spec.slow",
+    });
+  });
+
+  it("give up work that takes longer than its deadline, and go on with the next", async () => {
+    const deadlines: (() => void)[] = [];
+    const scheduler = {
+      schedule(_: number, task: () => void) {
+        deadlines.push(task);
+        return { [Symbol.dispose]() {} };
+      },
+    };
+    const { run } = threads({ ...systemRuntime, scheduler });
+    const late = run("a", "checkSchema", dear, never);
+    const next = run("a", "encodeYaml", { json: "1" }, never);
+    deadlines[0]?.();
+    await expect(late).rejects.toMatchObject({
+      code: 504,
+      message: "Timeout: checking the object against its schema took longer than 30 seconds",
+    });
+    expect(await next).toBe("1\n");
   });
 
   it("do nothing for clients that left, and fail if the thread fails", async () => {

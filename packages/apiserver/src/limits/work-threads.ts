@@ -1,17 +1,24 @@
-// Worker threads for long computations on their own inputs: one task at a time in each thread, and the tasks of one client one after another.
+// Worker threads for long computations on their own inputs. Tenants share their time equally, and none occupies all threads.
 
 import { Worker } from "node:worker_threads";
+import { type ApiError, timeoutError } from "@postern/apimachinery/meta/api-error";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { caught } from "@postern/apimachinery/steps/caught";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
+import type { Runtime } from "../runtime/clock.ts";
+import { systemRuntime } from "../runtime/system-runtime.ts";
+import { Lanes } from "./lanes.ts";
 
 /** Texts are sent, and not values: making a copy of a value takes the sender as long as reading it. */
 type Works = {
   readonly decodeYaml: { readonly work: { readonly text: string }; readonly result: ReadYaml };
   /** The JSON of one value, and its YAML. */
   readonly encodeYaml: { readonly work: { readonly json: string }; readonly result: string };
-  /** Undefined where more had to be looked at than one object may cost. */
-  readonly checkSchema: { readonly work: SchemaWork; readonly result: readonly FieldError[] | undefined };
+  /** `tooLongAt`: more had to be looked at than one object may cost. The field is the one that was looked at last. */
+  readonly checkSchema: {
+    readonly work: SchemaWork;
+    readonly result: readonly FieldError[] | { readonly tooLongAt: string };
+  };
   readonly evaluateExpression: { readonly work: ExpressionWork; readonly result: ExpressionResult };
   readonly checkRules: {
     readonly work: SchemaWork;
@@ -64,22 +71,37 @@ export type ToThread =
   | { readonly type: "evaluateExpression"; readonly work: WorkOf<"evaluateExpression"> };
 export type FromThread = { readonly result: ResultOf<WorkType> } | { readonly failure: string };
 
+/** Tenant, and client of it. */
+export type WorkOwner = { readonly lane: string; readonly client: string };
+
 export type WorkThreads = {
-  /** Rejects if the signal is aborted before the work has started, and if the thread fails. */
-  run<T extends WorkType>(client: string, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>>;
+  /**
+   * Rejects if the signal is aborted before the work has started, if the thread fails, and with a Timeout error (504) for work that took longer than
+   * 30 s in its thread.
+   */
+  run<T extends WorkType>(owner: WorkOwner, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>>;
 };
+
+type ThreadsRuntime = Pick<Runtime, "clock" | "scheduler">;
 
 /** What is this short has a thread of its own, in which nothing takes long. */
 const SHORT = 64 * 1024;
+/** A tenant has one of them at most. The second one starts when two tenants have work. */
+const LONG_THREADS = 2;
 const MAX_SCHEMAS = 100;
 const MAX_HEAP_MIB = 512;
+/**
+ * Budgets of steps and costs end work within a few seconds of processor time, and name the field. This is for work that no budget foresaw, on a
+ * machine that has other things to do.
+ */
+const LONGEST_MS = 30_000;
 
 /** Threads start when there is work for them, and end with `signal`. */
-export function createWorkThreads(signal: AbortSignal): WorkThreads {
-  const [short, long] = [new WorkThread(signal), new WorkThread(signal)];
+export function createWorkThreads(signal: AbortSignal, runtime: ThreadsRuntime = systemRuntime): WorkThreads {
+  const [short, long] = [new ThreadPool(1, signal, runtime), new ThreadPool(LONG_THREADS, signal, runtime)];
   return {
-    run: (client, type, work, aborted) =>
-      ("text" in work && work.text.length <= SHORT ? short : long).run(client, type, work, aborted),
+    run: (owner, type, work, aborted) =>
+      ("text" in work && work.text.length <= SHORT ? short : long).run(owner, type, work, aborted),
   };
 }
 
@@ -91,60 +113,86 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-class WorkThread {
-  /** The client with the most recent turn is last. */
-  readonly #waiting = new Map<string, Waiting[]>();
+class ThreadPool {
+  readonly #lanes = new Lanes<Waiting>();
+  readonly #threads: readonly WorkThread[];
   readonly #ended: AbortSignal;
-  #worker: Worker | undefined;
-  #current: Waiting | undefined;
-  #numbers = new Map<StructuralSchema, number>();
+  readonly #clock: Runtime["clock"];
 
-  constructor(ended: AbortSignal) {
+  constructor(size: number, ended: AbortSignal, runtime: ThreadsRuntime) {
+    this.#threads = Array.from({ length: size }, () => new WorkThread(runtime.scheduler));
     this.#ended = ended;
-    ended.addEventListener("abort", () => this.#end(), { once: true });
+    this.#clock = runtime.clock;
+    const end = (): void => {
+      for (const thread of this.#threads) thread.end();
+    };
+    ended.addEventListener("abort", end, { once: true });
   }
 
-  run<T extends WorkType>(client: string, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>> {
+  run<T extends WorkType>(owner: WorkOwner, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>> {
     return new Promise((resolve, reject) => {
       // The thread answers each work with a result of its type.
-      const waiting = { type, work, signal, resolve: resolve as Waiting["resolve"], reject };
-      const others = this.#waiting.get(client);
-      if (others === undefined) this.#waiting.set(client, [waiting]);
-      else others.push(waiting);
+      this.#lanes.add(owner.lane, owner.client, { type, work, signal, resolve: resolve as Waiting["resolve"], reject });
       this.#next();
     });
   }
 
+  #next(): void {
+    for (;;) {
+      const thread = this.#threads.find(({ isFree }) => isFree);
+      const next = thread && this.#lanes.take();
+      if (thread === undefined || next === undefined) return;
+      const { lane, item } = next;
+      if (item.signal.aborted || this.#ended.aborted) {
+        this.#lanes.finish(lane, 0);
+        item.reject(item.signal.aborted ? item.signal.reason : this.#ended.reason);
+        continue;
+      }
+      const startedAt = this.#clock.elapsed();
+      thread.start(item, () => {
+        this.#lanes.finish(lane, this.#clock.elapsed() - startedAt);
+        this.#next();
+      });
+    }
+  }
+}
+
+class WorkThread {
+  readonly #scheduler: Runtime["scheduler"];
+  #worker: Worker | undefined;
+  #current: { readonly work: Waiting; readonly onDone: () => void; readonly deadline: Disposable } | undefined;
+  #numbers = new Map<StructuralSchema, number>();
+
+  constructor(scheduler: Runtime["scheduler"]) {
+    this.#scheduler = scheduler;
+  }
+
+  get isFree(): boolean {
+    return this.#current === undefined;
+  }
+
+  /** `onDone` is called when the thread is free again, never before this returns. */
+  start(work: Waiting, onDone: () => void): void {
+    const deadline = this.#scheduler.schedule(LONGEST_MS, () => this.#giveUp({ error: tookTooLong(work.type) }));
+    this.#current = { work, onDone, deadline };
+    try {
+      this.#started().postMessage(this.#messageOf(work));
+    } catch (error) {
+      // No thread can be started, or the message cannot be copied: the work of others goes on.
+      queueMicrotask(() => this.#done({ error }));
+    }
+  }
+
+  end(): void {
+    this.#giveUp({ failure: "the thread ended" });
+  }
+
   /** An answer that is on its way comes too late. */
-  #end(): void {
+  #giveUp(outcome: Outcome): void {
     const worker = this.#worker;
     this.#worker = undefined;
     void worker?.terminate();
-    this.#done({ failure: "the thread ended" });
-  }
-
-  #next(): void {
-    if (this.#current !== undefined) return;
-    for (const [client, works] of this.#waiting) {
-      this.#waiting.delete(client);
-      const next = works.shift();
-      if (works.length > 0) this.#waiting.set(client, works);
-      if (next === undefined) continue;
-      if (next.signal.aborted || this.#ended.aborted) {
-        next.reject(next.signal.aborted ? next.signal.reason : this.#ended.reason);
-        continue;
-      }
-      this.#current = next;
-      try {
-        this.#started().postMessage(this.#messageOf(next));
-      } catch (error) {
-        // No thread can be started, or the message cannot be copied: the work of others goes on.
-        this.#current = undefined;
-        next.reject(error);
-        continue;
-      }
-      return;
-    }
+    this.#done(outcome);
   }
 
   #started(): Worker {
@@ -192,13 +240,28 @@ class WorkThread {
     return { type, work: { object, old, number, schema } } as ToThread;
   }
 
-  #done(message: FromThread): void {
+  #done(outcome: Outcome): void {
     const current = this.#current;
+    if (current === undefined) return;
     this.#current = undefined;
-    if (current !== undefined) {
-      if ("result" in message) current.resolve(message.result);
-      else current.reject(new Error(`the thread for long work failed: ${message.failure}`));
-    }
-    this.#next();
+    current.deadline[Symbol.dispose]();
+    const { resolve, reject } = current.work;
+    if ("result" in outcome) resolve(outcome.result);
+    else if ("error" in outcome) reject(outcome.error);
+    else reject(new Error(`the thread for long work failed: ${outcome.failure}`));
+    current.onDone();
   }
 }
+
+type Outcome = FromThread | { readonly error: unknown };
+
+const WORK_NAMES: { readonly [type in WorkType]: string } = {
+  decodeYaml: "reading the YAML",
+  encodeYaml: "writing the YAML",
+  checkSchema: "checking the object against its schema",
+  checkRules: "evaluating x-kubernetes-validations",
+  evaluateExpression: "evaluating an expression of a policy or webhook",
+};
+
+const tookTooLong = (type: WorkType): ApiError =>
+  timeoutError(`${WORK_NAMES[type]} took longer than ${LONGEST_MS / 1000} seconds`);

@@ -4,14 +4,12 @@ import { parentPort } from "node:worker_threads";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   createSchemaValidator,
   SchemaValidationTooLongError,
   type SchemaValidator,
 } from "@postern/apimachinery/schema/validate-schema";
-import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
@@ -80,7 +78,7 @@ const objectsOf = ({ object, old }: NumberedSchemaWork) =>
 /** About a second. Where it is more, the object is refused. */
 const MOST_SCHEMA_STEPS = 40_000_000;
 
-function checkSchema(work: NumberedSchemaWork): readonly FieldError[] | undefined {
+function checkSchema(work: NumberedSchemaWork): ResultOf<"checkSchema"> {
   const { validator } = schemaOf(work);
   const [value, before] = objectsOf(work) as readonly JsonValue[];
   if (value === undefined) return [];
@@ -89,8 +87,7 @@ function checkSchema(work: NumberedSchemaWork): readonly FieldError[] | undefine
       ? validator.validate(value, { most: MOST_SCHEMA_STEPS })
       : validator.validateUpdate(value, before, { most: MOST_SCHEMA_STEPS });
   } catch (error) {
-    // Also where a single pattern takes too long for a single text, which is refused as a bad request elsewhere.
-    if (error instanceof SchemaValidationTooLongError || isApiError(error)) return undefined;
+    if (error instanceof SchemaValidationTooLongError) return { tooLongAt: error.field };
     throw error;
   }
 }

@@ -28,6 +28,10 @@ export function createProxyRoute(
     const { path, info } = proxiedCallOf(context);
     const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, core);
     const { destination } = path;
+    // A project may have any number of users and ServiceAccounts inside, and clusters.
+    context.work?.enter(
+      destination.target === "Cluster" ? `cluster:${destination.cluster}` : `project:${destination.project}`,
+    );
     const inner = context.with({
       request: below(context.request, path),
       info,

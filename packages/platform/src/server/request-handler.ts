@@ -109,7 +109,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
       turn: deps.turn,
       isShort: deps.isMemoryShort,
     }),
-    longWork: createLongWork(clock, createWorkThreads(deps.signal), deps.metrics.rowOverBudget),
+    longWork: createLongWork(clock, createWorkThreads(deps.signal, runtime), deps.metrics.rowOverBudget),
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),

@@ -110,11 +110,14 @@ const MOST_STEPS_AT_ONCE = 800_000;
 /** Where there are no threads. */
 const MOST_STEPS = 40_000_000;
 
-const TAKES_TOO_LONG: FieldError = {
-  type: "FieldValueInvalid",
-  field: "<nil>",
-  message: 'Invalid value: "null": checking the object against its schema takes too long',
-};
+/** `at` is the field that was looked at last; "" for the whole object. */
+const takesTooLong = (at: string): readonly FieldError[] => [
+  {
+    type: "FieldValueInvalid",
+    field: at === "" ? "<nil>" : at,
+    message: 'Invalid value: "null": checking the object against its schema takes too long',
+  },
+];
 
 /** What the schema says against an object, or against a change of `old`. */
 export const schemaErrors = (
@@ -133,26 +136,26 @@ async function findSchemaErrors(
   object: KubeObject,
   old: KubeObject | undefined,
 ): Promise<readonly FieldError[]> {
-  const check = (most: number): readonly FieldError[] | undefined => {
+  const check = (most: number): readonly FieldError[] | { readonly tooLongAt: string } => {
     try {
       return old === undefined ? validator.validate(object, { most }) : validator.validateUpdate(object, old, { most });
     } catch (error) {
-      if (error instanceof SchemaValidationTooLongError) return undefined;
+      if (error instanceof SchemaValidationTooLongError) return { tooLongAt: error.field };
       throw error;
     }
   };
   if (context.isLong) await context.pause();
   const found = check(MOST_STEPS_AT_ONCE);
-  if (found !== undefined) return found;
+  if (!("tooLongAt" in found)) return found;
   const aside = context.aside("checkSchema", () => ({
     schema,
     object: stringifyJson(jsonOf(object)),
     old: old && stringifyJson(jsonOf(old)),
   }));
-  if (aside !== undefined) return (await aside) ?? [TAKES_TOO_LONG];
   // What the server itself changes is nothing that a schema of a tenant speaks of.
-  if (context.user === systemUser) return [];
-  return check(MOST_STEPS) ?? [TAKES_TOO_LONG];
+  if (aside === undefined && context.user === systemUser) return [];
+  const checked = aside === undefined ? check(MOST_STEPS) : await aside;
+  return "tooLongAt" in checked ? takesTooLong(checked.tooLongAt) : checked;
 }
 
 function* checksOf(...checks: readonly (() => readonly FieldError[])[]): Steps<FieldError[]> {

@@ -49,7 +49,7 @@ async function readObjects(text: string, threads: WorkThreads, signal: AbortSign
 
 async function readDocument(text: string, line: number, threads: WorkThreads, signal: AbortSignal): Promise<JsonValue> {
   if (text.length > LONG_DOCUMENT) {
-    const read = await threads.run(MANAGER, "decodeYaml", { text }, signal);
+    const read = await threads.run({ lane: MANAGER, client: MANAGER }, "decodeYaml", { text }, signal);
     if ("fault" in read) throw new ObjectsError(`line ${line}: ${read.fault}`);
     return parseJson(read.json);
   }
