@@ -36,6 +36,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
    * refuse the write. Called again, for the same object, where a write is tried again.
    */
   reserve?(object: T, context: RequestContext): Promise<Reservation> | undefined;
+  /** For a dry run: rejects as `reserve` would, and takes nothing. */
+  rehearseReserve?(object: T, context: RequestContext): Promise<void> | undefined;
 
   /**
    * The longest grace period of a deletion, in seconds. Without one the kind takes no period, and is deleted at once. Upstream:

@@ -1,5 +1,5 @@
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
 
 let server: AccessKeyServer;
@@ -110,4 +110,29 @@ it("each further server allows at most one more key, and none once it has seen t
   await Promise.all([server.cache.refresh(), other.cache.refresh()]);
   expect([3, 4]).toContain(keysOf("jane").length);
   for (const each of [server, other]) expect((await create({ user: "jane" }, each)).status).toBe(403);
+});
+
+it("a dry run is refused as the write would be where an owner has chosen as many values as allowed", async () => {
+  server = await createAccessKeyServer({ maxChosenValues: 1 });
+  await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
+  await send("POST", "users", { metadata: { name: "root" }, spec: {} });
+  const { body } = await create({ user: "root" });
+  const login = await server.login(body.spec.key);
+  const administrator = { ...login, user: { name: "root", groups: ["system:masters"] } };
+  const [first, second] = ["a", "b"].map((end) => `Gk7xZ2tLr9Wc5VbN1sKd8YgH3jPf6aUe0oEi4wB${end}`);
+  const choose = (name: string, key: string | undefined, query: string) =>
+    server.send({
+      method: "POST",
+      url: `ownedaccesskeys${query}`,
+      body: { metadata: { name }, spec: { user: "jane", key } },
+      as: administrator,
+    });
+  const tried = await choose("one", first, "?dryRun=All");
+  expect(tried.status).toBe(201);
+  // The dry run took nothing.
+  expect((await choose("one", first, "")).status).toBe(201);
+  await vi.waitFor(async () => expect((await choose("two", second, "?dryRun=All")).status).toBe(403));
+  const [rehearsed, refused] = [await choose("two", second, "?dryRun=All"), await choose("two", second, "")];
+  expect([refused.status, refused.body.message]).toEqual([rehearsed.status, rehearsed.body.message]);
+  expect(rehearsed.body.message).toContain("the limit is 1");
 });

@@ -175,9 +175,12 @@ it("refuses values of an owner for whom as many as allowed are remembered, and t
   expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({
     reason: { code: 403, message: expect.stringMatching(/^\d values .* of the user "jane" .* the limit is 3/) },
   });
+  await expect(limited.checkRoom(secrets.generate(), claimant("dry", "jane"))).rejects.toMatchObject({ code: 403 });
+  await limited.checkRoom(secrets.generate(), claimant("dry", "joe"));
   expect(await limited.take(secrets.generate(), claimant("other", "joe"))).toBeDefined();
   // One's own value needs no further record.
   const again = outcomes.findIndex(({ status }) => status === "fulfilled");
+  await limited.checkRoom(values[again] ?? "", claimant(`key-${again}`, "jane"));
   expect(await limited.take(values[again] ?? "", claimant(`key-${again}`, "jane"))).toBeDefined();
   await cache[Symbol.asyncDispose]();
 });

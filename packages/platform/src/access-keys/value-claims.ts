@@ -41,6 +41,8 @@ export type ValueClaims = {
    * owner: a value that is forgotten could be taken by others.
    */
   take(value: string, claimant: Claimant): Promise<TakenValue | undefined>;
+  /** Rejects with the same ApiError as `take`, and takes nothing. */
+  checkRoom(value: string, claimant: Claimant): Promise<void>;
 };
 
 export type ValueClaimsDeps = {
@@ -67,14 +69,18 @@ const ATTEMPTS = 10;
 export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
   const { prefix, keyPrefix, storage, secrets, rememberMs, clock } = deps;
   const { accounts, maxOfOwner = MAX_OF_OWNER } = deps;
+  const refuseFull = (owner: Claimant["owner"]): void => {
+    if (owner === undefined || accounts === undefined) return;
+    const account = accountOfOwner(owner);
+    if (!accounts.isFull(account, { objects: maxOfOwner, bytes: Number.POSITIVE_INFINITY })) return;
+    throw fullAccountError(
+      `${accounts.of(account).objects} values that were chosen for access keys of the ${owner.kind} ${JSON.stringify(owner.name)} are remembered, and the limit is ${maxOfOwner}: leave spec.key out, so that the server generates a value`,
+    );
+  };
   const createFor = (owner: Claimant["owner"], key: string, value: Uint8Array): Promise<Revision> => {
     if (owner === undefined || accounts === undefined) return storage.create(key, value);
+    refuseFull(owner);
     const account = accountOfOwner(owner);
-    if (accounts.isFull(account, { objects: maxOfOwner, bytes: Number.POSITIVE_INFINITY })) {
-      throw fullAccountError(
-        `${accounts.of(account).objects} values that were chosen for access keys of the ${owner.kind} ${JSON.stringify(owner.name)} are remembered, and the limit is ${maxOfOwner}: leave spec.key out, so that the server generates a value`,
-      );
-    }
     return accounts.during(
       account,
       () => accounts.has(key),
@@ -133,6 +139,11 @@ export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
       const entries = await Promise.all(placesOf(value).map((key) => storage.get(key)));
       const free = await Promise.all(entries.map((entry) => entry === undefined || mayTake(entry, claimant)));
       return free.includes(false);
+    },
+    async checkRoom(value, { owner }) {
+      const entries = await Promise.all(placesOf(value).map((key) => storage.get(key)));
+      // The place of a value that is remembered already is no further one.
+      if (entries.includes(undefined)) refuseFull(owner);
     },
     async take(value, claimant) {
       const taken: TakenValue[] = [];

@@ -59,15 +59,17 @@ export const writeDroppingManagedFields = <Written>(
     return write(withoutManagedFields(object));
   });
 
-/** For a dry run: throws as the write would if there is no room for the object, and returns it otherwise. */
+/** For a dry run: throws as the write would if there is no room for the object, and returns it otherwise. `prepared` is what reservations are for. */
 export async function rehearseWrite(
-  { codec, storage }: StoreContext,
+  { codec, storage, strategy }: StoreContext,
   context: RequestContext,
   key: string,
+  prepared: KubeObject,
   object: KubeObject,
   sealed: JsonObject | undefined,
   kind: "create" | "update",
 ): Promise<KubeObject> {
+  await strategy.rehearseReserve?.(prepared, context);
   if (context.isLong) await context.pause();
   await storage.checkRoom(key, await codec.encode(object, sealed, context), kind);
   return object;

@@ -133,7 +133,7 @@ async function insert(
   if (dryRun) {
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     await checkLimits(store.strategy.limits?.(prepared, undefined, context));
-    const rehearse = (next: KubeObject) => rehearseWrite(store, context, key, next, sealed, "create");
+    const rehearse = (next: KubeObject) => rehearseWrite(store, context, key, prepared, next, sealed, "create");
     return CachedObject.fromObject(key, await writeDroppingManagedFields(object, rehearse));
   }
   const stored = await writeWithinLimits(store, context, prepared, undefined, () =>

@@ -171,7 +171,8 @@ async function replace(
   }
   if (options.dryRun) {
     await checkLimits(store.strategy.limits?.(next, old, context));
-    const rehearse = (changed: KubeObject) => rehearseWrite(store, context, target.key, changed, sealed, "update");
+    const rehearse = (changed: KubeObject) =>
+      rehearseWrite(store, context, target.key, next, changed, sealed, "update");
     const written = () =>
       request.keepsManagedFields === true ? rehearse(object) : writeDroppingManagedFields(object, rehearse);
     const shown = isReleased(store, object) ? object : await written();

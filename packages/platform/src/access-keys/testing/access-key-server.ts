@@ -36,6 +36,7 @@ import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
 import { selves } from "../../resources/selves/index.ts";
 import { teams } from "../../resources/teams/index.ts";
 import { users } from "../../resources/users/index.ts";
+import { followAccounts } from "../../store/record-accounts.ts";
 import { createRequestContext, type PlatformTestRequest } from "../../testing/request-context.ts";
 import { createAccessKeyAuthenticator } from "../access-key-authenticator.ts";
 import { createAccessKeySecrets } from "../access-key-secrets.ts";
@@ -49,7 +50,7 @@ import { createRotationMarks } from "../key-validity.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationGuard } from "../rotation/rotation-guard.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
-import { createValueClaims } from "../value-claims.ts";
+import { accountOfClaim, createValueClaims } from "../value-claims.ts";
 
 export const SERVER_KEY = Buffer.alloc(32, 7);
 
@@ -61,6 +62,8 @@ export type AccessKeyServerOptions = {
     readonly machineDefaultTTLSeconds?: number;
     readonly maxPerOwner?: number;
   };
+  /** Values that are remembered for one owner. Default: no limit. */
+  readonly maxChosenValues?: number;
   /** Bytes of the keys of one owner. Default: no limit. */
   readonly ownerBytes?: number;
   /** Certificates of one holder. Default: that of the ledger. */
@@ -156,6 +159,11 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       throw error;
     },
   });
+  const claims = {
+    prefix: "/registry/test/internal/key-values/",
+    view: cache.view("/registry/test/internal/key-values/"),
+  };
+  const claimAccounts = followAccounts(claims, systemRuntime.scheduler, accountOfClaim);
   const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
   const rotations = createRotationGuard({
     marks: rotationMarks,
@@ -201,7 +209,10 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     countedRecords: createSealedRecordWriter({ ...keyRecords, storage: budgets.storage, cache }),
     comparisons: createComparisonLimits(time.clock),
     valueClaims: createValueClaims({
-      prefix: "/registry/test/internal/key-values/",
+      prefix: claims.prefix,
+      ...(options.maxChosenValues === undefined
+        ? {}
+        : { accounts: claimAccounts, maxOfOwner: options.maxChosenValues }),
       keyPrefix: keyRecords.prefix,
       storage,
       secrets,
@@ -329,6 +340,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     async [Symbol.asyncDispose]() {
       await rotations[Symbol.asyncDispose]();
       certificates[Symbol.dispose]();
+      claimAccounts[Symbol.dispose]();
       keys[Symbol.dispose]();
       directory[Symbol.dispose]();
       await cache[Symbol.asyncDispose]();

@@ -181,6 +181,10 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const value = chosen.get(context)?.value;
       return value === undefined ? undefined : reserveValue(value, object);
     },
+    rehearseReserve(object, context) {
+      const value = chosen.get(context)?.value;
+      return value === undefined ? undefined : valueClaims.checkRoom(value, claimantOf(object, directory));
+    },
 
     afterCreate(object, { audit }) {
       const id = keys.byName(object.metadata.name ?? "")?.id;
