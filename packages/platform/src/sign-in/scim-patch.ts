@@ -8,32 +8,62 @@ import { memberName, parseFilter, stepsOf, withoutSchema } from "./scim-filter.t
 import { type ScimTypeName, withTypedValues } from "./scim-values.ts";
 
 const MAX_OPERATIONS = 1_000;
-/** Maximum of operations times values of a resource: 1,000 members may be added or removed by one operation each. */
-const MAX_WORK = 1_000_000;
+const MAX_PATH_LENGTH = 1_000;
+/** An attribute of an extension has two. */
+const MAX_PATH_STEPS = 5;
+/** Resources of directories have about twenty. Changes copy the object, and look for names in any case. */
+const MAX_NAMES = 100;
+/** Values of the resource that one change may copy and compare. They are done in one turn. */
+const MAX_CHANGE_WORK = 400_000;
+/** The same for all changes: 1,000 members may be added or removed by one operation each. */
+const MAX_WORK = 3_300_000;
 
-/** Other requests get a turn after each operation. Throws ScimFault for invalid operations, and for those that would take too long. */
+/** Other requests get a turn after each change. Throws ScimFault for invalid operations, and for those that would take too long. */
 export function* applyPatch(type: ScimTypeName, resource: JsonObject, patch: JsonObject): Steps<JsonObject> {
   const operations = patch[memberName(patch, "Operations") ?? ""];
   if (!isJsonArray(operations)) throw new ScimFault(400, "Operations are missing", "invalidSyntax");
   if (operations.length > MAX_OPERATIONS)
     throw new ScimFault(413, `Operations must have at most ${MAX_OPERATIONS} items`, "tooMany");
   let current = resource;
-  let work = 0;
+  let total = 0;
   for (const operation of operations) {
-    work += longestListOf(current);
-    if (work > MAX_WORK)
-      throw new ScimFault(400, "too many operations on so many values: send fewer at a time", "tooMany");
+    for (const { path, verb, value } of changesOf(operation)) {
+      const work = sizeOf(current) * (1 + comparisonsIn(path) / 2);
+      total += work;
+      if (work > MAX_CHANGE_WORK || total > MAX_WORK)
+        throw new ScimFault(400, "too many changes of so many values: send fewer at a time", "tooMany");
+      current = changeAt(current, path, verb, value);
+      yield;
+    }
     // A later operation does not make up for an invalid value.
-    current = withTypedValues(type, applyOperation(current, operation));
+    current = withTypedValues(type, current);
     yield;
   }
   return current;
 }
 
-const longestListOf = (resource: JsonObject): number =>
-  Math.max(0, ...Object.values(resource).map((value) => (isJsonArray(value) ? value.length : 0)));
+/** The value and all values in it. Throws ScimFault for objects with too many names. */
+function sizeOf(value: JsonValue | undefined): number {
+  if (typeof value !== "object" || value === null) return 1;
+  let size = 1;
+  for (const inner of isJsonArray(value) ? value : valuesOf(value)) size += sizeOf(inner);
+  return size;
+}
 
-function applyOperation(resource: JsonObject, operation: JsonValue): JsonObject {
+function valuesOf(object: JsonObject): readonly (JsonValue | undefined)[] {
+  const values = Object.values(object);
+  if (values.length > MAX_NAMES)
+    throw new ScimFault(400, `an object must have at most ${MAX_NAMES} attributes`, "tooMany");
+  return values;
+}
+
+/** At least as many as the filter in the path has. */
+const comparisonsIn = (path: string): number => (path.includes("[") ? path.split(/ (?:and|or) /i).length : 0);
+
+type Change = { readonly path: string; readonly verb: string; readonly value: JsonValue | undefined };
+
+/** An operation without a path has a change for each of its attributes. */
+function changesOf(operation: JsonValue): readonly Change[] {
   if (!isJsonObject(operation)) throw new ScimFault(400, "an operation must be an object", "invalidSyntax");
   const member = (name: string): JsonValue | undefined => operation[memberName(operation, name) ?? ""];
   const [op, path, value] = [member("op"), member("path"), member("value")];
@@ -43,16 +73,18 @@ function applyOperation(resource: JsonObject, operation: JsonValue): JsonObject 
   if (path === undefined || path === null || path === "") {
     if (verb === "remove") throw new ScimFault(400, "path must name what to remove", "noTarget");
     if (!isJsonObject(value)) throw new ScimFault(400, "without a path, value must be an object", "invalidValue");
-    return Object.entries(value).reduce<JsonObject>(
-      // Some directories send paths as names.
-      (made, [name, each]) => (each === undefined ? made : changeAt(made, name, verb, each)),
-      resource,
-    );
+    valuesOf(value);
+    // Some directories send paths as names.
+    return Object.entries(value).map(([name, each]) => ({ path: checkedPath(name), verb, value: each ?? null }));
   }
-  if (typeof path !== "string" || path.length > 1_000)
-    throw new ScimFault(400, "path must be a string of at most 1,000 characters", "invalidPath");
+  const checked = checkedPath(path);
   if (value === undefined && verb !== "remove") throw new ScimFault(400, "value is missing", "invalidValue");
-  return changeAt(resource, path, verb, value);
+  return [{ path: checked, verb, value }];
+}
+
+function checkedPath(path: JsonValue): string {
+  if (typeof path === "string" && path.length <= MAX_PATH_LENGTH) return path;
+  throw new ScimFault(400, `path must be a string of at most ${MAX_PATH_LENGTH} characters`, "invalidPath");
 }
 
 function changeAt(resource: JsonObject, path: string, verb: string, value: JsonValue | undefined): JsonObject {
@@ -70,6 +102,7 @@ function changeAt(resource: JsonObject, path: string, verb: string, value: JsonV
     );
   }
   const [first = "", ...rest] = stepsOf(path);
+  if (rest.length >= MAX_PATH_STEPS) throw new ScimFault(400, "path has too many steps", "invalidPath");
   const name = memberName(resource, first) ?? first;
   const before = resource[name];
   if (rest.length > 0) {
