@@ -27,6 +27,8 @@ export const SIGNATURE_ALGORITHMS: readonly string[] = [...RSA, ...[...CURVES.va
 
 const MIN_RSA_BITS = 2048;
 const MAX_RSA_BITS = 8192;
+/** As Go's: OpenSSL accepts exponents as long as the modulus, and verifies with those as slowly as it signs. */
+const MAX_RSA_EXPONENT = 2n ** 31n - 1n;
 /** More in one set are not looked at. */
 const MAX_KEYS = 100;
 const MAX_KID = 256;
@@ -89,6 +91,10 @@ function isStrong({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boole
   if (asymmetricKeyType !== "rsa") return true;
   const { modulusLength = 0, publicExponent = 0n } = asymmetricKeyDetails ?? {};
   return (
-    modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS && publicExponent >= 3n && publicExponent % 2n === 1n
+    modulusLength >= MIN_RSA_BITS &&
+    modulusLength <= MAX_RSA_BITS &&
+    publicExponent >= 3n &&
+    publicExponent <= MAX_RSA_EXPONENT &&
+    publicExponent % 2n === 1n
   );
 }
