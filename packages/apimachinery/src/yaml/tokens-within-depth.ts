@@ -22,9 +22,14 @@ export function* tokensWithinDepth(text: string, maxDepth: number, lines?: LineC
 }
 
 /**
- * For a text that another reader reads afterwards.
+ * For a text that another reader reads afterwards. `maxLexemes` bounds what the reader works on: names, values, line ends and the marks between them, however
+ * long each is.
  * @throws YamlError
  */
-export function expectYamlWithinDepth(text: string, maxDepth: number): void {
+export function expectYamlWithinDepth(text: string, maxDepth: number, maxLexemes = Number.POSITIVE_INFINITY): void {
+  let lexemes = 0;
+  for (const _ of new Lexer().lex(text)) {
+    if (++lexemes > maxLexemes) throw new YamlError("yaml: exceeded max number of values");
+  }
   for (const _ of tokensWithinDepth(text, maxDepth));
 }

@@ -95,3 +95,25 @@ describe("a kubeconfig", () => {
     }
   });
 });
+
+describe("a kubeconfig of many values", () => {
+  test.each([
+    ["keys", Array.from({ length: 20_000 }, (_, at) => `k${at}:`).join("\n")],
+    ["items", `a: [${"b,".repeat(20_000)}]`],
+    ["comments", `${"# a\n".repeat(20_000)}a: b`],
+    ["documents", "---\n".repeat(20_000)],
+  ])("is refused before it is parsed: %s", (_what, text) => {
+    expect(() => targetOfKubeconfig(text)).toThrow(
+      expect.objectContaining({
+        code: 502,
+        details: { causes: [expect.objectContaining({ message: expect.stringContaining("too many values") })] },
+      }),
+    );
+  });
+
+  test("may have long ones", () => {
+    const certificate = "CERT".repeat(100_000);
+    const text = kubeConfig({ "certificate-authority-data": base64(certificate) }, { token: "a" });
+    expect(targetOfKubeconfig(text).certificateAuthorityPem).toBe(certificate);
+  });
+});

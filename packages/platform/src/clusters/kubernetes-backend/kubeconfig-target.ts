@@ -3,6 +3,7 @@
 import { isIP } from "node:net";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
+import { expectYamlWithinDepth } from "@postern/apimachinery/yaml/tokens-within-depth";
 import {
   KubeconfigError,
   type KubeconfigUser,
@@ -14,6 +15,9 @@ import type { ProxyCredential, ProxyTarget } from "../../proxy/proxy-target.ts";
 import { badGatewayError } from "../../proxy/upstream-failure.ts";
 
 const ORIGIN = "the kubeconfig of the cluster";
+const MAX_DEPTH = 100;
+/** A file with one context has about 200. Each may be long, such as a certificate. The parser compares the keys of a mapping with each other. */
+const MAX_LEXEMES = 10_000;
 
 /**
  * The target of its current context. `loopbackServer` replaces a server named localhost, which is meant for a
@@ -21,6 +25,7 @@ const ORIGIN = "the kubeconfig of the cluster";
  */
 export function targetOfKubeconfig(text: string, loopbackServer?: string): ProxyTarget {
   try {
+    checkSize(text);
     const config = parseKubeconfig(text, ORIGIN);
     if (config.currentContext === "") throw new KubeconfigError(`${ORIGIN}: it has no current-context`);
     const { cluster, user } = resolveContext(config);
@@ -38,6 +43,15 @@ export function targetOfKubeconfig(text: string, loopbackServer?: string): Proxy
   } catch (error) {
     if (error instanceof KubeconfigError) throw invalidKubeconfigError(error.message, error);
     throw error;
+  }
+}
+
+/** Tenants write it, and it is parsed in one turn. Throws KubeconfigError. */
+function checkSize(text: string): void {
+  try {
+    expectYamlWithinDepth(text, MAX_DEPTH, MAX_LEXEMES);
+  } catch (cause) {
+    throw new KubeconfigError(`${ORIGIN} is not valid YAML, or has too many values`, { cause });
   }
 }
 
