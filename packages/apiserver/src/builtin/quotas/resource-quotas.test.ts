@@ -30,3 +30,18 @@ it("a quota from before the limit may be changed, and may not grow", async () =>
   expect(await updated(300, 251)).toEqual([]);
   expect(await updated(300, 301)).toEqual(tooMany(301));
 });
+
+it("its status names as many at most, also where a client writes it", async () => {
+  const withStatus = (hard: number, used: number) => ({
+    ...quota(1),
+    status: { hard: quota(hard).spec.hard, used: quota(used).spec.hard },
+  });
+  const changed = (before: any, after: any) =>
+    faultsOf(resourceQuotas.strategy?.validateUpdate?.(after, before, context("status")));
+  expect(await changed(withStatus(0, 0), withStatus(250, 250))).toEqual([]);
+  expect(await changed(withStatus(0, 0), withStatus(251, 251))).toEqual([
+    expect.stringContaining("status.hard: Too many: 251: must have at most 250"),
+    expect.stringContaining("status.used: Too many: 251: must have at most 250"),
+  ]);
+  expect(await changed(withStatus(300, 300), withStatus(300, 299))).toEqual([]);
+});

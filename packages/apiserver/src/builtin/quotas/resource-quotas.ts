@@ -65,11 +65,20 @@ export type ResourceQuota = KindOf<typeof quotaFields>;
 /** Each write in a namespace asks all of its quotas, and each change of an object has them counted again. */
 const MAX_NAMES = 250;
 
+/** Names that were there before the limit may stay. */
+const validateCount = (path: string, now: object = {}, before: object = {}): readonly FieldError[] => {
+  const count = Object.keys(now).length;
+  return count > MAX_NAMES && count > Object.keys(before).length ? [tooManyError(path, count, MAX_NAMES)] : [];
+};
+
+const validateStatus = ({ status }: ResourceQuota, old: ResourceQuota): readonly FieldError[] =>
+  (["hard", "used"] as const).flatMap((field) =>
+    validateCount(`status.${field}`, status?.[field], old.status?.[field]),
+  );
+
 const validateQuota = ({ spec }: ResourceQuota, old?: ResourceQuota): readonly FieldError[] => {
-  const count = Object.keys(spec?.hard ?? {}).length;
-  // One that was larger already may be changed, and may not grow.
-  if (count > MAX_NAMES && count > Object.keys(old?.spec?.hard ?? {}).length)
-    return [tooManyError("spec.hard", count, MAX_NAMES)];
+  const tooMany = validateCount("spec.hard", spec?.hard, old?.spec?.hard);
+  if (tooMany.length > 0) return tooMany;
   return Object.entries(spec?.hard ?? {}).flatMap(([resource, amount]) => {
     const path = keyPath("spec.hard", resource);
     const quantity = parseAmount(quantityText(amount));
@@ -86,7 +95,8 @@ const strategy: Strategy<ResourceQuota> = {
     info.subresource === "status"
       ? { ...quota, ...(old.spec === undefined ? {} : { spec: old.spec }) }
       : { ...quota, ...(old.status === undefined ? {} : { status: old.status }) },
-  validateUpdate: (quota, old, { info }) => (info.subresource === "status" ? [] : validateQuota(quota, old)),
+  validateUpdate: (quota, old, { info }) =>
+    info.subresource === "status" ? validateStatus(quota, old) : validateQuota(quota, old),
 };
 
 /** `configmaps: 1/5, secrets: 0/3`, those with `wanted` in their names or those without. */
