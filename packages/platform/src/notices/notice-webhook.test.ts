@@ -5,7 +5,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import { createWorkspace, type Workspace } from "../pki/testing/openssl.ts";
+import { createWorkspace, openssl, type Workspace } from "../pki/testing/openssl.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
 import { serveUpstream } from "../proxy/testing/serve-upstream.ts";
 import { createNoticeWebhook, NotDeliveredError, type NoticeWebhookDeps } from "./notice-webhook.ts";
@@ -128,6 +128,24 @@ describe("a webhook of notices", () => {
     const { webhook } = await webhookTo(target, { caFile: "" });
     expect(await refusalOf(webhook.send({ id: "one", body: "{}" }, never))).toMatch(/certificate/);
     expect(target.received).toEqual([]);
+  });
+
+  it("trusts the CA that the file contains now", async () => {
+    const target = await receiver();
+    const files = createWorkspace();
+    onTestFinished(() => files[Symbol.dispose]());
+    const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", files.path("other.key")];
+    const other = openssl("req", "-x509", "-subj", "/CN=other", ...key);
+    const caFile = files.write("trusted.crt", target.certificateAuthorityPem);
+    const { webhook } = await webhookTo(target, { caFile });
+    await webhook.send({ id: "one", body: "{}" }, never);
+    writeFileSync(caFile, other);
+    expect(await refusalOf(webhook.send({ id: "two", body: "{}" }, never))).toMatch(/certificate/);
+    writeFileSync(caFile, `${other}${target.certificateAuthorityPem}`);
+    await webhook.send({ id: "three", body: "{}" }, never);
+    writeFileSync(caFile, "");
+    await expect(webhook.send({ id: "four", body: "{}" }, never)).rejects.toThrow("contains no certificate");
+    expect(target.received.map(({ headers }) => headers["webhook-id"])).toEqual(["one", "three"]);
   });
 
   it("does not knock at private addresses, whichever name they hide behind", async () => {

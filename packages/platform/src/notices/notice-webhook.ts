@@ -18,7 +18,7 @@ export type NoticeWebhook = Disposable & {
 export type NoticeWebhookDeps = {
   readonly url: string;
   readonly secretFile: string;
-  /** "": the public roots. */
+  /** Read again for each message. "": the public roots. */
   readonly caFile: string;
   readonly timeoutMs: number;
   readonly addresses: AddressRules;
@@ -46,24 +46,40 @@ export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<Noti
   const { secretFile, caFile, timeoutMs, addresses, runtime, resolve } = deps;
   const url = new URL(deps.url);
   await readWebhookSecrets(secretFile);
-  const certificateAuthorityPem = caFile === "" ? undefined : await readAuthorities(caFile);
-  const connections = createUpstreamConnections(
-    {
-      server: url.origin,
-      credential: {},
-      ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
-    },
-    {
-      scheduler: runtime.scheduler,
-      addresses,
-      limits: { connectTimeoutMs: timeoutMs, responseTimeoutMs: timeoutMs },
-      ...(resolve === undefined ? {} : { resolve }),
-    },
-  );
+  const connect = (certificateAuthorityPem: string | undefined) => ({
+    certificateAuthorityPem,
+    connections: createUpstreamConnections(
+      {
+        server: url.origin,
+        credential: {},
+        ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
+      },
+      {
+        scheduler: runtime.scheduler,
+        addresses,
+        limits: { connectTimeoutMs: timeoutMs, responseTimeoutMs: timeoutMs },
+        ...(resolve === undefined ? {} : { resolve }),
+      },
+    ),
+  });
+  let current = connect(caFile === "" ? undefined : await readAuthorities(caFile));
+  /** Messages already under way end on their own connections. */
+  const replaceAuthorities = (certificateAuthorityPem: string): void => {
+    if (isDisposed || certificateAuthorityPem === current.certificateAuthorityPem) return;
+    const { connections: earlier } = current;
+    try {
+      current = connect(certificateAuthorityPem);
+    } catch (cause) {
+      throw new ConfigurationError(`--notice-webhook-ca-file ${caFile} cannot be used`, { cause });
+    }
+    earlier.retire();
+  };
+  let isDisposed = false;
   return {
     async send({ id, body }, signal) {
-      // Anew each time, so that a secret is replaced without a start.
+      // Both files anew each time: they are replaced while the server runs.
       const secrets = await readWebhookSecrets(secretFile);
+      if (caFile !== "") replaceAuthorities(await readAuthorities(caFile));
       const asked: UpstreamRequest = {
         method: "POST",
         path: `${url.pathname}${url.search}`,
@@ -76,7 +92,7 @@ export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<Noti
         signal,
         writeBody: (request) => void request.end(body),
       };
-      const answer = await connections.send(asked).catch((error: unknown) => {
+      const answer = await current.connections.send(asked).catch((error: unknown) => {
         throw signal.aborted ? error : notDelivered(error);
       });
       if (answer.type === "upgraded") {
@@ -90,16 +106,21 @@ export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<Noti
         throw new NotDeliveredError(`the webhook answered ${statusCode}`);
       }
     },
-    [Symbol.dispose]: () => connections[Symbol.dispose](),
+    [Symbol.dispose]() {
+      isDisposed = true;
+      current.connections[Symbol.dispose]();
+    },
   };
 }
 
 async function readAuthorities(caFile: string): Promise<string> {
-  try {
-    return await readFile(caFile, "utf8");
-  } catch (error) {
+  const text = await readFile(caFile, "utf8").catch((error: unknown) => {
     throw new ConfigurationError(`cannot read --notice-webhook-ca-file ${caFile}`, { cause: error });
-  }
+  });
+  // An empty text would be trust in the public roots.
+  if (!text.includes("-----BEGIN CERTIFICATE-----"))
+    throw new ConfigurationError(`--notice-webhook-ca-file ${caFile} contains no certificate`);
+  return text;
 }
 
 /** What the answer says beside its status changes nothing, nor does its end. */

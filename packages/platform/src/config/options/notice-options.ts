@@ -36,7 +36,7 @@ export const noticeOptions = {
         placeholder: "<file>",
         default: "",
         defaultText: "the public roots of Node",
-        description: "PEM file with the CA certificates to verify the webhook with",
+        description: "PEM file with the CA certificates to verify the webhook with. Read again for each notice",
       }),
       timeoutSeconds: integerOption({
         flag: "notice-webhook-timeout-seconds",
