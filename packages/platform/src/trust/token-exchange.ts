@@ -4,6 +4,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaimBudget } from "./claim-conditions.ts";
 import { decodeToken, TokenError, type UnverifiedToken } from "./signed-token.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
@@ -107,7 +108,7 @@ export function createTokenExchange({ rules, judge, take, issue, clock }: TokenE
   };
 
   async function matching(token: UnverifiedToken, candidates: readonly TrustRuleState[]) {
-    const shared = { signatures: new Map(), budget: createClaimBudget() };
+    const shared = { signatures: new Map(), budget: createClaimBudget(), pause: createTurns(clock) };
     const taken: TrustRuleState[] = [];
     const refused: { readonly rule: TrustRuleState; readonly check: TokenCheck }[] = [];
     for (const rule of candidates) {

@@ -1,6 +1,7 @@
 // Whether a trust rule takes a token, check by check. The exchange and the tester ask the same question here.
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { CelValue } from "@postern/cel/cel-value";
 import type { Directory } from "../directory/directory.ts";
 import { type ClaimBudget, claimAt, claimValue, createClaimBudget, evaluateCondition } from "./claim-conditions.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
@@ -27,6 +28,14 @@ export type TokenCheck = {
   readonly message: string;
 };
 
+/** Of all rules that one token is held against. */
+export type SharedChecks = {
+  readonly signatures: Signatures;
+  readonly budget: ClaimBudget;
+  /** Called between checks, whose promises may all be settled already: other requests have their turn meanwhile. */
+  readonly pause: () => Promise<void> | undefined;
+};
+
 export type TokenVerifierDeps = {
   readonly issuerKeys: Pick<IssuerKeys, "find">;
   readonly directory: Pick<Directory, "user">;
@@ -42,11 +51,7 @@ export type TokenVerifier = {
   /** Why a rule gives nothing now, whatever the token; undefined where it may. The keys of its issuer are not looked at. */
   faultOf(rule: TrustRuleState): string | undefined;
   /** In their order, up to the first one that does not hold: for the exchange, where the rest costs time. */
-  refusalOf(
-    token: UnverifiedToken,
-    rule: TrustRuleState,
-    shared: { readonly signatures: Signatures; readonly budget: ClaimBudget },
-  ): Promise<TokenCheck | undefined>;
+  refusalOf(token: UnverifiedToken, rule: TrustRuleState, shared: SharedChecks): Promise<TokenCheck | undefined>;
   /** All of them, for people. What depends on one that does not hold is unknown. */
   checksOf(token: UnverifiedToken, rule: TrustRuleState): Promise<readonly TokenCheck[]>;
 };
@@ -61,6 +66,8 @@ export function createTokenVerifier({ issuerKeys, directory, writerError, clock 
     status: fault === undefined ? "True" : "False",
     message: fault ?? good,
   });
+
+  const claimValues = new WeakMap<UnverifiedToken, CelValue>();
 
   function* cheapChecks(token: UnverifiedToken, rule: TrustRuleState): Generator<TokenCheck> {
     const { source, audiences } = rule;
@@ -104,6 +111,13 @@ export function createTokenVerifier({ issuerKeys, directory, writerError, clock 
     );
   }
 
+  /** Made once for all rules of an issuer: the claims of a token may be many. */
+  const claimsOf = (token: UnverifiedToken): CelValue => {
+    const known = claimValues.get(token) ?? claimValue(token.claims);
+    claimValues.set(token, known);
+    return known;
+  };
+
   function* claimChecks(token: UnverifiedToken, rule: TrustRuleState, budget: ClaimBudget): Generator<TokenCheck> {
     for (const [at, { claim, values }] of rule.claims.entries()) {
       const value = claimAt(token.claims, claim);
@@ -111,7 +125,7 @@ export function createTokenVerifier({ issuerKeys, directory, writerError, clock 
       const fault = value === undefined ? "the token does not have the claim" : "the claim has another value";
       yield check("Claim", `spec.claims[${at}]`, holds ? undefined : `${fault}: ${claim}`, `the claim holds: ${claim}`);
     }
-    const claims = rule.conditions.length === 0 ? null : claimValue(token.claims);
+    const claims = rule.conditions.length === 0 ? null : claimsOf(token);
     for (const [at, { expression, source, message }] of rule.conditions.entries()) {
       const { holds, fault = "it is not true" } = evaluateCondition(expression, claims, budget);
       const what = message === "" ? source : message;
@@ -127,13 +141,18 @@ export function createTokenVerifier({ issuerKeys, directory, writerError, clock 
 
   return {
     faultOf: (rule) => faultOfRule(rule) ?? faultOfUser(directory.user(rule.owner.name), rule.userUid),
-    async refusalOf(token, rule, { signatures, budget }) {
+    async refusalOf(token, rule, { signatures, budget, pause }) {
+      await pause();
       for (const made of cheapChecks(token, rule)) if (made.status !== "True") return made;
       const known = signatures.get(rule.source.id) ?? signature(token, rule);
       signatures.set(rule.source.id, known);
       const signed = await known;
       if (signed.status !== "True") return signed;
-      for (const made of claimChecks(token, rule, budget)) if (made.status !== "True") return made;
+      for (const made of claimChecks(token, rule, budget)) {
+        if (made.status !== "True") return made;
+        const pausing = pause();
+        if (pausing !== undefined) await pausing;
+      }
       return undefined;
     },
     async checksOf(token, rule) {
