@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import { PAGE_STYLE } from "./page-style.ts";
 
 /** HTML that is inserted unchanged. */
 export class Html {
@@ -31,8 +32,11 @@ const ESCAPES: { readonly [character: string]: string } = {
 
 const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
 
-const STYLE = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}body{margin:0}main{max-width:40rem;margin:3rem auto;padding:0 1rem}h1{font-size:1.4rem}ul.choices{list-style:none;padding:0}.choices a,button{display:inline-block;font:inherit;padding:.6rem 1rem;margin:.3rem .3rem .3rem 0;border:1px solid;border-radius:.4rem;color:inherit;background:none;text-decoration:none;cursor:pointer}input{font:inherit;padding:.5rem;width:100%;max-width:24rem;box-sizing:border-box;display:block;margin:.3rem 0}.keys{list-style:none;padding:0}.keys li{display:flex;flex-wrap:wrap;gap:.3rem 1rem;align-items:center;justify-content:space-between;padding:.6rem 0;border-bottom:1px solid}.keys div{min-width:0;overflow-wrap:anywhere}code{overflow-wrap:anywhere}.note{border-left:.25rem solid;padding-left:.8rem}`;
-const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
+/** The console's. */
+const LOGO = new Html(
+  '<svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="#4f55d8"/><g fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round"><path d="M10 25V13a6 6 0 0 1 12 0v12M16 18v4"/></g><circle cx="16" cy="17" r="2.3" fill="#fff"/></svg>',
+);
+const STYLE_HASH = createHash("sha256").update(PAGE_STYLE).digest("base64");
 
 export type PageOptions = {
   readonly status?: number;
@@ -47,8 +51,8 @@ export function pageResponse(title: string, body: Html, options: PageOptions = {
   const { status = 200, next, formTargets = [], headers = {} } = options;
   const refresh = next === undefined ? new Html("") : html`<meta http-equiv="refresh" content="${`0;url=${next}`}">`;
   const document = html`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${refresh}<title>${title}</title><style>${new Html(STYLE)}</style></head>
-<body><main><h1>${title}</h1>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${refresh}<title>${title}</title><style>${new Html(PAGE_STYLE)}</style></head>
+<body><main>${LOGO}<h1>${title}</h1>
 ${body}
 </main></body></html>
 `;
