@@ -32,6 +32,7 @@ import { createVirtualClusterController } from "../controllers/virtual-cluster-i
 import { DAY_MS, type PlatformCore } from "../core/platform-core.ts";
 import { SERVED_VERSION } from "../served-version.ts";
 import { createRecordReaper } from "../store/expiring-records.ts";
+import { createTakenTokenReaper } from "../trust/used-tokens.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import { createNoticeController, type NoticeControllerDeps } from "./notice-controller.ts";
 import type { SignInParts } from "./sign-in.ts";
@@ -109,7 +110,7 @@ export function startControllers(
     createTrustRuleController(port, { ...core, resource: own("TrustRule") }),
     createRetiredValues(port, core),
     createEndedCertificates(port, core),
-    createRecordReaper(port, core.takenTokens),
+    createTakenTokenReaper(port, core.takenTokens),
     createRecordReaper(port, core.signInRecords),
     createIdentityProviderController({ port, resource: own("IdentityProvider"), ...signIn }),
     createLoginSessions({ port, accessKeys, ...signIn, secrets: core.secrets, revoke: surface.mint.revoke }),

@@ -1,5 +1,6 @@
 // Records that no resource serves and that expire: their member `until` is in milliseconds since the epoch.
 
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper, type Sweeping } from "@postern/apiserver/controllers/sweeper";
@@ -59,17 +60,20 @@ export function createEndSweeper<Item>(
   };
 }
 
-/** Deletes expired records, until it is disposed. */
+/** Deletes expired records, until it is disposed, each after `beforeDelete`. A rejection leaves the record to the next sweep. */
 export const createRecordReaper = (
   port: Pick<ControllerPort, "runtime" | "onError">,
   { view, prefix, storage }: ExpiringRecords,
+  beforeDelete?: (record: CachedObject) => Promise<void>,
 ): Controller =>
   createEndSweeper(port, {
     items: () => view.list(prefix),
     follow: (onItem) =>
       followView({ view, prefix }, port.runtime.scheduler, { replace() {}, put: onItem, delete() {} }),
     endOf: (record) => Number(record.decode()["until"] ?? 0),
-    async remove({ key, revision }) {
+    async remove(record) {
+      const { key, revision } = record;
+      await beforeDelete?.(record);
       try {
         await storage.delete(key, revision);
       } catch (error) {
