@@ -13,8 +13,17 @@ const UNKNOWN: OldItemOf = () => undefined;
 export function correlateItems(schema: StructuralSchema, old: JsonValue | undefined): OldItemOf {
   const keys = schema["x-kubernetes-list-map-keys"];
   if (schema["x-kubernetes-list-type"] !== "map" || keys === undefined || !isJsonArray(old)) return UNKNOWN;
+  const names = new Set(keys);
+  // By the members of the item: a schema may have more keys.
   const identityOf = (item: JsonValue): string | undefined =>
-    isJsonObject(item) ? stringifyJson(keys.map((key) => item[key] ?? null)) : undefined;
+    isJsonObject(item)
+      ? stringifyJson(
+          Object.keys(item)
+            .filter((name) => names.has(name))
+            .toSorted()
+            .flatMap((name) => (item[name] === undefined || item[name] === null ? [] : [[name, item[name]]])),
+        )
+      : undefined;
   const oldItems = new Map(old.map((item) => [identityOf(item), item]));
   oldItems.delete(undefined);
   return (item) => oldItems.get(identityOf(item));

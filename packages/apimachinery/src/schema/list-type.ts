@@ -66,18 +66,18 @@ function validateMapList(array: JsonArray, keys: readonly string[], path: string
     );
   }
   if (array.length < 2) return [];
-  const itemKeys = array.map((item) => keyOf(item, keys));
+  const names = new Set(keys);
+  const itemKeys = array.map((item) => keyOf(item, names));
   return duplicateIndexes(itemKeys).map((index) => {
     const key = itemKeys[index] ?? null;
     return duplicateError(indexPath(path, index), key, formatGoValue(key));
   });
 }
 
-/** The key members that an item has. Two items without any are the same item. */
-function keyOf(item: JsonValue, keys: readonly string[]): JsonObject {
+/** The key members that an item has. Two items without any are the same item. A schema may have more keys than an item has members. */
+function keyOf(item: JsonValue, keys: ReadonlySet<string>): JsonObject {
   if (!isJsonObject(item)) return {};
-  const present = keys.filter((key) => Object.hasOwn(item, key) && item[key] !== undefined);
-  return Object.fromEntries(present.map((key) => [key, item[key]]));
+  return Object.fromEntries(Object.entries(item).filter(([name, value]) => keys.has(name) && value !== undefined));
 }
 
 /** Where a value occurs for the second time; further occurrences are not reported. */

@@ -9,6 +9,7 @@ import {
   invalidError,
   keyPath,
   requiredError,
+  tooManyError,
 } from "../validation/field-error.ts";
 import { findPatternError } from "./pattern/pattern.ts";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
@@ -83,6 +84,9 @@ function validateExtensions(schema: StructuralSchema, path: string, errors: Fiel
   }
 }
 
+/** Each item is looked at for each key, and may have none of them. Published definitions have at most five. */
+const MAX_MAP_KEYS = 32;
+
 function validateListAndMapType(schema: StructuralSchema, path: string, errors: FieldError[]): void {
   const listType = schema["x-kubernetes-list-type"];
   const keys = schema["x-kubernetes-list-map-keys"] ?? [];
@@ -106,6 +110,10 @@ function validateListAndMapType(schema: StructuralSchema, path: string, errors: 
     return;
   }
   if (keys.length === 0) errors.push(requiredError(keysPath, "must not be empty if x-kubernetes-list-type is map"));
+  if (keys.length > MAX_MAP_KEYS) {
+    errors.push(tooManyError(keysPath, keys.length, MAX_MAP_KEYS));
+    return;
+  }
   for (const [index, key] of keys.entries()) {
     errors.push(...validateMapKey(key, schema.items, childPath(path, "items"), indexPath(keysPath, index)));
   }
