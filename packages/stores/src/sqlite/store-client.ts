@@ -72,12 +72,10 @@ export class StoreClient {
     this.#onChecked = onChecked;
     this.#revision = revision;
     this.known = { revision };
-    const failed = (cause: unknown): void =>
-      this.#end(new StorageUnavailableError("the database thread has failed", { cause }));
     // Behind an answer that cannot be read, the order of answers no longer fits the order of writes.
     const onMessage = (message: FromWorker): void => this.#receive(message);
-    worker.on("message", caught(failed, onMessage));
-    worker.on("error", failed);
+    worker.on("message", caught(this.#fail, onMessage));
+    worker.on("error", (cause) => this.#end(threadError(cause)));
     worker.on("exit", () => this.#end(closedError()));
   }
 
@@ -237,13 +235,15 @@ export class StoreClient {
 
   #committed({ outcomes, bytes }: Answer<"committed">): void {
     const unpacked = unpackOutcomes(outcomes, bytes);
-    const writes = this.#pendingWrites.splice(0, unpacked.length);
+    const writes = this.#pendingWrites.slice(0, unpacked.length);
     const events: StorageEvent[] = [];
     for (const [index, write] of writes.entries()) {
       const outcome = unpacked[index];
       if (outcome?.type === "written") events.push(toEvent(write, outcome));
     }
     this.#deliver(events);
+    // Not earlier: an error until here leaves them among those that are rejected.
+    this.#pendingWrites.splice(0, unpacked.length);
     const isIdle = this.#unsettled.length === 0;
     for (const [index, write] of writes.entries()) this.#unsettled.push({ write, outcome: unpacked[index] });
     if (isIdle) this.#settleSome();
@@ -251,13 +251,22 @@ export class StoreClient {
 
   /** Those of a later commit wait for all of an earlier one. */
   #settleSome(): void {
-    for (const { write, outcome } of this.#unsettled.splice(0, SETTLED_AT_ONCE)) {
+    for (const { write, outcome } of this.#unsettled.slice(0, SETTLED_AT_ONCE)) {
       if (outcome?.type === "written") write.resolve(outcome.revision);
       else if (outcome?.type === "full") write.reject(fullError());
       else write.reject(refusal(write, outcome?.before && { key: write.key, ...outcome.before }));
     }
-    if (this.#unsettled.length > 0) setImmediate(() => this.#settleSome());
+    this.#unsettled.splice(0, SETTLED_AT_ONCE);
+    const settleMore = (): void => this.#settleSome();
+    if (this.#unsettled.length > 0) setImmediate(caught(this.#fail, settleMore));
   }
+
+  /** An error of this side, also while it settles writes: no later call would settle the rest of them. */
+  readonly #fail = (cause: unknown): void => {
+    const error = threadError(cause);
+    for (const { write } of this.#unsettled.splice(0)) write.reject(error);
+    this.#end(error);
+  };
 
   #deliver(events: readonly StorageEvent[]): void {
     const last = events[events.length - 1];
@@ -315,6 +324,9 @@ function refusal({ key, expected }: PendingWrite, current: StoredEntry | undefin
 function rangeError({ revision, oldest, newest }: Answer<"outOfRange">): Error {
   return revision > newest ? new FutureRevisionError(revision, newest) : new RevisionCompactedError(revision, oldest);
 }
+
+const threadError = (cause: unknown): StorageUnavailableError =>
+  new StorageUnavailableError("the database thread has failed", { cause });
 
 function fullError(): StorageFullError {
   return new StorageFullError("the store has reached its quota");

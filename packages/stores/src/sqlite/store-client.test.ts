@@ -1,0 +1,39 @@
+import { EventEmitter } from "node:events";
+import type { Worker } from "node:worker_threads";
+import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { WatcherSet } from "@postern/apiserver/storage/watcher-set";
+import { afterEach, expect, it, vi } from "vitest";
+import { packOutcomes } from "./packed-writes.ts";
+import { StoreClient } from "./store-client.ts";
+import type { ToWorker } from "./worker-protocol.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+/** A thread that has committed every write that it is sent. */
+class CommittingThread extends EventEmitter {
+  #revision = 0;
+  postMessage(message: ToWorker): void {
+    if (message.type !== "requests") return;
+    const results = message.writes.keys.map(() => ({
+      type: "written" as const,
+      revision: ++this.#revision,
+      before: undefined,
+    }));
+    setImmediate(() => this.emit("message", { type: "committed", ...packOutcomes(results) }));
+  }
+}
+
+it("rejects the writes of a commit whose events cannot be delivered, and all later ones", async () => {
+  const client = new StoreClient(new CommittingThread() as unknown as Worker, 0);
+  const write = (key: string) => client.write({ key, expected: undefined, value: new Uint8Array(1) });
+  expect(await write("a")).toBe(1);
+  vi.spyOn(WatcherSet.prototype, "deliver").mockImplementation(() => {
+    throw new TypeError("an error in between");
+  });
+  const written = await Promise.allSettled([write("b"), write("c")]);
+  expect(written.map((each) => each.status === "rejected" && each.reason)).toEqual([
+    expect.any(StorageUnavailableError),
+    expect.any(StorageUnavailableError),
+  ]);
+  await expect(write("d")).rejects.toThrow(StorageUnavailableError);
+});
