@@ -404,13 +404,13 @@ const REQUESTS: readonly (readonly [what: string, path: string, status: number, 
     "a key with labels",
     "/apis/management.postern/v1/ownedaccesskeys",
     201,
-    key("labels", { labels: flat(18_000, "a") }),
+    key("labels", { labels: flat(8_000, "a") }),
   ],
   [
     "a key with finalizers",
     "/apis/management.postern/v1/ownedaccesskeys",
     201,
-    key("ends", { finalizers: names(15_000).map((name) => `a/${name}`) }),
+    key("ends", { finalizers: names(6_500).map((name) => `a/${name}`) }),
   ],
 ];
 
