@@ -1,19 +1,24 @@
 // Products of inputs, each within its limit: everything that a tenant can store in numbers meets everything that can be sent at a size. Where both
 // sides double, work may double: work that grows as their product stops everybody long before either limit is reached. The kernel counts the work
 // of the thread that serves everybody, and turn-watch.mjs its longest turn, so that a busy machine decides nothing. By day a sample drawn with
-// TEST_SEED; EVERY_CASE=1 runs the whole matrix.
+// TEST_SEED; EVERY_CASE=1 runs the whole matrix. Work of controllers counts as well: filling a cluster, a change beside what is stored, and the
+// removal of everything are measured until the server is quiet. PRODUCT_TABLE names a file to which all figures are appended, one JSON text a line.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { appendFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
+import type { HttpRequest } from "../e2e/testing/http-client.ts";
 import { API } from "./testing/attacked-server.ts";
 import { startTenants, type Tenants } from "./testing/denial/tenants.ts";
-import { costOf } from "./testing/processor-time.ts";
+import { costOf, costUntilQuiet } from "./testing/processor-time.ts";
+import { CHANGES } from "./testing/products/changes.ts";
+import { createTemplate } from "./testing/products/project-things.ts";
 import { SENT_THINGS, type SentThing } from "./testing/products/sent-things.ts";
-import { STORED_THINGS, type StoredThing } from "./testing/products/stored-things.ts";
+import type { StoredThing } from "./testing/products/stored-thing.ts";
+import { STORED_THINGS } from "./testing/products/stored-things.ts";
 
 const WATCH = new URL("./testing/turn-watch.mjs", import.meta.url).href;
 /** As in longest-turn.test.ts. */
@@ -22,6 +27,10 @@ const MOST_UNITS = 5;
 const FLOOR_MS = 60;
 /** Where both sides double, a sum grows by two and a product by four. */
 const PRODUCT = 3;
+/** Where both double there is four times as much stored. Work of controllers that looks at all of it grows by four, and a product by eight. */
+const PRODUCT_OF_STORED = 6;
+/** As FLOOR_MS, where the server is watched for seconds. */
+const PHASE_FLOOR_MS = 200;
 const TRIES = 3;
 /** Bytes that answers may leave behind, in caches with a limit of their own. */
 const MOST_RETAINED = 32 << 20;
@@ -30,6 +39,8 @@ const AT_ONCE = 20;
 const BY_DAY = 2;
 /** By night there are so many times as many, of so many times the size. */
 const SCALE = everyCase ? Number(process.env["PRODUCT_SCALE"] ?? 3) : 1;
+
+const APPLY = { "content-type": "application/apply-patch+yaml" };
 
 const seed = Number(process.env["TEST_SEED"] ?? 1);
 const random = randomNumbers(seed);
@@ -43,7 +54,27 @@ function drawnFrom<Thing>(things: readonly Thing[], count: number): ReadonlySet<
 }
 
 type Measured = { readonly ms: number; readonly bytes: number; readonly status: number };
-type Turns = { readonly longestMs: number; readonly unitMs: number; readonly retainedBytes: number };
+type Turns = {
+  readonly longestMs: number;
+  readonly longestWorkMs: number;
+  readonly unitMs: number;
+  readonly retainedBytes: number;
+};
+type Phase = { readonly ms: number; readonly units: number };
+
+/** A line of the table. */
+async function record(kind: string, what: string, first: number, second: number, units: number): Promise<void> {
+  const table = process.env["PRODUCT_TABLE"] ?? "";
+  const row = {
+    kind,
+    what,
+    scale: SCALE,
+    ms: Math.round(first),
+    doubledMs: Math.round(second),
+    units: +units.toFixed(1),
+  };
+  if (table !== "") await appendFile(table, `${JSON.stringify(row)}\n`);
+}
 
 describe(`what tenants store times what is sent (seed ${seed})`, () => {
   let tenants: Tenants;
@@ -51,11 +82,13 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   let file: string;
   let bystander: string;
   let clusters = 0;
+  let lastRefusal = "";
 
   beforeAll(async () => {
     directory = await temporaryDirectory();
     file = join(directory.path, "turns.json");
     tenants = await startTenants({ objects: 0, env: { NODE_OPTIONS: `--import=${WATCH}`, TURN_WATCH_FILE: file } });
+    await createTemplate((path, body) => tenants.send(path, { key: tenants.admin, body }));
     bystander = await tenants.newKey("bystander", { user: "good" });
   });
   afterAll(async () => {
@@ -91,15 +124,23 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   async function fill(thing: StoredThing, cluster: string, times: number): Promise<number> {
     const [count, size] = [thing.base.count * times * SCALE, thing.base.size * times * SCALE];
     let isFull = false;
-    const store = async (path: string, body: object): Promise<boolean> => {
+    const sendUntilTaken = async (path: string, request: HttpRequest): Promise<boolean> => {
       const whole = path.startsWith("/") ? path : `${cluster}/${path}`;
       for (;;) {
-        const { status, text } = await tenants.send(whole, { key: tenants.target.key, body });
+        const { status, text } = await tenants.send(whole, { key: tenants.target.key, ...request });
         if (status === 429) continue;
-        if (status === 201 || status === 409) return true;
+        if (status === 200 || status === 201 || status === 409) return true;
         expect([403, 413, 422, 507], `${whole}: ${status} ${text.slice(0, 300)}`).toContain(status);
+        lastRefusal = `${status} ${text.slice(0, 300)}`;
         return false;
       }
+    };
+    const store = (path: string, body: object): Promise<boolean> => sendUntilTaken(path, { body });
+    const storeOne = (index: number): Promise<boolean> => {
+      const body: any = thing.object(index, size);
+      if (thing.manager === undefined) return store(thing.path, body);
+      const path = `${thing.path}/${body.metadata.name}?force=true&fieldManager=${thing.manager(index)}`;
+      return sendUntilTaken(path, { method: "PATCH", headers: APPLY, body });
     };
     if (thing.before !== undefined) {
       expect(await thing.before(store, size), "whether the server took what the objects need").toBe(true);
@@ -111,7 +152,7 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     let made = 0;
     const worker = async (): Promise<void> => {
       for (let index = next++; index < count && !isFull; index = next++) {
-        if (await store(thing.path, thing.object(index, size))) made++;
+        if (await storeOne(index)) made++;
         else isFull = true;
       }
     };
@@ -185,19 +226,59 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     return Math.min(...tries);
   }
 
+  /** Of a phase and all that controllers do because of it. Collections of garbage are no turns of its work: it is too long to be tried again. */
+  async function phase(work: () => Promise<unknown>): Promise<Phase> {
+    await toggle(true);
+    const ms = await costUntilQuiet(tenants.process.pid ?? 0, work);
+    const { longestWorkMs, unitMs } = await toggle(false);
+    return { ms, units: longestWorkMs / unitMs };
+  }
+
+  /** One object of each kind that controllers look at, which then goes again. */
+  async function change(cluster: string): Promise<void> {
+    const key = tenants.target.key;
+    for (const { path, body } of CHANGES) await tenants.send(`${cluster}/${path}`, { key, body });
+    for (const { path, body } of CHANGES) {
+      await tenants.send(`${cluster}/${path}/${body.metadata.name}`, { key, method: "DELETE" });
+    }
+  }
+
+  /** Of a kind, in turns of its own. */
+  async function removeAll({ path }: StoredThing, cluster: string): Promise<void> {
+    if (path.startsWith("/")) return;
+    const { status, text } = await tenants.send(`${cluster}/${path}`, { key: tenants.target.key, method: "DELETE" });
+    // Namespaces are removed one by one.
+    expect([200, 405], text.slice(0, 300)).toContain(status);
+    if (status === 200) return;
+    const { body } = await tenants.send(`${cluster}/${path}`, { key: tenants.target.key });
+    for (const { metadata } of body.items)
+      await tenants.send(`${cluster}/${path}/${metadata.name}`, { key: tenants.target.key, method: "DELETE" });
+  }
+
   test.each(stored.map((thing) => [thing.name, thing] as const))(
     "%s",
     async (_, thing) => {
       const [one, two] = [await newCluster(), await newCluster()];
-      const small = await fill(thing, one, 1);
-      expect(small, "objects that the server took").toBeGreaterThan(0);
+      let small = 0;
+      const filled = await phase(async () => {
+        small = await fill(thing, one, 1);
+      });
+      expect(small, `objects that the server took: ${lastRefusal}`).toBeGreaterThan(0);
       const before = new Map<string, Measured>();
       for (const sent of SENT_THINGS) before.set(sent.name, await send(sent, one, 1));
-      await fill(thing, two, 2);
+      const faults: string[] = [];
+      const compare = async (what: string, first: Phase, second: Phase): Promise<void> => {
+        await record(thing.name, what, first.ms, second.ms, second.units);
+        if (second.ms > PHASE_FLOOR_MS && second.ms > PRODUCT_OF_STORED * first.ms)
+          faults.push(`${what}: ${first.ms.toFixed(0)} ms, both sides doubled: ${second.ms.toFixed(0)} ms`);
+        if (second.units > MOST_UNITS) faults.push(`${what}: a turn of ${second.units.toFixed(1)} units`);
+      };
+      const changed = await phase(() => change(one));
+      await compare("filling", filled, await phase(() => fill(thing, two, 2)));
       await settle(thing);
+      await compare("a change", changed, await phase(() => change(two)));
       await toggle(true);
       const { retainedBytes: retainedBefore } = await toggle(false);
-      const faults: string[] = [];
       for (const sent of SENT_THINGS) {
         const first = before.get(sent.name);
         if (first === undefined) throw new Error(sent.name);
@@ -210,12 +291,14 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
         if (second.ms > FLOOR_MS && growth > allowed)
           faults.push(`${sent.name}: ${first.ms.toFixed(0)} ms, both sides doubled: ${second.ms.toFixed(0)} ms`);
         const units = await longestTurn(sent, two);
+        await record(thing.name, sent.name, first.ms, second.ms, units);
         if (units > MOST_UNITS) faults.push(`${sent.name}: a turn of ${units.toFixed(1)} units`);
       }
       await toggle(true);
       const { retainedBytes } = await toggle(false);
       if (retainedBytes - retainedBefore > MOST_RETAINED)
         faults.push(`the answers left ${Math.round((retainedBytes - retainedBefore) / 1024)} KiB behind`);
+      await compare("the removal", await phase(() => removeAll(thing, one)), await phase(() => removeAll(thing, two)));
       await removeCluster(one);
       await removeCluster(two);
       expect(faults).toEqual([]);

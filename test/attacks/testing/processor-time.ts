@@ -18,6 +18,26 @@ export async function costOf<T>(
   return { ms: (await mainThreadMs(pid)) - before, value };
 }
 
+/** A server that does nothing, with turn-watch.mjs in it, uses less in a window. Milliseconds. */
+const QUIET = { windowMs: 300, usedMs: 25, windows: 3 } as const;
+
+/** As costOf, until controllers have nothing left to do either. */
+export async function costUntilQuiet(pid: number, work: () => Promise<unknown>): Promise<number> {
+  const before = await mainThreadMs(pid);
+  await work();
+  let last = await mainThreadMs(pid);
+  let end = last;
+  for (let windows = 0; windows < QUIET.windows; ) {
+    await new Promise((resolve) => setTimeout(resolve, QUIET.windowMs));
+    const now = await mainThreadMs(pid);
+    const isQuiet = now - last < QUIET.usedMs;
+    windows = isQuiet ? windows + 1 : 0;
+    if (!isQuiet) end = now;
+    last = now;
+  }
+  return end - before;
+}
+
 /** What grows twice as fast as its input is not linear; a server also collects garbage now and then. */
 const LINEAR = { floorMs: 150, factor: 3 } as const;
 

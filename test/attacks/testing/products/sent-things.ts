@@ -1,7 +1,9 @@
 // Everything that a tenant or a bystander can send at a size, and that may meet what is stored (see products.test.ts).
 
 import type { HttpRequest } from "../../../e2e/testing/http-client.ts";
-import { ITEMS, SPACES, SUBJECT } from "./stored-things.ts";
+import { keyed, SERVICES } from "./applied-things.ts";
+import { DEFAULT, ITEMS, members, range, SPACES, SUBJECT } from "./stored-thing.ts";
+import { workloadToken } from "./workload-tokens.ts";
 
 export type SentThing = {
   readonly name: string;
@@ -16,11 +18,7 @@ export type SentThing = {
   readonly narrowedTo?: (size: number) => object;
 };
 
-const DEFAULT = "api/v1/namespaces/default";
 const TABLE = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
-const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
-const members = (count: number, value: unknown): object =>
-  Object.fromEntries(range(count).map((index) => [`k${index}`, value]));
 const asSomebody = (groups: number): NonNullable<HttpRequest["headers"]> => ({
   "impersonate-user": SUBJECT,
   "impersonate-group": range(groups).map((index) => `g${index}`),
@@ -231,5 +229,81 @@ export const SENT_THINGS: readonly SentThing[] = [
         },
       },
     }),
+  },
+  {
+    name: "an apply of keyed items",
+    by: "tenant",
+    base: 100,
+    path: () => `${SERVICES}/managed?dryRun=All&fieldManager=another&force=true`,
+    request: (size) => ({
+      method: "PATCH",
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: keyed(size),
+    }),
+  },
+  {
+    name: "a strategic merge of keyed items",
+    by: "tenant",
+    base: 100,
+    path: () => `${SERVICES}/managed?dryRun=All`,
+    request: (size) => ({
+      method: "PATCH",
+      headers: { "content-type": "application/strategic-merge-patch+json" },
+      body: keyed(size),
+    }),
+  },
+  {
+    name: "custom resources in another version",
+    by: "tenant",
+    base: 1,
+    path: () => ITEMS.replace("/v1/", "/v2/"),
+  },
+  {
+    name: "a token of a workload for a project",
+    by: "tenant",
+    base: 100,
+    path: () => "/oauth/token",
+    request: (size) => ({
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({
+        grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+        subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+        subject_token: workloadToken({ ...members(50, "v"), groups: range(size).map((index) => `g${index}`) }),
+        audience: "tenant/*",
+      }).toString(),
+    }),
+  },
+  {
+    name: "a kubeconfig of an instance",
+    by: "tenant",
+    base: 1,
+    path: () => "/apis/management.postern/v1/namespaces/p-tenant/virtualclusterinstances/theirs/kubeconfig",
+    request: () => ({ body: { spec: {} } }),
+  },
+  {
+    name: "the explanation of a key",
+    by: "tenant",
+    base: 1,
+    path: () => "/apis/management.postern/v1/ownedaccesskeys/mallory/explain",
+    request: () => ({ body: { spec: { method: "GET", path: SPACES } } }),
+  },
+  {
+    name: "the credentials of a key",
+    by: "tenant",
+    base: 1,
+    path: () => "/apis/management.postern/v1/ownedaccesskeys/mallory/credentials",
+  },
+  {
+    name: "a review of rules in the project",
+    by: "tenant",
+    base: 1,
+    path: () => "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+    request: () => ({ body: { spec: { namespace: "p-tenant" } } }),
+  },
+  {
+    name: "templates of the project",
+    by: "tenant",
+    base: 1,
+    path: () => "/apis/management.postern/v1/projects/tenant/templates",
   },
 ];

@@ -1,49 +1,30 @@
 // Everything that a tenant can store in numbers: so many objects, each of so large a size. Other requests meet them (see products.test.ts).
 
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
-
-/** Creates one object as the tenant; false where a limit of the server refuses it. */
-type Store = (path: string, body: object) => Promise<boolean>;
-
-export type StoredThing = {
-  readonly name: string;
-  /** Where the objects are: in the tenant's embedded cluster, or in its project of the management API. */
-  readonly place: "cluster" | "project";
-  /** Both are doubled. */
-  readonly base: { readonly count: number; readonly size: number };
-  /** What has to be there once. */
-  readonly before?: (store: Store, size: number) => Promise<boolean>;
-  readonly path: string;
-  object(index: number, size: number): object;
-};
-
-/** The user whose requests the roles and bindings are about. */
-export const SUBJECT = "somebody";
-const RBAC = "apis/rbac.authorization.k8s.io/v1";
-const RBAC_GROUP = "rbac.authorization.k8s.io";
-const ADMISSION = "apis/admissionregistration.k8s.io/v1";
-const DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const DEFAULT = "api/v1/namespaces/default";
-export const SPACES = "/apis/management.postern/v1/namespaces/p-tenant/spaceinstances";
-export const ITEMS = "apis/products.example/v1/columnars";
-
-const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
-const members = (count: number, value: unknown): object =>
-  Object.fromEntries(range(count).map((index) => [`k${index}`, value]));
-const rules = (count: number, group: string): readonly object[] =>
-  range(count).map((index) => ({ verbs: ["get"], apiGroups: [`${group}.example`], resources: [`r${index}`] }));
-const roleRef = (kind: string, name: string): object => ({ kind, name, apiGroup: RBAC_GROUP });
-const subject = { kind: "User", name: SUBJECT, apiGroup: RBAC_GROUP };
-const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-const configMaps = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] }];
-const selector = (size: number): object => ({
-  matchExpressions: range(size).map((index) => ({ key: `k${index}`, operator: "NotIn", values: ["x"] })),
-});
-const elsewhere = [
-  { apiGroups: ["elsewhere.example"], apiVersions: ["v1"], operations: ["*"], resources: ["nothings"] },
-];
+import { APPLIED_THINGS } from "./applied-things.ts";
+import { PROJECT_THINGS } from "./project-things.ts";
+import {
+  ADMISSION,
+  configMaps,
+  DEFAULT,
+  DEFINITIONS,
+  elsewhere,
+  ITEMS,
+  members,
+  open,
+  RBAC,
+  RBAC_GROUP,
+  range,
+  roleRef,
+  rules,
+  type StoredThing,
+  selector,
+  subject,
+} from "./stored-thing.ts";
 
 export const STORED_THINGS: readonly StoredThing[] = [
+  ...APPLIED_THINGS,
+  ...PROJECT_THINGS,
   {
     name: "definitions with versions",
     place: "cluster",
@@ -330,61 +311,6 @@ export const STORED_THINGS: readonly StoredThing[] = [
     object: (index, size) => ({
       metadata: { name: `s${index}` },
       spec: { ports: range(size).map((number) => ({ name: `p${number}`, port: number + 1 })) },
-    }),
-  },
-  {
-    name: "keys with rules",
-    place: "project",
-    base: { count: 20, size: 50 },
-    path: "/apis/management.postern/v1/ownedaccesskeys",
-    object: (index, size) => ({
-      metadata: { name: `product-${size}-${index}` },
-      spec: {
-        type: "User",
-        scope: {},
-        rules: range(size).map((number) => ({ verbs: ["get"], resources: [{ group: "", resources: [`r${number}`] }] })),
-      },
-    }),
-  },
-  {
-    name: "spaces with labels",
-    place: "project",
-    base: { count: 100, size: 20 },
-    path: SPACES,
-    object: (index, size) => ({
-      metadata: { name: `space-${size}-${index}`, labels: members(size, "v") },
-      spec: { owner: { user: "attacker" } },
-    }),
-  },
-  {
-    name: "instances with access",
-    place: "project",
-    base: { count: 4, size: 2_000 },
-    path: "/apis/management.postern/v1/namespaces/p-tenant/virtualclusterinstances",
-    object: (index, size) => ({
-      metadata: { name: `with-access-${size}-${index}` },
-      spec: { access: [{ verbs: ["get"], users: range(size).map((number) => `user-${number}`) }] },
-    }),
-  },
-  {
-    name: "RoleBindings of a project to a Role with rules",
-    place: "project",
-    base: { count: 100, size: 200 },
-    before: (store, size) =>
-      store(`/${RBAC}/namespaces/p-tenant/roles`, {
-        metadata: { name: `wide-${size}` },
-        rules: range(size).map((index) => ({
-          verbs: ["get"],
-          apiGroups: [""],
-          resources: ["secrets"],
-          resourceNames: [`n${index}`],
-        })),
-      }),
-    path: `/${RBAC}/namespaces/p-tenant/rolebindings`,
-    object: (index, size) => ({
-      metadata: { name: `b${size}-${index}` },
-      roleRef: roleRef("Role", `wide-${size}`),
-      subjects: [{ kind: "Group", name: "system:authenticated", apiGroup: RBAC_GROUP }],
     }),
   },
 ];

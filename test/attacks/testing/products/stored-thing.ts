@@ -1,0 +1,44 @@
+// A kind of things that a tenant can store in numbers, and the pieces that their manifests are made of.
+
+/** Creates one object as the tenant; false where a limit of the server refuses it. */
+type Store = (path: string, body: object) => Promise<boolean>;
+
+export type StoredThing = {
+  readonly name: string;
+  /** Where the objects are: in the tenant's embedded cluster, or in its project of the management API. */
+  readonly place: "cluster" | "project";
+  /** Both are doubled. */
+  readonly base: { readonly count: number; readonly size: number };
+  /** What has to be there once. */
+  readonly before?: (store: Store, size: number) => Promise<boolean>;
+  readonly path: string;
+  /** Applied by this manager instead of created, where it is set. */
+  readonly manager?: (index: number) => string;
+  object(index: number, size: number): object;
+};
+
+/** The user whose requests the roles and bindings are about. */
+export const SUBJECT = "somebody";
+export const RBAC = "apis/rbac.authorization.k8s.io/v1";
+export const RBAC_GROUP = "rbac.authorization.k8s.io";
+export const ADMISSION = "apis/admissionregistration.k8s.io/v1";
+export const DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+export const DEFAULT = "api/v1/namespaces/default";
+export const SPACES = "/apis/management.postern/v1/namespaces/p-tenant/spaceinstances";
+export const ITEMS = "apis/products.example/v1/columnars";
+
+export const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+export const members = (count: number, value: unknown): object =>
+  Object.fromEntries(range(count).map((index) => [`k${index}`, value]));
+export const rules = (count: number, group: string): readonly object[] =>
+  range(count).map((index) => ({ verbs: ["get"], apiGroups: [`${group}.example`], resources: [`r${index}`] }));
+export const roleRef = (kind: string, name: string): object => ({ kind, name, apiGroup: RBAC_GROUP });
+export const subject = { kind: "User", name: SUBJECT, apiGroup: RBAC_GROUP };
+export const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+export const configMaps = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] }];
+export const selector = (size: number): object => ({
+  matchExpressions: range(size).map((index) => ({ key: `k${index}`, operator: "NotIn", values: ["x"] })),
+});
+export const elsewhere = [
+  { apiGroups: ["elsewhere.example"], apiVersions: ["v1"], operations: ["*"], resources: ["nothings"] },
+];
