@@ -10,9 +10,12 @@ import { performance } from "node:perf_hooks";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { createEmbeddedClusters } from "@postern/platform/clusters/embedded/embedded-clusters";
 import { createInternalValues } from "@postern/platform/encryption/internal-records";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";

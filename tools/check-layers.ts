@@ -9,11 +9,13 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   "structured-merge": ["apimachinery"],
   cel: ["apimachinery"],
   client: ["apimachinery"],
+  api: ["apimachinery"],
   apiserver: ["apimachinery", "structured-merge", "cel"],
+  kubernetes: ["apimachinery", "structured-merge", "cel", "apiserver"],
   stores: ["apimachinery", "apiserver/storage"],
-  platform: ["apimachinery", "structured-merge", "cel", "apiserver", "stores", "client"],
-  cli: ["apimachinery", "client", "platform", "console"],
-  console: ["apimachinery", "client"],
+  platform: ["apimachinery", "structured-merge", "cel", "api", "apiserver", "kubernetes", "stores", "client"],
+  cli: ["apimachinery", "client", "api", "platform", "console"],
+  console: ["apimachinery", "client", "api"],
 };
 
 /**
@@ -43,6 +45,11 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "admission",
     "endpoints",
     "chain",
+    "controllers",
+    "server",
+    "index.ts",
+  ],
+  kubernetes: [
     "service-accounts",
     "builtin",
     "controllers",
@@ -53,7 +60,6 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "index.ts",
   ],
   platform: [
-    "platform-names.ts",
     "served-version.ts",
     "config",
     "pki",
@@ -61,7 +67,6 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "directory",
     "proxy",
     "encryption",
-    "api",
     "tracing",
     "store",
     "lookup",

@@ -21,11 +21,14 @@ const LAYERS: readonly (readonly [layer: string, files: RegExp])[] = [
   ],
   ["validation: schema, metadata, rules", /apimachinery\/(schema|validation)\/|validat|check-schema|^cel\//],
   ["field managers", /structured-merge|field-manager/],
-  ["admission", /admission|^apiserver\/policies\//],
+  ["admission", /admission|^kubernetes\/policies\//],
   ["keys: value, hash, index, strategy", /^platform\/(access-keys|resources|controllers|directory|lookup)\//],
   ["watch cache and watches", /^apiserver\/cache\/|endpoints\/handlers\/watch/],
   ["store", /^stores\/|^apiserver\/storage\/|^platform\/(store|encryption)\//],
-  ["routing, registry, response", /^apiserver\/(endpoints|registry|server|request|builtin|controllers)\/|^platform\//],
+  [
+    "routing, registry, response",
+    /^apiserver\/(endpoints|registry|server|request|controllers)\/|^(kubernetes|api|platform)\//,
+  ],
   ["transport", /^apiserver\/transport\//],
   ["clock, timers, randomness", /^apiserver\/runtime\/|node:(internal\/)?timers/],
   [

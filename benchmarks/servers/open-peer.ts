@@ -2,7 +2,10 @@
 
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import type { Target } from "../load/order.ts";
 import { COLLECTION, GROUP } from "./access-key-object.ts";
 import type { MeasuredServer } from "./measured-server.ts";

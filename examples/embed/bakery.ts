@@ -11,7 +11,7 @@ import {
   kindSchema,
   type Strategy,
   s,
-} from "@postern/apiserver";
+} from "@postern/kubernetes";
 import { openSqliteStorage } from "@postern/stores";
 
 const fields = s.object({

@@ -2,7 +2,10 @@
 // what the neighbour has, and whether it fills the memory or the store that both share. Whether it slows the neighbour down is tried in
 // longest-turn.test.ts (definitions, expressions, quotas), denial-of-service.test.ts (all), and in the tests of both kinds of webhooks.
 
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import {
   converting,
   patching,

@@ -1,8 +1,11 @@
 // Objects that nest deeply, sent in every way in which an object can be sent or made: they are stored, or refused as the client's fault. Depths are
 // drawn around each limit, with a printed seed.
 
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
 import type { Answer, HttpRequest } from "../e2e/testing/http-client.ts";

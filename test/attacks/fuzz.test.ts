@@ -8,12 +8,14 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
-
-import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { readEncodedCertificateRequest } from "@postern/apiserver/x509/certificate-request";
 import { DerError } from "@postern/apiserver/x509/der";
 import { decodePem, encodePem } from "@postern/apiserver/x509/pem";
+import { definitionsFromCrd } from "@postern/kubernetes/custom-resources/definition-from-crd";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import {
   CertificateRequestError,
   createCertificateRequest,

@@ -1,7 +1,10 @@
 // Bodies made so that careless work on them takes quadratic time. What the server's own thread did for each is counted by the kernel, so that a busy
 // machine decides nothing. All fields of all kinds: ATTACK_FIELDS=100000.
 
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { API, type AttackedServer, KEYS, startAttackedServer } from "./testing/attacked-server.ts";
 import { costOf, superlinearity } from "./testing/processor-time.ts";

@@ -5,7 +5,10 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { namedCasesOf } from "../../tools/test-cost/by-night.ts";

@@ -1,6 +1,9 @@
 // Worker threads are shared by all tenants: the dear work of one tenant keeps no other waiting, and work over its budget is refused with the field.
 
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTenants, type Tenants } from "./testing/denial/tenants.ts";
 

@@ -3,7 +3,10 @@
 // Recordings: packages/apimachinery/src/validation/testdata, made with k8s.io/apimachinery 0.32.1.
 
 import { readFile } from "node:fs/promises";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../packages/platform/src/testing/running-platform.ts";
 

@@ -5,8 +5,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
-import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import { definitionsFromCrd } from "@postern/kubernetes/custom-resources/definition-from-crd";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningServer, startServer } from "./testing/start-server.ts";

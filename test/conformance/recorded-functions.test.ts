@@ -3,8 +3,11 @@
 // Recordings: the testdata folders beside the functions, made with Kubernetes 1.32.
 
 import { readFile } from "node:fs/promises";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   type PlatformAnswer,

@@ -3,7 +3,10 @@
 // Recordings: the testdata folder beside the functions, made with k8s.io/apiextensions-apiserver 0.32.1.
 
 import { readFile } from "node:fs/promises";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   type PlatformAnswer,

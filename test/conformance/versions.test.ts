@@ -3,7 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { definitionManifest } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import { definitionManifest } from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { APPLY_PATCH, apiOf, MERGE_PATCH, parseEvents } from "./testing/api.ts";

@@ -2,7 +2,10 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
 import {

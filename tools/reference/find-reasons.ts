@@ -7,7 +7,7 @@ import { readSource, typeScriptFiles } from "../source-files.ts";
 /** The part of oxc-parser's syntax tree that is used here. */
 type Node = { readonly type: string; readonly [member: string]: unknown };
 
-const SERVED = /^packages\/(apimachinery|structured-merge|cel|apiserver|platform)\/src\//;
+const SERVED = /^packages\/(apimachinery|structured-merge|cel|api|apiserver|kubernetes|platform)\/src\//;
 const LISTS = /(Reason|DecisionCode|PermissionCode|FieldErrorType|REASONS)$/;
 const OAUTH_FAILURES = ["ExchangeRefusal", "oauthFailure"];
 /** Most files need not be parsed. */

@@ -32,8 +32,8 @@ const THREADS = [
   },
   {
     name: "work-thread",
-    source: fromRepository("packages/apiserver/src/server/work-thread-main.ts"),
-    startedIn: /[\\/]work-threads\.ts$/,
+    source: fromRepository("packages/kubernetes/src/server/work-thread-main.ts"),
+    startedIn: /[\\/]start-work-threads\.ts$/,
     address: 'new URL("../../dist/server/work-thread-main.js", import.meta.url)',
   },
 ] as const;

@@ -1,4 +1,4 @@
-// The stable surface of the library. Everything else in this package may change with any release.
+// The stable surface of the mechanism; `@postern/kubernetes` has a server made with it. Everything else in this package may change with any release.
 
 export { ApiError } from "@postern/apimachinery/meta/api-error";
 export type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
@@ -29,6 +29,5 @@ export type { ResourceRegistry } from "./registry/resource-registry.ts";
 export type { SealedFields, Strategy } from "./registry/strategy.ts";
 export type { Clock, Random, Runtime, Scheduler } from "./runtime/clock.ts";
 export { systemRuntime } from "./runtime/system-runtime.ts";
-export { type ApiServer, type ApiServerOptions, createApiServer } from "./server/create-api-server.ts";
 export { createMemoryStorage } from "./storage/memory/memory-storage.ts";
 export type { Revision, Storage } from "./storage/storage.ts";

@@ -82,7 +82,7 @@ export type WorkThreads = {
   run<T extends WorkType>(owner: WorkOwner, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>>;
 };
 
-type ThreadsRuntime = Pick<Runtime, "clock" | "scheduler">;
+export type ThreadsRuntime = Pick<Runtime, "clock" | "scheduler">;
 
 /** What is this short has a thread of its own, in which nothing takes long. */
 const SHORT = 64 * 1024;
@@ -96,9 +96,17 @@ const MAX_HEAP_MIB = 512;
  */
 const LONGEST_MS = 30_000;
 
-/** Threads start when there is work for them, and end with `signal`. */
-export function createWorkThreads(signal: AbortSignal, runtime: ThreadsRuntime = systemRuntime): WorkThreads {
-  const [short, long] = [new ThreadPool(1, signal, runtime), new ThreadPool(LONG_THREADS, signal, runtime)];
+/**
+ * Threads run `script`, built JavaScript that posts a `FromThread` for each `ToThread`. They start when there is work for them, and end
+ * with `signal`.
+ */
+export function createWorkThreads(
+  script: URL,
+  signal: AbortSignal,
+  runtime: ThreadsRuntime = systemRuntime,
+): WorkThreads {
+  const pool = (size: number): ThreadPool => new ThreadPool(size, script, signal, runtime);
+  const [short, long] = [pool(1), pool(LONG_THREADS)];
   return {
     run: (owner, type, work, aborted) =>
       ("text" in work && work.text.length <= SHORT ? short : long).run(owner, type, work, aborted),
@@ -119,8 +127,8 @@ class ThreadPool {
   readonly #ended: AbortSignal;
   readonly #clock: Runtime["clock"];
 
-  constructor(size: number, ended: AbortSignal, runtime: ThreadsRuntime) {
-    this.#threads = Array.from({ length: size }, () => new WorkThread(runtime.scheduler));
+  constructor(size: number, script: URL, ended: AbortSignal, runtime: ThreadsRuntime) {
+    this.#threads = Array.from({ length: size }, () => new WorkThread(script, runtime.scheduler));
     this.#ended = ended;
     this.#clock = runtime.clock;
     const end = (): void => {
@@ -158,12 +166,14 @@ class ThreadPool {
 }
 
 class WorkThread {
+  readonly #script: URL;
   readonly #scheduler: Runtime["scheduler"];
   #worker: Worker | undefined;
   #current: { readonly work: Waiting; readonly onDone: () => void; readonly deadline: Disposable } | undefined;
   #numbers = new Map<StructuralSchema, number>();
 
-  constructor(scheduler: Runtime["scheduler"]) {
+  constructor(script: URL, scheduler: Runtime["scheduler"]) {
+    this.#script = script;
     this.#scheduler = scheduler;
   }
 
@@ -197,9 +207,7 @@ class WorkThread {
 
   #started(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    // The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript.
-    const file = new URL("../../dist/server/work-thread-main.js", import.meta.url);
-    const worker = new Worker(file, {
+    const worker = new Worker(this.#script, {
       name: "long-work",
       env: {},
       execArgv: [],

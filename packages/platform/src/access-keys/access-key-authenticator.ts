@@ -1,5 +1,6 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { ACCESS_KEY_ANNOTATION, ACCESS_KEY_ORIGINS_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import {
@@ -15,7 +16,6 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { Directory } from "../directory/directory.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import type { DigestRenewal } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";

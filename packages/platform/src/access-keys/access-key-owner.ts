@@ -1,9 +1,9 @@
 // Reads the owner of a key from its spec, and the owner that a caller corresponds to.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
 type OwnerFields = { readonly user?: unknown; readonly team?: unknown; readonly subject?: unknown };

@@ -1,21 +1,21 @@
 // Makes the records of stored access keys, which share what they have alike.
 
+import type { RestrictionNames } from "@postern/api/access-key-restrictions";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
-import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import {
   AccessKeyRecord,
   COMMON_MEMBERS,
   type CommonMembers,
-  createStoredAccessKeyReader,
   type Expiry,
   type ShareMembers,
 } from "./access-key-record.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import type { RetiredValue } from "./sealed-access-key.ts";
+import { createStoredAccessKeyReader } from "./stored-access-key.ts";
 
 /** A key, and once more for each value that a rotation replaced. */
 export type ReadAccessKey = { readonly record: AccessKeyRecord; readonly retired: readonly AccessKeyRecord[] };

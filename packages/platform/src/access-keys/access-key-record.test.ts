@@ -1,7 +1,7 @@
+import { restrictionNames } from "@postern/api/access-key-restrictions";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { CacheEvent } from "@postern/apiserver/cache/watch-cache";
 import { expect, it } from "vitest";
-import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
 import { createAccessKeyServer } from "./testing/access-key-server.ts";
 

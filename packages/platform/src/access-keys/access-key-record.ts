@@ -1,14 +1,16 @@
 // A stored access key in the index, and how it is read: the fields that decide about it, and its expiration.
 
+import {
+  type AccessKeyRestrictions,
+  type RestrictionNames,
+  restrictionsOf,
+} from "@postern/api/access-key-restrictions";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { createMemberReader, type MemberSelection } from "@postern/apiserver/cache/read-members";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
-import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
-import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
 import { ownerOf } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
@@ -16,7 +18,8 @@ import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import { READY_REASONS } from "./key-validity.ts";
 import { amountOfKey } from "./owner-usage.ts";
-import { acceptedUntil, type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
+import { acceptedUntil, type RetiredValue, readSealedAccessKey } from "./sealed-access-key.ts";
+import type { StoredAccessKey } from "./stored-access-key.ts";
 
 /** Computes the expiration of a record from what only the index knows: usage that is not written yet, ancestors and settings. */
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
@@ -333,66 +336,3 @@ function deletedFromOf({
 
 const textsOf = (value: JsonValue | undefined): readonly string[] =>
   isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;
-
-// The fields of a stored access key that the index needs: a start reads all keys, and most of each is irrelevant here.
-
-/** What an AccessKeyRecord is made of. Nothing else of the object is there. */
-const RECORD_MEMBERS = {
-  metadata: { uid: true, creationTimestamp: true, deletionTimestamp: true, deletionGracePeriodSeconds: true },
-  spec: {
-    user: true,
-    team: true,
-    subject: true,
-    groups: true,
-    type: true,
-    disabled: true,
-    ttl: true,
-    ttlAfterLastActivity: true,
-    scope: true,
-    rules: true,
-    allowPlatformCli: true,
-  },
-  status: { lastActivity: true, conditions: true },
-} as const satisfies MemberSelection;
-
-type Members<Name extends string> = { readonly [name in Name]?: JsonValue };
-
-export type StoredAccessKey = {
-  readonly stored: CachedObject;
-  readonly name: string;
-  readonly metadata: Members<keyof typeof RECORD_MEMBERS.metadata>;
-  readonly spec: Members<keyof typeof RECORD_MEMBERS.spec>;
-  readonly status: Members<keyof typeof RECORD_MEMBERS.status>;
-  readonly sealed: SealedAccessKey;
-};
-
-/** For one index of the records under `prefix`: texts that key after key repeats are kept once. `content` is that of the object, where it is known. */
-export function createStoredAccessKeyReader(
-  prefix: string,
-): (cached: CachedObject, content?: StoredContent) => StoredAccessKey {
-  const read = createMemberReader(RECORD_MEMBERS);
-  return (cached, content) =>
-    content === undefined
-      ? // What is sealed is short: parsing all of it takes less than stepping through it.
-        toStoredAccessKey(cached, prefix, cached.read(read), cached.decodeSealed())
-      : toStoredAccessKey(cached, prefix, content.object, content.sealed);
-}
-
-/** `object` is the served part of the key, as far as the record needs it. */
-export function toStoredAccessKey(
-  cached: CachedObject,
-  prefix: string,
-  object: JsonObject,
-  sealed = cached.decodeSealed(),
-): StoredAccessKey {
-  return {
-    stored: cached,
-    name: cached.key.slice(prefix.length),
-    metadata: objectOf(object["metadata"]),
-    spec: objectOf(object["spec"]),
-    status: objectOf(object["status"]),
-    sealed: readSealedAccessKey(sealed),
-  };
-}
-
-const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});

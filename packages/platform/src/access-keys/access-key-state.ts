@@ -1,7 +1,7 @@
 // An access key in memory: everything for authentication and authorization, and no secret.
 
+import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
-import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";

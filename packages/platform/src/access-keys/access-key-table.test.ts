@@ -1,11 +1,12 @@
+import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { restrictionNames } from "../api/access-key-restrictions.ts";
-import { AccessKeyRecord, createStoredAccessKeyReader } from "./access-key-record.ts";
+import { AccessKeyRecord } from "./access-key-record.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
+import { createStoredAccessKeyReader } from "./stored-access-key.ts";
 
 const read = createStoredAccessKeyReader("/keys/");
 const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();

@@ -1,9 +1,9 @@
 // The access keys by each of their attributes. A key has a slot, with its record or, until that is needed, with its object alone.
 
+import { projectsNamed } from "@postern/api/access-key-restrictions";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
-import { projectsNamed } from "../api/access-key-restrictions.ts";
 import type { ReadAccessKey } from "./access-key-reader.ts";
 import { AccessKeyRecord, BEFORE_ID } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";

@@ -1,13 +1,13 @@
 // The access keys in memory, with constant-time lookup and notifications when a key becomes invalid.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { RestrictionNames } from "@postern/api/access-key-restrictions";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { CacheView, StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
-import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { type AccessKeyReader, createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";

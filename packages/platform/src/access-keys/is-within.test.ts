@@ -1,6 +1,6 @@
+import { restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { restrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
 import { isWithin } from "./is-within.ts";
 
 const NAMES = restrictionNames("postern");

@@ -6,7 +6,7 @@ import {
   type AccessKeyScope,
   KEY_SUBRESOURCES,
   type ScopeRole,
-} from "../api/access-key-restrictions.ts";
+} from "@postern/api/access-key-restrictions";
 
 /**
  * True only where it is certain, entry by entry: what several entries of the parent cover together is not recognised. Undefined restrictions mean

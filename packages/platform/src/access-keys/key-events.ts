@@ -1,10 +1,10 @@
 // Events about access keys. Creations have none: the audit log records them, and an Event would be a second durable write per key. Events contain no
 // secrets. See docs/adr/0040.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ObjectEvent } from "@postern/apiserver/controllers/event-recorder";
-import type { PlatformNames } from "../platform-names.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 
 export type KeyEventReason =

@@ -1,7 +1,7 @@
 // The trust rule or sign-in that a key was issued by. The server records it with the key, and checks at every use that it still grants as much.
 
+import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import type { KeyRefusal } from "./key-validity.ts";
 

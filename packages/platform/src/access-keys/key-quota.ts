@@ -1,11 +1,11 @@
 // The maximum number of access keys per owner, per project, and per owner in a project. Keys that count together are written one after another, so that each is counted before
 // the next.
 
+import { projectsNamed, type RestrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import { exceededQuota, quotaOf } from "@postern/api/project";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
-import { projectsNamed, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
-import type { OwnedAccessKey } from "../api/owned-access-key.ts";
-import { exceededQuota, quotaOf } from "../api/project.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { ownerOf, sameOwner } from "./access-key-owner.ts";

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
 import { AccessKeyTable } from "./access-key-table.ts";

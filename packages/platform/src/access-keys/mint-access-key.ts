@@ -1,8 +1,8 @@
 // The ports for creating access keys of kubeconfigs and control planes.
 
+import type { ScopeRole } from "@postern/api/access-key-restrictions";
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ScopeRole } from "../api/access-key-restrictions.ts";
-import type { AccessKeySpec } from "../api/owned-access-key.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
 export type ChildKeyRequest = {

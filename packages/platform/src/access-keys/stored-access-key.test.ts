@@ -1,17 +1,13 @@
+import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createAccessKeyReader } from "./access-key-reader.ts";
-import {
-  AccessKeyRecord,
-  createStoredAccessKeyReader,
-  type StoredAccessKey,
-  toStoredAccessKey,
-} from "./access-key-record.ts";
+import { AccessKeyRecord } from "./access-key-record.ts";
+import { createStoredAccessKeyReader, type StoredAccessKey, toStoredAccessKey } from "./stored-access-key.ts";
 
 const text = fc.oneof(fc.constantFrom("", "admin", 'say "hi"', "a\\b", "jürgen", "\u{1f511}"), fc.string());
 const texts = fc.array(text, { maxLength: 3 });

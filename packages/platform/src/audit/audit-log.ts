@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createPlatformNames } from "@postern/api/platform-names";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { createAuditChain, lineOf } from "@postern/apiserver/audit/audit-chain";
 import { type AuditRules, METADATA, METADATA_OF_ARRIVALS_TOO } from "@postern/apiserver/audit/audit-policy";
@@ -12,7 +13,6 @@ import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { isAboutSpace, remedyForWrite, systemErrorCode } from "../pki/private-file.ts";
 import { parseSecret } from "../pki/secret-file.ts";
-import { createPlatformNames } from "../platform-names.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
 import { alwaysRecordingCredentials, bodyRedaction } from "./credential-requests.ts";
 

@@ -1,11 +1,11 @@
 // Requests that issue credentials: always in the audit log, but never with their secrets, whatever the policy says.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import type { AuditRules } from "@postern/apiserver/audit/audit-policy";
 import { type BodyRedaction, redactSecrets } from "@postern/apiserver/audit/recorded-body";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 

@@ -1,7 +1,7 @@
 // Detects requests for access keys, which no scope entry allows.
 
-import { KEY_SUBRESOURCES } from "../api/access-key-restrictions.ts";
-import type { PlatformNames } from "../platform-names.ts";
+import { KEY_SUBRESOURCES } from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 
 /** A question about all cluster-scoped resources (`*`, in an access review) is one about access keys too. */

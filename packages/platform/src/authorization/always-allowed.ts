@@ -1,7 +1,7 @@
 // What every valid key allows, whatever its restrictions: own identity, own permissions, and discovery.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { PlatformNames } from "../platform-names.ts";
 import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 
 /** Exact, or everything below where a star is the last step. */

@@ -1,10 +1,10 @@
 // The ClusterRoles and bindings that the platform is installed with, as data.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { PlatformNames } from "../platform-names.ts";
 import { alwaysAllowedRules } from "./always-allowed.ts";
 
 const READ = ["get", "list", "watch"];

@@ -1,7 +1,7 @@
 // The user and teams of a caller, from the groups that represent them, so that an impersonated user counts as itself.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { PlatformNames } from "../platform-names.ts";
 
 /** Users and teams by name, as specs list them. */
 export type PeopleList = { readonly users: readonly string[]; readonly teams: readonly string[] };

@@ -1,7 +1,7 @@
 // Which requests issue credentials of a cluster behind the proxy, and which rules of a key allow those.
 
+import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
-import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import { issuesCredential } from "./credential-kinds.ts";
 import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 import { allowingRule } from "./rules.ts";

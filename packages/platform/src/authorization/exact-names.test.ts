@@ -1,7 +1,7 @@
 // Names that look alike, or are alike to a program that is kind about them, are different names: wherever one gives a right.
 
+import type { AccessKeyRule, AccessKeyScope } from "@postern/api/access-key-restrictions";
 import { describe, expect, it } from "vitest";
-import type { AccessKeyRule, AccessKeyScope } from "../api/access-key-restrictions.ts";
 import { insideClusterRoles } from "./inside-groups.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { inScope } from "./scope.ts";

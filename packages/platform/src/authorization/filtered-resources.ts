@@ -1,6 +1,6 @@
 // The kinds whose lists are filtered instead of refused: anybody may list them, and sees what they may get.
 
-import type { PlatformNames } from "../platform-names.ts";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { PlatformRequest } from "./platform-request.ts";
 
 export const FILTERED_RESOURCES = [

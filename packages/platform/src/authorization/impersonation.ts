@@ -1,9 +1,9 @@
 // Whether the caller may impersonate another owner: checked wherever a permission is granted to another owner.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 type Dependencies = { readonly authorizer: Authorizer; readonly names: PlatformNames };
 

@@ -1,8 +1,8 @@
 // The identity of a caller inside a virtual cluster: its name and groups, and one group for each role that it has there.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { PlatformNames } from "../platform-names.ts";
 import { insideRoleOf, PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
 import { isOwner } from "./caller.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";

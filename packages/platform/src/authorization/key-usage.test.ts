@@ -1,3 +1,4 @@
+import { createPlatformNames } from "@postern/api/platform-names";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
@@ -6,7 +7,6 @@ import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { describe, expect, it } from "vitest";
-import { createPlatformNames } from "../platform-names.ts";
 import { testUser } from "../testing/request-context.ts";
 import { createKeyUsage } from "./key-usage.ts";
 import {

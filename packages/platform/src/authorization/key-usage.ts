@@ -1,9 +1,9 @@
 // What access keys have been used for, as far as a narrower scope needs it: bounded, in memory, merged with the store.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, textOfUse } from "./key-usage-record.ts";
 import type { PlatformAuthorizer, PlatformDecision, Subject } from "./platform-authorizer.ts";
 import { type PlatformRequest, resourceWithSubresource } from "./platform-request.ts";

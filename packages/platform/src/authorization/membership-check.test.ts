@@ -1,4 +1,4 @@
-import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
+import { createEscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
 import { describe, expect, test } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createRequestContext } from "../testing/request-context.ts";

@@ -1,10 +1,10 @@
 // The escalation check on members and owner of a project: you can only grant roles that you have.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { EscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { PlatformNames } from "../platform-names.ts";
+import type { EscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
 import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
 import { readProjectMembership } from "./project-memberships.ts";
 

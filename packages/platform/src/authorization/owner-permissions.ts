@@ -1,10 +1,10 @@
 // What the owner of a credential may do beyond roles and bindings: with itself, in its projects, and with its instances.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { type PolicyRule, RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
-import type { PlatformNames } from "../platform-names.ts";
 import { asksAboutOthers } from "./always-allowed.ts";
 import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
 import { isInTeam, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";

@@ -1,7 +1,7 @@
 // Entries of an object that list users and teams, indexed by them once for each version of the object.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { PlatformNames } from "../platform-names.ts";
 import type { PeopleList } from "./caller.ts";
 
 type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;

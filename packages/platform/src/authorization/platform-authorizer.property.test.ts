@@ -1,9 +1,9 @@
+import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isWithin } from "../access-keys/is-within.ts";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { judgedKeys } from "../access-keys/testing/key-world.ts";
-import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import { isControlPlaneKeyRequest } from "./access-key-request.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";

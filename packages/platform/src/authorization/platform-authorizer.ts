@@ -1,5 +1,6 @@
 // The one decision point: authorizes every request, from any API surface.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AuthorizationDecision, Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -9,7 +10,6 @@ import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { isAuthenticated } from "./caller.ts";
 import { isFilteredList } from "./filtered-resources.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";

@@ -1,11 +1,11 @@
 // Dependencies of the parts of the platform, built once by the composition root.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 export type PlatformContext = {
   readonly names: PlatformNames;

@@ -1,8 +1,8 @@
 // Rules that only read do not open a connection through the proxy, whatever the target and the method.
 
+import { createPlatformNames } from "@postern/api/platform-names";
 import { type ApiRequest, requestOf } from "@postern/apiserver/transport/api-request";
 import { expect, it } from "vitest";
-import { createPlatformNames } from "../platform-names.ts";
 import { type ProxiedCall, resolveProxiedRequest } from "./proxied-call.ts";
 import { allowingRule } from "./rules.ts";
 

@@ -1,6 +1,6 @@
+import type { AccessKeyRule, AccessKeyScope } from "@postern/api/access-key-restrictions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AccessKeyRule, AccessKeyScope } from "../api/access-key-restrictions.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { RestrictionIndex } from "./restriction-index.ts";
 import { inScope } from "./scope.ts";

@@ -1,5 +1,5 @@
+import type { AccessKeyRestrictions, AccessKeyRule } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
-import type { AccessKeyRestrictions, AccessKeyRule } from "../api/access-key-restrictions.ts";
 import { alwaysAllowedRules } from "./always-allowed.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
 import { restrictionRules } from "./restriction-rules.ts";

@@ -1,8 +1,8 @@
 // The limits of an access key as rules for one namespace: one list for the scope and one for each rule set.
 
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../api/access-key-restrictions.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { alwaysAllowedRules } from "./always-allowed.ts";
 import { issuesCredential } from "./credential-kinds.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";

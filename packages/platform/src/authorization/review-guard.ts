@@ -1,11 +1,11 @@
 // Whether a cluster may accept a token that it reviews: it learns name and groups, but not the limits of the key.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import type { PlatformAuthorizer } from "./platform-authorizer.ts";
 import type { ProxyRequest } from "./platform-request.ts";

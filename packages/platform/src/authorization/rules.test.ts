@@ -1,6 +1,6 @@
+import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
 import { isWithin } from "../access-keys/is-within.ts";
-import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { allowingRule } from "./rules.ts";
 import { inScope } from "./scope.ts";

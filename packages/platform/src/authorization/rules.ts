@@ -1,8 +1,8 @@
 // The deprecated rules of an access key: which requests they allow, field by field as the interface describes. Shape and reading are those of audit
 // policies: k8s.io/apiserver/pkg/audit/policy/checker.go
 
-import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
-import type { PlatformNames } from "../platform-names.ts";
+import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { issuesCredential } from "./credential-kinds.ts";
 import {

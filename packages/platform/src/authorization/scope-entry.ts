@@ -1,7 +1,7 @@
 // The narrowest scope entry that allows a request: a suggestion for grants, and for the scope of a used key.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { isAlwaysAllowed } from "./always-allowed.ts";
 import { isFilteredList } from "./filtered-resources.ts";

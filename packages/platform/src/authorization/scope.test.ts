@@ -1,5 +1,5 @@
+import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
-import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import { ALWAYS_ALLOWED_PATHS } from "./always-allowed.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";

@@ -1,14 +1,14 @@
 // Whether the restrictions of an access key allow a request: by a scope entry, and by its rules.
 
-import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import {
   type AccessKeyRestrictions,
   type AccessKeyScope,
   SCOPE_ROLES,
   type ScopeRole,
-} from "../api/access-key-restrictions.ts";
-import type { PlatformNames } from "../platform-names.ts";
+} from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { isAccessKeyRequest, isControlPlaneKeyRequest } from "./access-key-request.ts";
 import { asksAboutOthers, isAlwaysAllowed } from "./always-allowed.ts";
 import { isInTeam, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";

@@ -1,5 +1,6 @@
 // Applies the manifests of --bootstrap-dir with server-side apply, and reports fields that others have changed (ADR 38).
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -7,7 +8,6 @@ import type { EventRecorder } from "@postern/apiserver/controllers/event-recorde
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { withoutFields } from "@postern/structured-merge/managedfields/without-fields";
-import type { PlatformNames } from "../platform-names.ts";
 import type { ManifestState } from "../server/domain-metrics.ts";
 import type { InternalAnswer, InternalApi } from "./internal-api.ts";
 import { type KeyFiles, keyFileName } from "./key-files.ts";

@@ -1,17 +1,17 @@
 // Fills an empty store once: an administrator, the default project, the built-in cluster, and a demo virtual cluster. Objects that are deleted later
 // stay deleted.
 
+import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { waitForObject } from "@postern/apiserver/registry/wait-for-object";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
+import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { isFirstStart, markFirstStart } from "../store/first-start-mark.ts";
 import { NEW_STORE_TTL_SECONDS } from "./default-ttl.ts";
 

@@ -1,9 +1,9 @@
 // What the watch cache of a server needs to count what is stored, and to keep its history within the memory limit.
 
+import { MANAGEMENT } from "@postern/api/platform-names";
 import { HistoryBudget } from "@postern/apiserver/cache/event-ring";
 import { StoredUsage } from "@postern/apiserver/cache/stored-usage";
 import { compositionPrefix, virtualClusterComposition } from "../encryption/internal-records.ts";
-import { MANAGEMENT } from "../platform-names.ts";
 import { keptMemoryOf } from "./kept-memory.ts";
 
 const CLUSTERS = compositionPrefix(virtualClusterComposition("")).slice(0, -1);

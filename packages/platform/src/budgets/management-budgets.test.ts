@@ -1,8 +1,8 @@
+import { createPlatformNames } from "@postern/api/platform-names";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { expect, it } from "vitest";
-import { createPlatformNames } from "../platform-names.ts";
 import { cacheBudgets } from "./cache-budgets.ts";
 import { createManagementBudgets } from "./management-budgets.ts";
 import { detectedMemoryLimit, memoryBudgets } from "./memory-limit.ts";

@@ -1,5 +1,6 @@
 // Budgets of the management API: projects own what is in their namespaces, users and teams own their access keys (ADR 156).
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
@@ -9,7 +10,6 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { ownerOf } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import {
   type Budget,
   budgetedStorage,

@@ -1,5 +1,6 @@
 // All valid client certificates: recorded before they are issued, checked at every use, revocable.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -12,7 +13,6 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { fullAccountError, RecordAccounts } from "../store/record-accounts.ts";
 import { createCertificateRefusal } from "./certificate-refusal.ts";
 import { decodeCertificate, encodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";

@@ -1,11 +1,11 @@
 // Why a certificate is refused: because of its own state, its user, or the key that requested it.
 
+import type { AccessKeyRestrictions, AccessKeyRule } from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { type OwnerDirectory, refusalOfOwner } from "../access-keys/access-key-owner.ts";
 import { isWithin } from "../access-keys/is-within.ts";
 import { isVoid } from "../access-keys/key-origins.ts";
-import type { AccessKeyRestrictions, AccessKeyRule } from "../api/access-key-restrictions.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateRefusalDeps = {

@@ -1,5 +1,6 @@
 // The ancestors of a cluster's credential on the platform: access keys, certificates, and the cluster in which it was created.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
@@ -11,7 +12,6 @@ import { ownerUid } from "../access-keys/access-key-owner.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 import { certificateIsWithin } from "./certificate-refusal.ts";
 import type { IssuedTo } from "./issued-certificate.ts";

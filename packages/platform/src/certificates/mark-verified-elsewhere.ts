@@ -1,9 +1,9 @@
 // Marks certificates of connected and external clusters that releases before ADR 173 recorded: nothing said then that the cluster itself verifies them.
 
-import { isLocalCluster } from "../api/cluster.ts";
-import { isRunByOthers, type VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
+import { isLocalCluster } from "@postern/api/cluster";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 
 export type MarkCertificatesDeps = {

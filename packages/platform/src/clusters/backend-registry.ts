@@ -1,8 +1,8 @@
 // Finds the backend of a virtual cluster instance, from its spec and its cluster.
 
+import { isLocalCluster } from "@postern/api/cluster";
+import { isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
-import { isLocalCluster } from "../api/cluster.ts";
-import { isRunByOthers, type VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import { NETWORK_PEER_NOT_SERVED } from "../proxy/network-peer.ts";
 import type { VirtualClusterBackend } from "./virtual-cluster-backend.ts";

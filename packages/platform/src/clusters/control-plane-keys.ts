@@ -1,12 +1,12 @@
 // The keys with which control planes of clusters authenticate to the platform: created on demand, stored encrypted.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { MintControlPlaneKey, RevokeAccessKey } from "../access-keys/mint-access-key.ts";
 import { clusterIdentity, virtualClusterIdentity } from "../authorization/caller.ts";
 import { type InternalRecords, virtualClusterComposition } from "../encryption/internal-records.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 export type ControlPlaneKeys = {
   /** The key of a virtual cluster, with the role `vcluster` for this one cluster. */

@@ -1,9 +1,9 @@
 // The ClusterRoles that the platform gives inside virtual clusters and spaces.
 
-import type { SpaceInstance } from "../api/space-instance.ts";
-import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { SpaceInstance } from "@postern/api/space-instance";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { insideRoleOf } from "../authorization/built-in-roles.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 /** For owners and administrators, users and viewers of the project. */
 export const STANDARD_ROLES: readonly string[] = ["cluster-admin", "edit", "view"];

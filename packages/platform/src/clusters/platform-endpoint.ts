@@ -1,7 +1,7 @@
 // The port for the address at which clients reach the platform.
 
 import { BlockList, isIP } from "node:net";
-import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-service-controller";
+import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
 
 export type PlatformEndpoint = {
   /** Such as `https://platform.example.com:8443`, without a slash at the end. Known once the server listens. */

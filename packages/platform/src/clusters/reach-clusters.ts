@@ -1,11 +1,11 @@
 // The connections to connected clusters, and to external virtual clusters that tenants register.
 
 import { networkInterfaces } from "node:os";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Configuration } from "../config/configuration.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
 import { createClusterConnections } from "./kubernetes-backend/cluster-connections.ts";
 import {

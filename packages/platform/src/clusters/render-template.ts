@@ -1,5 +1,8 @@
 // The rendered template of a virtual cluster: that of its instance, or the VirtualClusterTemplate that it names, with parameters (ADR 119).
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance, VirtualClusterInstanceStatus } from "@postern/api/virtual-cluster-instance";
+import type { TemplateParameter, VirtualClusterTemplate } from "@postern/api/virtual-cluster-template";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { compilePattern, findPatternError } from "@postern/apimachinery/schema/pattern/pattern";
 import { PatternLimitError, type SpendSteps } from "@postern/apimachinery/schema/pattern/pattern-program";
@@ -15,10 +18,7 @@ import {
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { resolveYamlScalar } from "@postern/apimachinery/yaml/resolve-yaml-scalar";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
-import type { VirtualClusterInstance, VirtualClusterInstanceStatus } from "../api/virtual-cluster-instance.ts";
-import type { TemplateParameter, VirtualClusterTemplate } from "../api/virtual-cluster-template.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 type Template = VirtualClusterInstanceStatus["virtualCluster"];
 

@@ -1,9 +1,9 @@
 // Sleep of embedded virtual clusters, by the annotations of the original interface: `force` puts one to sleep,
 // `force-duration` keeps requests from waking it, `last-activity` says when it was last used.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { VirtualClusterHealth } from "./virtual-cluster-backend.ts";
 
 type Names = Pick<PlatformNames, "domain">;

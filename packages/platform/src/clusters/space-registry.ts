@@ -1,7 +1,7 @@
 // Finds the backend of a space, from its cluster.
 
-import { isLocalCluster } from "../api/cluster.ts";
-import type { SpaceInstance } from "../api/space-instance.ts";
+import { isLocalCluster } from "@postern/api/cluster";
+import type { SpaceInstance } from "@postern/api/space-instance";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import { unreachableError } from "../proxy/upstream-failure.ts";
 import type { SpaceBackend } from "./kubernetes-backend/space-backend.ts";

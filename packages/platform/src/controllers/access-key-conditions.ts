@@ -1,5 +1,6 @@
 // Updates the conditions of access keys, for users, `kubectl wait` and watches. Requests are authenticated without them.
 
+import { type Condition, type ConditionState, withCondition } from "@postern/api/conditions";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
@@ -12,7 +13,6 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
-import { type Condition, type ConditionState, withCondition } from "../api/conditions.ts";
 import { acceptedCondition, readyCondition } from "../resources/owned-access-keys/ready-condition.ts";
 
 export type AccessKeyConditionsDeps = {

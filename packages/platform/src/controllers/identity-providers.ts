@@ -1,13 +1,13 @@
 // Updates the status of identity providers: whether users can sign in, and the redirect URI for the client registration.
 
+import { type ConditionState, withCondition } from "@postern/api/conditions";
+import type { IdentityProvider } from "@postern/api/identity-provider";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { type ConditionState, withCondition } from "../api/conditions.ts";
-import type { IdentityProvider } from "../api/identity-provider.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
 import type { ProviderClient } from "../sign-in/provider-client.ts";
 import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in/sign-in-deps.ts";

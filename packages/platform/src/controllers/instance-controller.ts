@@ -1,6 +1,7 @@
 // The common part of the controllers for virtual clusters and spaces: brings instances up, updates their status, and keeps the finalizer until
 // everything is deleted.
 
+import { hasFinalizer, withoutFinalizer } from "@postern/api/finalizers";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -10,7 +11,6 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { hasFinalizer, withoutFinalizer } from "../api/finalizers.ts";
 import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";
 import type { UpstreamFault } from "../proxy/upstream-failure.ts";
 

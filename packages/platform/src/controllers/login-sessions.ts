@@ -1,5 +1,6 @@
 // Refreshes login sessions: asks the provider with the refresh token, stores the answer, and ends the session if the provider refuses.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -14,7 +15,6 @@ import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { KeyGrant } from "../access-keys/key-grant.ts";
 import { openSecret, readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
-import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
 import { identityFields } from "../sign-in/login-keys.ts";
 import { mapClaims, SignInRefusal } from "../sign-in/map-claims.ts";

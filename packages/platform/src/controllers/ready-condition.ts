@@ -1,6 +1,6 @@
 // The Ready condition of objects that must be reachable.
 
-import type { ConditionState } from "../api/conditions.ts";
+import type { ConditionState } from "@postern/api/conditions";
 import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";
 
 /** `reached` is the message of a reachable object. */

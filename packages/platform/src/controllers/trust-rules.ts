@@ -1,5 +1,7 @@
 // Updates the status of trust rules: whether the keys of the issuer are known, and whether tokens are accepted.
 
+import { type ConditionState, withCondition } from "@postern/api/conditions";
+import type { TrustRule } from "@postern/api/trust-rule";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -7,8 +9,6 @@ import { ignoringConflicts, updateControlled } from "@postern/apiserver/controll
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { type ConditionState, withCondition } from "../api/conditions.ts";
-import type { TrustRule } from "../api/trust-rule.ts";
 import type { IssuerKeys, IssuerState } from "../trust/issuer-keys.ts";
 import type { TokenVerifier } from "../trust/token-verifier.ts";
 import { type TrustRuleState, trustRuleId } from "../trust/trust-rule-state.ts";

@@ -1,5 +1,7 @@
 // The core that all surfaces share: users and teams, access keys, and the decision point. It is in memory and follows the store.
 
+import { restrictionNames } from "@postern/api/access-key-restrictions";
+import { createPlatformNames, MANAGEMENT, type PlatformNames } from "@postern/api/platform-names";
 import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
@@ -8,8 +10,8 @@ import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
-import { rbacViews } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { rbacViews } from "@postern/kubernetes/server/standard-surface";
 import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
 import {
   type AccessKeySecrets,
@@ -27,7 +29,6 @@ import { createLastActivity, type LastActivity } from "../access-keys/last-activ
 import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { accountOfClaim, createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
-import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createEffectiveRules } from "../authorization/effective-rules.ts";
 import { createInstancePermissionIndex } from "../authorization/instance-permissions.ts";
 import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
@@ -43,7 +44,6 @@ import type { Configuration } from "../config/configuration.ts";
 import { createDirectory } from "../directory/create-directory.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
-import { createPlatformNames, MANAGEMENT, type PlatformNames } from "../platform-names.ts";
 import { createIdentityProviders, type IdentityProviders, unionGrants } from "../sign-in/identity-providers.ts";
 import { IDENTITY_PROVIDERS } from "../sign-in/provider-state.ts";
 import type { ExpiringRecords } from "../store/expiring-records.ts";

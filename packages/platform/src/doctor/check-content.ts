@@ -1,16 +1,16 @@
 // Checks a store that no server has open: whether the server key decrypts it, and whether connected clusters respond.
 
+import type { Cluster } from "@postern/api/cluster";
+import { MANAGEMENT } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import { createNodeTransport } from "@postern/client/transport/node";
-import type { Cluster } from "../api/cluster.ts";
 import { kubeconfigIn } from "../clusters/kubernetes-backend/cluster-source.ts";
 import { targetOfKubeconfig } from "../clusters/kubernetes-backend/kubeconfig-target.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { openStoppedServer, type StoppedServer } from "../operations/stopped-server.ts";
-import { MANAGEMENT } from "../platform-names.ts";
 import type { ProxyTarget } from "../proxy/proxy-target.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";

@@ -1,18 +1,18 @@
 // Lookup of objects of other resources, in memory.
 
+import type { Cluster } from "@postern/api/cluster";
+import type { Owner } from "@postern/api/owner";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { Project } from "@postern/api/project";
+import type { SpaceInstance } from "@postern/api/space-instance";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import type { VirtualClusterTemplate } from "@postern/api/virtual-cluster-template";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { ParsedObjects } from "@postern/apiserver/registry/store/parsed-objects";
-import type { Cluster } from "../api/cluster.ts";
-import type { Owner } from "../api/owner.ts";
-import type { Project } from "../api/project.ts";
-import type { SpaceInstance } from "../api/space-instance.ts";
-import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
-import type { VirtualClusterTemplate } from "../api/virtual-cluster-template.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 export type ObjectLookup = {
   /** Undefined when there is none of that name. */

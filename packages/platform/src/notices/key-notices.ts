@@ -2,6 +2,8 @@
 // delivery is retried until it succeeds, also by the next leader.
 
 import { createHash } from "node:crypto";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -16,9 +18,7 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { eventOfKey, type KeyEvent } from "../access-keys/key-events.ts";
 import type { LastActivity } from "../access-keys/last-activity.ts";
-import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import {
   decodeEntry,
   decodeNotices,

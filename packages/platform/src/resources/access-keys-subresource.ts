@@ -1,5 +1,6 @@
 // `accesskeys` below users and teams: the keys that one of them owns.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
@@ -10,7 +11,6 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 export type AccessKeysSubresourceDeps = {
   readonly names: PlatformNames;

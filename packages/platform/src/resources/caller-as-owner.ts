@@ -1,10 +1,10 @@
 // The default owner of an object: its creator.
 
+import type { Owner } from "@postern/api/owner";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { ownerOfCaller } from "../access-keys/access-key-owner.ts";
-import type { Owner } from "../api/owner.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 /** Undefined for callers that are neither a user nor a team of the platform. */
 export function callerAsOwner(

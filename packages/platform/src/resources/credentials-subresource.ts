@@ -1,6 +1,9 @@
 // `credentials` below users, teams, access keys and virtual clusters: all valid credentials with their parents, and their revocation together with
 // all descendants.
 
+import type { AccessKeyScope } from "@postern/api/access-key-restrictions";
+import { issuedByField } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { invalidObjectError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
@@ -14,13 +17,10 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { LastActivity } from "../access-keys/last-activity.ts";
-import type { AccessKeyScope } from "../api/access-key-restrictions.ts";
-import { issuedByField } from "../api/owned-access-key.ts";
 import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { type IssuedCertificate, parentUidsOf } from "../certificates/issued-certificate.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 export type CredentialSubject = {
   readonly keys: readonly AccessKeyState[];

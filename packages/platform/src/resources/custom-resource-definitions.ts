@@ -2,15 +2,15 @@
 
 import { ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
-import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
-import {
-  APIEXTENSIONS_GROUP,
-  type CustomResourceDefinition,
-} from "@postern/apiserver/custom-resources/custom-resource-definition";
-import { customResourceDefinitions } from "@postern/apiserver/custom-resources/custom-resource-definitions";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { CompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
+import {
+  APIEXTENSIONS_GROUP,
+  type CustomResourceDefinition,
+} from "@postern/kubernetes/custom-resources/custom-resource-definition";
+import { customResourceDefinitions } from "@postern/kubernetes/custom-resources/custom-resource-definitions";
 
 /** Each takes memory in every server, and time at every start. */
 const MAX_DEFINITIONS = 100;

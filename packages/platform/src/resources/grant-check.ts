@@ -1,6 +1,7 @@
 // You can only grant groups and permissions that you have, and cannot lock or demote users with more permissions: the one check for every way in
 // which a subject gains a group or loses permissions.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { uncoveredRules } from "@postern/apiserver/authorization/rbac/covers";
@@ -10,7 +11,6 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../authorization/impersonation.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { keyOfRequest } from "./owned-access-keys/lineage.ts";
 
 export type GrantCheckDeps = {

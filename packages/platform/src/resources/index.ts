@@ -1,28 +1,29 @@
 // All resources of the management API, in the order of discovery. A new resource is one line here.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import { selfSubjectReviews } from "@postern/apiserver/builtin/authentication/self-subject-reviews";
-import { type TokenReviewDeps, tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
-import { selfSubjectRulesReviews } from "@postern/apiserver/builtin/authorization/self-subject-rules-reviews";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
+import { selfSubjectReviews } from "@postern/kubernetes/builtin/authentication/self-subject-reviews";
+import { type TokenReviewDeps, tokenReviews } from "@postern/kubernetes/builtin/authentication/token-reviews";
+import { selfSubjectRulesReviews } from "@postern/kubernetes/builtin/authorization/self-subject-rules-reviews";
 import {
   localSubjectAccessReviews,
   selfSubjectAccessReviews,
   subjectAccessReviews,
-} from "@postern/apiserver/builtin/authorization/subject-access-reviews";
-import { leases } from "@postern/apiserver/builtin/coordination/leases";
-import { events } from "@postern/apiserver/builtin/core/events";
-import { secrets } from "@postern/apiserver/builtin/core/secrets";
-import { services } from "@postern/apiserver/builtin/core/services";
-import { newEvents } from "@postern/apiserver/builtin/events/new-events";
-import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
-import { clusterRoleBindings, roleBindings } from "@postern/apiserver/builtin/rbac/role-bindings";
-import { clusterRoles, roles } from "@postern/apiserver/builtin/rbac/roles";
-import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
-import { noCustomResourceDefinitions } from "@postern/apiserver/custom-resources/no-custom-resource-definitions";
-import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
+} from "@postern/kubernetes/builtin/authorization/subject-access-reviews";
+import { leases } from "@postern/kubernetes/builtin/coordination/leases";
+import { events } from "@postern/kubernetes/builtin/core/events";
+import { secrets } from "@postern/kubernetes/builtin/core/secrets";
+import { services } from "@postern/kubernetes/builtin/core/services";
+import { newEvents } from "@postern/kubernetes/builtin/events/new-events";
+import { createEscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
+import { clusterRoleBindings, roleBindings } from "@postern/kubernetes/builtin/rbac/role-bindings";
+import { clusterRoles, roles } from "@postern/kubernetes/builtin/rbac/roles";
+import type { CompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
+import { noCustomResourceDefinitions } from "@postern/kubernetes/custom-resources/no-custom-resource-definitions";
 import type { AccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
@@ -39,7 +40,6 @@ import type { BackendRegistry } from "../clusters/backend-registry.ts";
 import type { ControlPlaneKeys } from "../clusters/control-plane-keys.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { accessKeys } from "./access-keys/index.ts";
 import { clusterTrustRules } from "./cluster-trust-rules/index.ts";
 import { clusters } from "./clusters/index.ts";

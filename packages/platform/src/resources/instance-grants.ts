@@ -1,5 +1,6 @@
 // The escalation check on owner, access list and roles of a virtual cluster or space: you can only grant permissions that you have.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -14,7 +15,6 @@ import {
   type InstanceAccess,
   readInstancePermissions,
 } from "../authorization/instance-permissions.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { keyOfRequest } from "./owned-access-keys/lineage.ts";
 
 export type InstanceGrantsDeps = {

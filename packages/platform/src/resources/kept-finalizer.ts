@@ -1,8 +1,8 @@
 // Keeps the finalizer of the server on an object that clients change: without it, a deletion would leave behind all that the object has.
 
+import { hasFinalizer, withFinalizer } from "@postern/api/finalizers";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { hasFinalizer, withFinalizer } from "../api/finalizers.ts";
 import { isServerItself } from "../authorization/platform-authorizer.ts";
 
 /**

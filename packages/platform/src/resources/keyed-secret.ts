@@ -1,15 +1,15 @@
 // The common part of ProjectSecrets and SharedSecrets: bytes by key with a display name, as clients of the original interface store them.
 
+import { conditionsField } from "@postern/api/conditions";
+import { accessRuleFields, ownerFields } from "@postern/api/owner";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
-import { decodedSize, validateKeys, validateTotalSize } from "@postern/apiserver/builtin/core/keyed-data";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { conditionsField } from "../api/conditions.ts";
-import { accessRuleFields, ownerFields } from "../api/owner.ts";
-import type { PlatformNames } from "../platform-names.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import { decodedSize, validateKeys, validateTotalSize } from "@postern/kubernetes/builtin/core/keyed-data";
 import { presentReady } from "./present-ready.ts";
 
 const fields = s

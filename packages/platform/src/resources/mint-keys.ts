@@ -1,5 +1,7 @@
 // Creates access keys that have no manifest: those of kubeconfigs, of control planes, and the first one.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -10,8 +12,6 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { IssuedGrant, IssuedGrants } from "../access-keys/issued-grants.ts";
 import type { MintAccessKey, MintControlPlaneKey, MintedKey, RevokeAccessKey } from "../access-keys/mint-access-key.ts";
-import type { OwnedAccessKey } from "../api/owned-access-key.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
 
 type KeyDraft = {

@@ -1,16 +1,16 @@
 // Every field of the original interface has a place in the schemas of the kinds that we serve, so that none is dropped or refused.
 
+import { clusterFields } from "@postern/api/cluster";
+import { accessKeySchema } from "@postern/api/owned-access-key";
+import { createPlatformNames } from "@postern/api/platform-names";
+import { projectFields } from "@postern/api/project";
+import { spaceInstanceFields } from "@postern/api/space-instance";
+import { teamSchema } from "@postern/api/team";
+import { userSchema } from "@postern/api/user";
+import { virtualClusterInstanceFields } from "@postern/api/virtual-cluster-instance";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describe, expect, it } from "vitest";
-import { clusterFields } from "../api/cluster.ts";
-import { accessKeySchema } from "../api/owned-access-key.ts";
-import { projectFields } from "../api/project.ts";
-import { spaceInstanceFields } from "../api/space-instance.ts";
-import { teamSchema } from "../api/team.ts";
-import { userSchema } from "../api/user.ts";
-import { virtualClusterInstanceFields } from "../api/virtual-cluster-instance.ts";
-import { createPlatformNames } from "../platform-names.ts";
 import { selfSchema } from "./selves/index.ts";
 import original from "./testing/original-fields.json" with { type: "json" };
 

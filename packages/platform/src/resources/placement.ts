@@ -1,5 +1,7 @@
 // Where instances of a project may be placed, and the default placement.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import { allowsCluster, type Project } from "@postern/api/project";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import {
@@ -8,9 +10,7 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { allowsCluster, type Project } from "../api/project.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 export type PlacementDeps = {
   readonly names: Pick<PlatformNames, "projectOf">;

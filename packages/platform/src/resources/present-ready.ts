@@ -1,10 +1,10 @@
 // Shows objects without a controller as Ready, for `kubectl wait` and for tools that check after an apply.
 
+import type { Condition } from "@postern/api/conditions";
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
-import type { Condition } from "../api/conditions.ts";
 
 /** For a resource whose status clients may write: it has no field owner, because clients send back what they read. */
 export const UNOWNED_STATUS: SealedFields = {

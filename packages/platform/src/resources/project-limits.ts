@@ -1,15 +1,15 @@
 // The maximum number of instances per project and per owner, `spec.quotas`, and who may lift the limits of a project.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import { exceededQuota, type QuotaScope, quotaOf } from "@postern/api/project";
+import type { SpaceInstance } from "@postern/api/space-instance";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
 import { ownerOf, sameOwner } from "../access-keys/access-key-owner.ts";
-import { exceededQuota, type QuotaScope, quotaOf } from "../api/project.ts";
-import type { SpaceInstance } from "../api/space-instance.ts";
-import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 /** The verb on a project that changes what the platform allows it. */
 export const RESTRICT_VERB = "restrict";

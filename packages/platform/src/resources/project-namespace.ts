@@ -1,14 +1,14 @@
 // The namespace of a project goes with its project: nothing else deletes it, empties its finalizers, or takes it out of its project.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { namespaces } from "@postern/apiserver/builtin/core/namespaces";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { namespaces } from "@postern/kubernetes/builtin/core/namespaces";
 import { isServerItself } from "../authorization/platform-authorizer.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 type ProjectNamespaceDeps = { readonly names: PlatformNames; readonly lookup: Pick<ObjectLookup, "project"> };
 

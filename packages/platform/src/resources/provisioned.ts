@@ -1,6 +1,7 @@
 // The reach of a directory over users and teams, through SCIM: only with those that it created, never with the last administrator, and it takes no
 // name to which a ClusterRoleBinding gives permissions already. Permissions that single projects granted to a name count for the user whom the directory gives it.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -12,7 +13,6 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { mayImpersonate } from "../authorization/impersonation.ts";
 import { provisionerOf } from "../authorization/platform-authorizer.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { GrantCheckDeps } from "./grant-check.ts";
 
 export type ProvisionedDeps = GrantCheckDeps & { readonly directory: Directory };

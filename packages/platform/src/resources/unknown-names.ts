@@ -1,15 +1,15 @@
 // Warns about names in an object that match nothing, mostly typing errors. It does not reject them, since GitOps applies objects in any order.
 
+import type { AccessRule, Owner } from "@postern/api/owner";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import type { AccessRule, Owner } from "../api/owner.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 /** A path in an object, and the names at it. */
 export type NamedObject = {

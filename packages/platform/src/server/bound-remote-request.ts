@@ -13,12 +13,12 @@ import { decodeProtobufObject, isProtobufKind } from "@postern/apimachinery/prot
 import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { tokenRequestAttributes } from "@postern/apiserver/authorization/token-request-attributes";
-import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { parseBody } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
-import { SECRET_TOKEN_TYPE } from "@postern/apiserver/service-accounts/secret-token";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
+import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
+import { SECRET_TOKEN_TYPE } from "@postern/kubernetes/service-accounts/secret-token";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 
 const GRANTS: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterroles", "clusterrolebindings"]);

@@ -1,5 +1,6 @@
 // The backends of virtual clusters, spaces and clusters: those in this process, and remote ones.
 
+import { MANAGEMENT } from "@postern/api/platform-names";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -35,7 +36,6 @@ import {
 } from "../encryption/internal-records.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import { MANAGEMENT } from "../platform-names.ts";
 import type { KeyMint } from "../resources/mint-keys.ts";
 import { SERVED_VERSION } from "../served-version.ts";
 

@@ -1,13 +1,13 @@
 // Routes a request to the management API, the proxy, leak reports, token exchange, sign-in pages or the console, and parses its path once for all of
 // them.
 
+import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { canonicalPath, type ResolvedRequest, resolveRequest } from "@postern/apiserver/request/request-info";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { resolveProxiedRequest } from "../authorization/proxied-call.ts";
 import { isConsoleRequest } from "../console/console-route.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../sign-in/browser-session.ts";

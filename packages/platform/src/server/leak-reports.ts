@@ -1,5 +1,6 @@
 // POST /leaks: anyone can report leaked access keys. The response never reveals whether a key exists.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
@@ -19,7 +20,6 @@ import { eventOfKey, type RecordKeyEvent } from "../access-keys/key-events.ts";
 import { withLeak } from "../access-keys/rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import type { Configuration } from "../config/configuration.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { disableKey } from "../resources/disable-key.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;

@@ -3,8 +3,8 @@
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEvent } from "@postern/apiserver/controllers/event-recorder";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { ownAddresses } from "../clusters/reach-clusters.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { parseLeadTime } from "../config/rules.ts";

@@ -7,7 +7,7 @@ import type { InnerRequest } from "@postern/apiserver/request/request-info";
 import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
-} from "@postern/apiserver/service-accounts/service-account-tokens";
+} from "@postern/kubernetes/service-accounts/service-account-tokens";
 import { ProxiedCall, type ProxyPath } from "../authorization/proxied-call.ts";
 import { below, type DestinationDeps, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 

@@ -1,8 +1,8 @@
 // The virtual cluster or space behind a proxy path, and the request as it sees it.
 
+import type { SpaceInstance } from "@postern/api/space-instance";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import type { SpaceInstance } from "../api/space-instance.ts";
-import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import type { ProxyPath } from "../authorization/proxied-call.ts";
 import type { SpaceBackend } from "../clusters/kubernetes-backend/space-backend.ts";
 import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.ts";

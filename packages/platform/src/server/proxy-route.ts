@@ -1,11 +1,11 @@
 // Serves proxied requests after authorization: finds the backend of the target and forwards the request.
 
+import { isLocalCluster } from "@postern/api/cluster";
+import { allowsCluster } from "@postern/api/project";
 import { badRequestError, forbiddenPathError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { isLocalCluster } from "../api/cluster.ts";
-import { allowsCluster } from "../api/project.ts";
 import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../authorization/inside-groups.ts";
 import { type ProxyPath, proxiedCallOf } from "../authorization/proxied-call.ts";
 import { withKeyLineage } from "../certificates/key-lineage.ts";

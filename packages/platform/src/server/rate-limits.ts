@@ -1,5 +1,6 @@
 // Rate limits and fair shares from the configuration, and which requests have reserved places: revocations, and those of administrators.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -9,7 +10,6 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
 import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import type { Configuration } from "../config/configuration.ts";
-import type { PlatformNames } from "../platform-names.ts";
 
 export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateLimits {
   const { keyQPS, keyBurst, sourceQPS, sourceBurst } = rateLimits;

@@ -10,14 +10,14 @@ import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/ch
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { createFairShares } from "@postern/apiserver/limits/fair-shares";
 import { createLongWork, type Turn } from "@postern/apiserver/limits/turn";
-import { createWorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Replicas } from "@postern/apiserver/storage/replicas";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import { requiredResource } from "@postern/kubernetes/server/required-resource";
+import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
 import { recordingUse } from "../authorization/key-usage.ts";
 import { provisioningAuthenticator } from "../authorization/provisioning.ts";
 import type { MemoryBudgets } from "../budgets/memory-limit.ts";
@@ -109,7 +109,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
       turn: deps.turn,
       isShort: deps.isMemoryShort,
     }),
-    longWork: createLongWork(clock, createWorkThreads(deps.signal, runtime), deps.metrics.rowOverBudget),
+    longWork: createLongWork(clock, startWorkThreads(deps.signal, runtime), deps.metrics.rowOverBudget),
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),

@@ -9,7 +9,7 @@ import { type RunningPlatform, startPlatform } from "../testing/running-platform
 
 /** As many as there are, so that a new layer is noticed here. ARCHITECTURE.md lists them. */
 const MAX_FILES = 54;
-const OURS = /\/packages\/(apimachinery|apiserver|platform|stores)\/src\//;
+const OURS = /\/packages\/(apimachinery|api|apiserver|kubernetes|platform|stores)\/src\//;
 /** What asks, rather than answers. */
 const ASKING = /\/(testing\/|server\/request-path\.test)/;
 /** The answer does not wait for what this does: the second is a timer's, which measures how long the event loop stands still. */

@@ -1,13 +1,13 @@
 // The widest thing that each role of a scope and each built-in ClusterRole reaches, over every resource and subresource that the server lists: a new
 // one, or a new role, fails here until it is classified. `vitest --update` writes the page of it in the reference.
 
+import { createPlatformNames } from "@postern/api/platform-names";
 import { ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { alwaysAllowedRules } from "../authorization/always-allowed.ts";
 import { builtInClusterRoles } from "../authorization/built-in-roles.ts";
 import { managementRequest } from "../authorization/platform-request.ts";
 import { inScope } from "../authorization/scope.ts";
-import { createPlatformNames } from "../platform-names.ts";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });

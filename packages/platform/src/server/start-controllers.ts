@@ -6,13 +6,13 @@ import {
   type ControllerPort,
   controlledResources,
 } from "@postern/apiserver/controllers/controller-port";
-import { createEventExpiry } from "@postern/apiserver/controllers/event-expiry";
-import { createGarbageCollector } from "@postern/apiserver/controllers/garbage-collector/garbage-collector";
-import { createNamespaceController } from "@postern/apiserver/controllers/namespace-controller/namespace-controller";
-import { createRoleAggregationController } from "@postern/apiserver/controllers/role-aggregation/role-aggregation-controller";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { createEventExpiry } from "@postern/kubernetes/controllers/event-expiry";
+import { createGarbageCollector } from "@postern/kubernetes/controllers/garbage-collector/garbage-collector";
+import { createNamespaceController } from "@postern/kubernetes/controllers/namespace-controller/namespace-controller";
+import { createRoleAggregationController } from "@postern/kubernetes/controllers/role-aggregation/role-aggregation-controller";
+import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import type { Configuration } from "../config/configuration.ts";
 import { createAccessKeyConditions } from "../controllers/access-key-conditions.ts";
 import { createAccessKeyGracePeriods } from "../controllers/access-key-grace-periods.ts";

@@ -1,5 +1,6 @@
 // POST /oauth/token: token exchange (RFC 8693) for holders of tokens that a trust rule accepts, and the OAuth grants of sign-in.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
@@ -10,7 +11,6 @@ import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { CODE_GRANT, DEVICE_GRANT } from "../sign-in/oauth-routes.ts";
 import { MAX_TOKEN_LENGTH } from "../trust/signed-token.ts";
 import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../trust/token-exchange.ts";

@@ -1,13 +1,13 @@
 // Wakes a sleeping embedded virtual cluster when a request arrives for it.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "../clusters/sleep.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { unreachableError } from "../proxy/upstream-failure.ts";
 
 export type WakeUp = (instance: VirtualClusterInstance) => Promise<void>;

@@ -1,5 +1,6 @@
 // The access keys of login sessions, stored with the refresh token of the provider.
 
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
@@ -8,7 +9,6 @@ import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { IssuedGrant } from "../access-keys/issued-grants.ts";
 import { originsOf } from "../access-keys/key-origins.ts";
 import { specOf } from "../access-keys/secret-fields.ts";
-import type { AccessKeySpec } from "../api/owned-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";

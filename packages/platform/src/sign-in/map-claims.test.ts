@@ -1,7 +1,7 @@
 // What a provider's claims make of somebody.
 
+import type { IdentityProviderSpec } from "@postern/api/identity-provider";
 import { expect, it } from "vitest";
-import type { IdentityProviderSpec } from "../api/identity-provider.ts";
 import { compileClaims, mapClaims, SignInRefusal } from "./map-claims.ts";
 
 const isReserved = (name: string): boolean => name.startsWith("system:") || name.startsWith("postern:");

@@ -1,10 +1,10 @@
 // Maps the claims of an identity provider to a user and groups, with the configured rules.
 // Source: kubernetes.io/docs/reference/access-authn-authz/authentication (structured authentication configuration)
 
+import type { IdentityProviderSpec } from "@postern/api/identity-provider";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { CelExpression } from "@postern/cel/cel-expression";
 import type { CelValue } from "@postern/cel/cel-value";
-import type { IdentityProviderSpec } from "../api/identity-provider.ts";
 import { isReadableName, withoutInvisible } from "../directory/readable-name.ts";
 import {
   type ClaimBudget,

@@ -1,6 +1,7 @@
 // The OpenID Connect client: authorization requests, code exchange, and refresh.
 // Source: OpenID Connect Core 1.0, RFC 6749, RFC 7636 (PKCE), RFC 9207 (iss), RFC 9700 (best current practice)
 
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
@@ -22,7 +23,6 @@ import {
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
 } from "openid-client";
-import type { AccessKeySpec } from "../api/owned-access-key.ts";
 import { discoveryUrlOf, httpsUrl } from "../trust/fetch-key-set.ts";
 import type { IssuerKeys } from "../trust/issuer-keys.ts";
 import { candidateKeys, decodeToken, isSignedBy, timeError } from "../trust/signed-token.ts";

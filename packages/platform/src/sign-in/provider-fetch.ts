@@ -2,11 +2,11 @@
 // openid-client uses it for all requests.
 
 import type { IncomingMessage } from "node:http";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { CustomFetch } from "openid-client";
 import { tenantAddressRules } from "../clusters/reach-clusters.ts";
 import type { Configuration } from "../config/configuration.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { AddressRules } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import {

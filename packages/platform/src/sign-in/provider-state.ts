@@ -1,9 +1,6 @@
 // An identity provider as the server keeps it in memory.
 
 import { createHash } from "node:crypto";
-import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
-import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
-import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import {
   DEFAULT_REFRESH_SECONDS,
   DEFAULT_SCOPES,
@@ -11,7 +8,10 @@ import {
   DEFAULT_STALE_SECONDS,
   type IdentityProvider,
   type IdentityProviderSpec,
-} from "../api/identity-provider.ts";
+} from "@postern/api/identity-provider";
+import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { type IssuerSource, jsonOf } from "../trust/trust-rule-state.ts";
 import { type CompiledClaims, compileClaims } from "./map-claims.ts";
 

@@ -1,6 +1,7 @@
 // /scim/v2: directories provision users and groups. Every request is sent to the management API with the same key.
 // Source: RFC 7644, RFC 7643
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -10,7 +11,6 @@ import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { type ScimErrorType, ScimFault } from "./scim-fault.ts";
 import { parseFilter } from "./scim-filter.ts";
 import { applyPatch } from "./scim-patch.ts";

@@ -1,9 +1,9 @@
 // Dependencies of the sign-in routes.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import type { IdentityProviders } from "./identity-providers.ts";
 import type { OneTimeLink } from "./one-time-link.ts";
 import type { ProviderClient } from "./provider-client.ts";

@@ -1,12 +1,12 @@
 // The user of a sign-in: found by identity, linked or created if the provider allows it, and updated from the provider.
 
+import type { Team } from "@postern/api/team";
+import type { User } from "@postern/api/user";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { Team } from "../api/team.ts";
-import type { User } from "../api/user.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import type { IdentityProviderState } from "./provider-state.ts";

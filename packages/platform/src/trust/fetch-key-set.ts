@@ -3,6 +3,7 @@
 // Source: OpenID Connect Discovery 1.0, sections 4.2 and 4.3
 
 import type { IncomingMessage } from "node:http";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -10,7 +11,6 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { ownAddresses, tenantAddressRules } from "../clusters/reach-clusters.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { withoutInvisible } from "../directory/readable-name.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import { faultOf } from "../proxy/upstream-failure.ts";

@@ -1,6 +1,13 @@
 // A trust rule as the server keeps it in memory: what it asks for, and what it gives.
 
 import { createHash } from "node:crypto";
+import {
+  type AccessKeyRestrictions,
+  type RestrictionNames,
+  restrictionsOf,
+} from "@postern/api/access-key-restrictions";
+import { issuerUrlOf } from "@postern/api/issuer-presets";
+import { MAX_ISSUED_SECONDS, type TrustRule, type TrustRuleSpec } from "@postern/api/trust-rule";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
@@ -11,9 +18,6 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
-import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
-import { issuerUrlOf } from "../api/issuer-presets.ts";
-import { MAX_ISSUED_SECONDS, type TrustRule, type TrustRuleSpec } from "../api/trust-rule.ts";
 import { compileCondition } from "./claim-conditions.ts";
 
 /** Where the keys of an issuer come from. Equal texts of `id` stand for the same place. */

@@ -1,5 +1,7 @@
 // All trust rules in memory, by issuer and by name, and what the keys that they issued may still do.
 
+import type { RestrictionNames } from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
@@ -8,8 +10,6 @@ import { sameOwner } from "../access-keys/access-key-owner.ts";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
 import type { KeyRefusal } from "../access-keys/key-validity.ts";
-import type { RestrictionNames } from "../api/access-key-restrictions.ts";
-import type { PlatformNames } from "../platform-names.ts";
 import { readTrustRule, type TrustRuleState } from "./trust-rule-state.ts";
 
 export type TrustRules = KeyGrants &

@@ -1,6 +1,9 @@
 // Attacks by what a tenant may put into its own cluster: definitions, policies, quotas, and as many objects as it is let.
 
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { type Attack, repeat, type Target } from "./attack.ts";
 import { flood1, sendOnce } from "./wire.ts";
 

@@ -1,7 +1,10 @@
 // Attacks by whole requests: many of them, large ones, and those that are dear to answer.
 
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { FRAME, frame } from "../raw-http2.ts";
 import { type Attack, pause, type Target } from "./attack.ts";
 import { type Flood, flood1, http2Headers, onSessions, type RequestText, sendOnce } from "./wire.ts";

@@ -10,7 +10,7 @@ import type { PosternSurroundings } from "../../../e2e/testing/postern-process.t
 import { withFaultPoints } from "./instrument.ts";
 
 /** Of a server; what runs in threads and in other commands is not its own. */
-const SOURCES = /^packages\/(?:apiserver|stores|platform|cli)\/src\//;
+const SOURCES = /^packages\/(?:apiserver|kubernetes|stores|platform|cli)\/src\//;
 /** Those that take errors. */
 const TAKERS = /\/(?:logging\/faults|take-process-errors|logging\/create-logger)\.ts$/;
 

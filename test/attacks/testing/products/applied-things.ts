@@ -1,6 +1,9 @@
 // Things in a tenant's cluster that several writers or versions share (see stored-things.ts).
 
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { ADMISSION, configMaps, DEFAULT, DEFINITIONS, ITEMS, open, range, type StoredThing } from "./stored-thing.ts";
 
 export const SERVICES = `${DEFAULT}/services`;

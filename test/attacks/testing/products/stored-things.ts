@@ -1,6 +1,9 @@
 // Everything that a tenant can store in numbers: so many objects, each of so large a size. Other requests meet them (see products.test.ts).
 
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { APPLIED_THINGS } from "./applied-things.ts";
 import { PROJECT_THINGS } from "./project-things.ts";
 import {

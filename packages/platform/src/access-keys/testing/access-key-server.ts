@@ -1,5 +1,7 @@
 // A whole API surface of access keys, users and teams in memory, for tests: real registry, store, cache and index.
 
+import { restrictionNames } from "@postern/api/access-key-restrictions";
+import { createPlatformNames } from "@postern/api/platform-names";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -21,7 +23,6 @@ import { createClockEpochs, systemRuntime } from "@postern/apiserver/runtime/sys
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { restrictionNames } from "../../api/access-key-restrictions.ts";
 import { createKeyUsage } from "../../authorization/key-usage.ts";
 import { SEES_EVERYTHING } from "../../authorization/testing/sees-everything.ts";
 import { createManagementBudgets } from "../../budgets/management-budgets.ts";
@@ -30,7 +31,6 @@ import { defaultConfiguration } from "../../config/configuration.ts";
 import { createDirectory } from "../../directory/create-directory.ts";
 import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { createObjectLookup } from "../../lookup/object-lookup.ts";
-import { createPlatformNames } from "../../platform-names.ts";
 import { accessKeys } from "../../resources/access-keys/index.ts";
 import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
 import { selves } from "../../resources/selves/index.ts";

@@ -1,14 +1,14 @@
 // Random platforms, callers, keys and requests, drawn from so few names that they meet.
 
-import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import fc from "fast-check";
-import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import type {
   AccessKeyRestrictions,
   AccessKeyRule,
   AccessKeyScope,
   TargetKind,
-} from "../../api/access-key-restrictions.ts";
+} from "@postern/api/access-key-restrictions";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import fc from "fast-check";
+import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import { FILTERED_RESOURCES } from "../filtered-resources.ts";
 import type { PlatformRequest, TargetedRequest } from "../platform-request.ts";
 import { type Instance, names, type Project, ruled, userInfo, type World, world } from "./memory-world.ts";

@@ -1,9 +1,9 @@
 // Random states of a key, of the keys it was made with and of their owners: mostly good ones, and each way of being refused.
 
+import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import fc from "fast-check";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import { type KeyRecord, type KeyWorld, keyRecord } from "../../access-keys/testing/key-world.ts";
-import type { AccessKeyRestrictions } from "../../api/access-key-restrictions.ts";
 import { narrowerThan, restrictions } from "./arbitraries.ts";
 
 const NOW = 1_000_000;

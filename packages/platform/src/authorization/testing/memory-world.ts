@@ -1,5 +1,7 @@
 // A small platform in memory that decisions can be made about: roles, bindings, projects, instances and access keys.
 
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "@postern/api/access-key-restrictions";
+import { createPlatformNames, type PlatformNames } from "@postern/api/platform-names";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -10,8 +12,6 @@ import { type RbacBinding, readBinding } from "@postern/apiserver/authorization/
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
-import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../../api/access-key-restrictions.ts";
-import { createPlatformNames, type PlatformNames } from "../../platform-names.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-roles.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
 import {

@@ -1,10 +1,10 @@
 // Says who may do what by walking over plain data, as slowly and literally as the product's tables are written. It shares no code
 // with the decision point, so that both have to be wrong in the same way to agree.
 
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "@postern/api/access-key-restrictions";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
-import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../../api/access-key-restrictions.ts";
 import type { PlatformRequest, TargetedRequest } from "../platform-request.ts";
 import type { World } from "./memory-world.ts";
 

@@ -1,7 +1,7 @@
 // Requests that scopes are asked about, in few words, and short ways to ask.
 
+import type { AccessKeyRestrictions, ScopeRole } from "@postern/api/access-key-restrictions";
 import { expect } from "vitest";
-import type { AccessKeyRestrictions, ScopeRole } from "../../api/access-key-restrictions.ts";
 import type { PlatformRequest } from "../platform-request.ts";
 import { inScope } from "../scope.ts";
 import { management, names, userInfo } from "./memory-world.ts";

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { createTestCluster, type TestCluster } from "@postern/apiserver/builtin/testing/test-cluster";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createTestCluster, type TestCluster } from "@postern/kubernetes/builtin/testing/test-cluster";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";

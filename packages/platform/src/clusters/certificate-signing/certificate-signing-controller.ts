@@ -2,14 +2,14 @@
 // Source: k8s.io/kubernetes/pkg/controller/certificates/{signer/signer.go,cleaner/cleaner.go}
 
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
-import {
-  type CertificateSigningRequest,
-  conditionsOf,
-} from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import {
+  type CertificateSigningRequest,
+  conditionsOf,
+} from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import { asRequest, awaitsSigning, type RequestSigner } from "./request-signer.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { createTestCluster } from "@postern/apiserver/builtin/testing/test-cluster";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createTestCluster } from "@postern/kubernetes/builtin/testing/test-cluster";
 import { expect, it } from "vitest";
 import { createCertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";

@@ -2,12 +2,12 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { CONTROLLER_WRITE, type ControlledResource, contextOf } from "@postern/apiserver/controllers/controller-port";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
 import {
   type CertificateSigningRequest,
   conditionsOf,
-} from "@postern/apiserver/builtin/certificates/certificate-signing-request";
-import { CONTROLLER_WRITE, type ControlledResource, contextOf } from "@postern/apiserver/controllers/controller-port";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
+} from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { CLIENT_SIGNER, type SignOutcome, signRequest } from "./sign-request.ts";
 

@@ -2,8 +2,8 @@
 // Source: k8s.io/kubernetes/pkg/controller/certificates/signer/signer.go
 
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
-import type { CertificateSigningRequest } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { CertificateSigningRequest } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import {
   type CertificateAuthority,
   type SignedCertificate,

@@ -13,12 +13,13 @@ import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { RequestContext } from "@postern/apiserver/context/request-context";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import { createLongWork, WorkParts } from "@postern/apiserver/limits/turn";
-import { createWorkThreads, type WorkThreads } from "@postern/apiserver/limits/work-threads";
+import type { WorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
 
 /** The field manager. */
 const MANAGER = "template";
@@ -85,7 +86,7 @@ export type ObjectsTarget = {
 export async function applyObjects(text: string, target: ObjectsTarget, signal: AbortSignal): Promise<void> {
   const ended = new AbortController();
   try {
-    await applyAll(text, { ...target, threads: createWorkThreads(ended.signal) }, signal);
+    await applyAll(text, { ...target, threads: startWorkThreads(ended.signal) }, signal);
   } finally {
     ended.abort();
   }

@@ -1,5 +1,6 @@
 // Maintains one ClusterRoleBinding inside a cluster for each group that represents a ClusterRole.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -10,7 +11,6 @@ import {
   ignoringConflicts,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import type { PlatformNames } from "../../platform-names.ts";
 import { STANDARD_ROLES } from "../inside-roles.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 

@@ -1,8 +1,8 @@
 // Whether the user of a certificate is still allowed: checked at every request, and whenever users and teams change.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 
 export type CertificateHolders = {
   /** True for locked users, and for deleted users and teams of the platform. False for other names. */

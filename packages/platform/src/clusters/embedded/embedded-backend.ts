@@ -1,5 +1,6 @@
 // The backend of a virtual cluster that this process serves.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenPathError, internalError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { watchFirst, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
@@ -7,14 +8,13 @@ import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "@postern/apis
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/apiserver/service-accounts/service-account-tokens";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
+import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/kubernetes/service-accounts/service-account-tokens";
 import type { CatchUp } from "../../access-keys/catch-up.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { checkedCertificate } from "../../certificates/checked-certificate.ts";
 import { makeKeyPair } from "../../pki/p256-key-pair.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { isSystemName } from "../../proxy/system-name.ts";
 import { signSubject } from "../certificate-signing/sign-request.ts";
 import type {

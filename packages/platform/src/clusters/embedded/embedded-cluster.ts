@@ -17,7 +17,6 @@ import type { TokenAuthenticator } from "@postern/apiserver/authentication/token
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { authorizeWhileOpen } from "@postern/apiserver/authorization/long-running-requests";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { impersonation } from "@postern/apiserver/chain/with-impersonation";
@@ -26,10 +25,7 @@ import {
   forbiddenErrorFor,
   type RequestContext,
 } from "@postern/apiserver/context/request-context";
-import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-service-controller";
 import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
-import type { RootAuthority } from "@postern/apiserver/controllers/namespace-objects/namespace-object-controller";
-import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
@@ -39,17 +35,18 @@ import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-met
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import {
-  createStandardSurface,
-  requiredResource,
-  type StandardSurface,
-} from "@postern/apiserver/server/standard-surface";
-import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/apiserver/service-accounts/issuer-discovery";
-import type { ServiceAccountKey } from "@postern/apiserver/service-accounts/json-web-token";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { type ApiResponse, afterResponse } from "@postern/apiserver/transport/api-response";
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
+import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
+import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
+import type { RootAuthority } from "@postern/kubernetes/controllers/namespace-objects/namespace-object-controller";
+import type { CompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
+import { requiredResource } from "@postern/kubernetes/server/required-resource";
+import { createStandardSurface, type StandardSurface } from "@postern/kubernetes/server/standard-surface";
+import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/kubernetes/service-accounts/issuer-discovery";
+import type { ServiceAccountKey } from "@postern/kubernetes/service-accounts/json-web-token";
 import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";

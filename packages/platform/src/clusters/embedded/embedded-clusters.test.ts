@@ -1,8 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
+import {
+  definitionManifest,
+  definitionVersion,
+} from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { describe, expect, it } from "vitest";
 import { virtualClusterComposition } from "../../encryption/internal-records.ts";
 import { createEmbeddedHost, type EmbeddedHost, root, signal } from "./testing/embedded-host.ts";

@@ -5,13 +5,13 @@ import type { CredentialLineage } from "@postern/apiserver/authentication/creden
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/cache/resource-view";
-import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
 import {
   createServiceAccountKeyPem,
   type ServiceAccountKey,
   serviceAccountKeyFromPem,
-} from "@postern/apiserver/service-accounts/json-web-token";
+} from "@postern/kubernetes/service-accounts/json-web-token";
 import {
   compositionPrefix,
   createInternalRecords,

@@ -1,12 +1,12 @@
 // Settings of embedded clusters, from their instances and projects, by the uid of the instance.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import { type Project, quotaOf } from "@postern/api/project";
+import { templateOf, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { type Project, quotaOf } from "../../api/project.ts";
-import { templateOf, type VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
 import { followingValues } from "../../lookup/follow-values.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import type { ClusterSettings } from "./embedded-cluster.ts";
 import { DEFAULT_SHARE } from "./metered-storage.ts";
 

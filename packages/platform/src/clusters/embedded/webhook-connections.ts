@@ -10,7 +10,7 @@ import {
   type WebhookCaller,
   type WebhookEndpoint,
   WebhookStatusError,
-} from "@postern/apiserver/webhooks/webhook-caller";
+} from "@postern/kubernetes/webhooks/webhook-caller";
 import type { AddressRules } from "../../proxy/address-rules.ts";
 import type { ResolveHost } from "../../proxy/resolve-host.ts";
 import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";

@@ -1,6 +1,7 @@
 // Maintains one binding inside a cluster for each group that represents a ClusterRole: in the whole cluster, or in one namespace.
 
 import { isDeepStrictEqual } from "node:util";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -8,7 +9,6 @@ import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, listPages, type ResourceClient } from "@postern/client/resource-client";
-import type { PlatformNames } from "../../platform-names.ts";
 import { badGatewayError, unreachableError } from "../../proxy/upstream-failure.ts";
 import { asPlatformRequest } from "./cluster-refusal.ts";
 import { deadline } from "./pause.ts";

@@ -5,15 +5,15 @@ import { createPublicKey, generateKeyPair, type KeyObject, X509Certificate } fro
 import { promisify } from "node:util";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, badRequestError, forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { ApiClient } from "@postern/client/api-client";
+import { collectionPath } from "@postern/client/resource-client";
 import {
   CERTIFICATES_GROUP,
   type CertificateCondition,
   type CertificateSigningRequest,
   conditionsOf,
-} from "@postern/apiserver/builtin/certificates/certificate-signing-request";
-import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ApiClient } from "@postern/client/api-client";
-import { collectionPath } from "@postern/client/resource-client";
+} from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
 import { isSystemName } from "../../proxy/system-name.ts";
 import { badGatewayError } from "../../proxy/upstream-failure.ts";

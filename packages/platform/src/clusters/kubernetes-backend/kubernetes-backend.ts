@@ -1,8 +1,8 @@
 // The backend of a virtual cluster in a connected cluster, or of an external one: reached at its Kubernetes API with a kubeconfig.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { PlatformNames } from "../../platform-names.ts";
 import { faultOf } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { bindRoles } from "./bind-roles.ts";

@@ -1,12 +1,12 @@
 // Objects of the platform lead to their own clusters and namespaces, and never to those of others.
 
+import type { Cluster } from "@postern/api/cluster";
+import { createPlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Cluster } from "../../api/cluster.ts";
-import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
-import { createPlatformNames } from "../../platform-names.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../proxy/address-rules.ts";
 import type { ResolveHost } from "../../proxy/resolve-host.ts";
 import { createClusterConnections } from "./cluster-connections.ts";

@@ -1,14 +1,14 @@
 // Finds everything that is reached with a kubeconfig: connected clusters, the virtual clusters and spaces in them, and external virtual clusters.
 
 import { isIP } from "node:net";
+import type { Cluster } from "@postern/api/cluster";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { SpaceInstance } from "@postern/api/space-instance";
+import { isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import type { Cluster } from "../../api/cluster.ts";
-import type { SpaceInstance } from "../../api/space-instance.ts";
-import { isRunByOthers, type VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import type { AddressRules } from "../../proxy/address-rules.ts";
 import { AddressRefusedError } from "../../proxy/guarded-lookup.ts";
 import { NETWORK_PEER_NOT_SERVED } from "../../proxy/network-peer.ts";

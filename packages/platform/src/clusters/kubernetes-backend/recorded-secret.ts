@@ -1,8 +1,8 @@
 // The Secret that the writer of a cluster could read: its uid is recorded with the reference, so that another one of its name is not used in its place.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { PlatformNames } from "../../platform-names.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 
 type Names = Pick<PlatformNames, "key" | "projectOf">;

@@ -1,9 +1,9 @@
 // The backend of a space: a namespace of a connected cluster, created and deleted with its instance.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { conflictError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { PlatformNames } from "../../platform-names.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { SpaceMetadata } from "../space-metadata.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";

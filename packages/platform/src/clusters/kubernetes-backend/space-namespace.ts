@@ -1,9 +1,9 @@
 // The namespace of a space in a connected cluster: read, created, labelled and deleted with the credential of the platform.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient } from "@postern/client/resource-client";
-import type { PlatformNames } from "../../platform-names.ts";
 import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import { asPlatformRequest } from "./cluster-refusal.ts";

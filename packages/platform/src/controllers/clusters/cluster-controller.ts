@@ -1,5 +1,7 @@
 // Says in the status of every connected cluster whether it is reached, and cuts the connections to those that are gone.
 
+import { type Cluster, isLocalCluster } from "@postern/api/cluster";
+import { withCondition } from "@postern/api/conditions";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
@@ -7,8 +9,6 @@ import { ignoringConflicts, updateControlled } from "@postern/apiserver/controll
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { type Cluster, isLocalCluster } from "../../api/cluster.ts";
-import { withCondition } from "../../api/conditions.ts";
 import { reasonOf } from "../../clusters/backend-registry.ts";
 import type { KubernetesBackends } from "../../clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";

@@ -1,15 +1,15 @@
 // Maintains one ClusterRoleBinding in every ready virtual cluster for each role that the platform grants there.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
 import type { BackendRegistry } from "../../clusters/backend-registry.ts";
 import { insideRoles } from "../../clusters/inside-roles.ts";
 import type { VirtualClusterBackend } from "../../clusters/virtual-cluster-backend.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { laneOfInstance } from "../instance-controller.ts";
 
 export type InsideBindingsDeps = {

@@ -1,5 +1,8 @@
 // Maintains the namespace of every project, and deletes it with the project.
 
+import { hasFinalizer, withoutFinalizer } from "@postern/api/finalizers";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { Project, ProjectStatus } from "@postern/api/project";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   deleteControlled,
@@ -9,9 +12,6 @@ import {
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { hasFinalizer, withoutFinalizer } from "../../api/finalizers.ts";
-import type { Project, ProjectStatus } from "../../api/project.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { projectFinalizer } from "../../resources/projects/strategy.ts";
 import { createProjectNamespaces, projectStatus } from "./project-namespaces.ts";
 

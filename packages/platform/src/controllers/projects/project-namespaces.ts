@@ -1,12 +1,12 @@
 // The namespaces of projects: lookup, creation, and the status of the project.
 
+import { type Condition, withCondition } from "@postern/api/conditions";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { Project, ProjectStatus } from "@postern/api/project";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { type Condition, withCondition } from "../../api/conditions.ts";
-import type { Project, ProjectStatus } from "../../api/project.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 
 export type ProjectNamespaces = {
   nameOf(project: Project): string;

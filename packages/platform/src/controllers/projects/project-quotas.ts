@@ -1,5 +1,14 @@
 // Maintains `status.quotas` of projects: the limits that are enforced, and how much of them is used.
 
+import { projectsNamed, restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
+import {
+  COUNTED_RESOURCES,
+  type CountedResource,
+  enforcedQuotas,
+  type Project,
+  type QuotaScope,
+} from "@postern/api/project";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -13,16 +22,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import type { KeyQuota } from "../../access-keys/key-quota.ts";
-import { projectsNamed, restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
-import {
-  COUNTED_RESOURCES,
-  type CountedResource,
-  enforcedQuotas,
-  type Project,
-  type QuotaScope,
-} from "../../api/project.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 
 export type ProjectQuotasDeps = {
   readonly names: PlatformNames;

@@ -1,14 +1,14 @@
 // Brings every space into its desired state, and deletes its content with it.
 
+import { withCondition } from "@postern/api/conditions";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { SpaceInstance } from "@postern/api/space-instance";
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { withCondition } from "../../api/conditions.ts";
-import type { SpaceInstance } from "../../api/space-instance.ts";
 import { reasonOf } from "../../clusters/backend-registry.ts";
 import { insideRoles } from "../../clusters/inside-roles.ts";
 import type { SpaceRegistry } from "../../clusters/space-registry.ts";
 import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
 import { spaceFinalizer } from "../../resources/space-instances/index.ts";
 import { createInstanceController } from "../instance-controller.ts";

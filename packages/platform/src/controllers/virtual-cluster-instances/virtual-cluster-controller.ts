@@ -1,21 +1,21 @@
 // Brings every virtual cluster instance into its desired state, and deletes its content with it.
 
-import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
-import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { type Condition, withCondition } from "../../api/conditions.ts";
+import { type Condition, withCondition } from "@postern/api/conditions";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type {
   Phase,
   VirtualClusterInstance,
   VirtualClusterInstanceStatus,
-} from "../../api/virtual-cluster-instance.ts";
+} from "@postern/api/virtual-cluster-instance";
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { type BackendRegistry, reasonOf } from "../../clusters/backend-registry.ts";
 import { hashOfObjects, ObjectsError } from "../../clusters/embedded/apply-objects.ts";
 import { insideRoles } from "../../clusters/inside-roles.ts";
 import { type RenderDeps, type RenderedTemplate, renderTemplate } from "../../clusters/render-template.ts";
 import { isAsleep, SLEEPING, SLEEPING_HEALTH } from "../../clusters/sleep.ts";
 import type { VirtualClusterBackend, VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instances/strategy.ts";
 import { type AppliedObjects, createInstanceController } from "../instance-controller.ts";
 import { readyCondition } from "../ready-condition.ts";

@@ -1,8 +1,8 @@
 // AccessKeys: all access keys, for administrators. Their values are never shown.
 
+import { accessKeySchema } from "@postern/api/owned-access-key";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
-import { accessKeySchema } from "../../api/owned-access-key.ts";
 import { accessKeyColumns } from "../owned-access-keys/columns.ts";
 import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
 import { type PresentActivityDeps, presentActivities, presentActivity } from "../owned-access-keys/present-activity.ts";

@@ -1,22 +1,22 @@
 // Clusters: where virtual clusters and spaces run.
 
+import { type Cluster, clusterFields, isLocalCluster } from "@postern/api/cluster";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
-import { type Cluster, clusterFields, isLocalCluster } from "../../api/cluster.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { recordedSecret } from "../../clusters/kubernetes-backend/recorded-secret.ts";
 import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { stateColumns } from "../state-columns.ts";

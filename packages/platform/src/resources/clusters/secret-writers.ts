@@ -1,5 +1,6 @@
 // Checks writers of Secrets that clusters use: the content says where the platform connects to, for all users of the cluster (ADR 203).
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -8,7 +9,6 @@ import {
   type AdmissionPlugin,
   forbiddenByAdmission,
 } from "@postern/apiserver/registry/admission-plugin";
-import type { PlatformNames } from "../../platform-names.ts";
 
 export type ClusterSecretDeps = {
   readonly names: Pick<PlatformNames, "managementGroup" | "projectOf">;

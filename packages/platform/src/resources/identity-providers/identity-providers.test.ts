@@ -1,7 +1,7 @@
 // Which identity providers are accepted, and who may write one.
 
+import type { IdentityProvider } from "@postern/api/identity-provider";
 import { describe, expect, it } from "vitest";
-import type { IdentityProvider } from "../../api/identity-provider.ts";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 import { validateIdentityProvider } from "./validation.ts";
 

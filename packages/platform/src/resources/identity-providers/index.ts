@@ -1,14 +1,14 @@
 // IdentityProviders: where users sign in. A provider defines the identity of users, so that writing one requires permission to impersonate everyone.
 
+import { type IdentityProvider, identityProviderSchema } from "@postern/api/identity-provider";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { type IdentityProvider, identityProviderSchema } from "../../api/identity-provider.ts";
-import type { PlatformNames } from "../../platform-names.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { IDENTITY_PROVIDERS, termsOfProvider } from "../../sign-in/provider-state.ts";
 import { validateIdentityProvider } from "./validation.ts";
 

@@ -1,5 +1,6 @@
 // Validates identity providers beyond the schema.
 
+import type { IdentityProvider, IdentityProviderSpec } from "@postern/api/identity-provider";
 import {
   duplicateError,
   type FieldError,
@@ -7,7 +8,6 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import type { IdentityProvider, IdentityProviderSpec } from "../../api/identity-provider.ts";
 import { claimExpressionError, conditionError } from "../../trust/claim-conditions.ts";
 import { validateAddress, validateCertificates } from "../trust-rules/validation.ts";
 

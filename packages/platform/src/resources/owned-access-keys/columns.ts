@@ -1,5 +1,6 @@
 // The columns of `kubectl get ownedaccesskeys`.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { humanDuration } from "@postern/apimachinery/time/go-duration";
@@ -7,7 +8,6 @@ import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
 import { specOf } from "../../access-keys/secret-fields.ts";
-import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 
 const LISTS = ["roles", "projects", "virtualClusters", "spaces", "clusters", "rules"] as const;
 

@@ -1,5 +1,8 @@
 // Limits for the writer of a key: no key has more permissions than its creator.
 
+import { restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -10,12 +13,9 @@ import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-ke
 import { isWithin } from "../../access-keys/is-within.ts";
 import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../access-keys/key-validity.ts";
 import { specOf } from "../../access-keys/secret-fields.ts";
-import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
-import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../../authorization/impersonation.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest, passesItsEndOn } from "./lineage.ts";
 

@@ -1,10 +1,10 @@
 // OwnedAccessKeys: the access keys of the caller and of its teams.
 
+import { accessKeySchema } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { accessKeySchema } from "../../api/owned-access-key.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
 import { accessKeyColumns } from "./columns.ts";
 import { ownKeysOnly } from "./key-ownership.ts";

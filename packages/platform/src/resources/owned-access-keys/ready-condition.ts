@@ -1,7 +1,7 @@
 // The Ready condition of an access key.
 
+import type { ConditionState } from "@postern/api/conditions";
 import type { KeyRefusal } from "../../access-keys/key-validity.ts";
-import type { ConditionState } from "../../api/conditions.ts";
 
 const ACCEPTED: ConditionState = {
   type: "Ready",

@@ -1,13 +1,13 @@
 // Warns about names in the scope of a key that match nothing, and about values that others can read who may do less than the key.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
-import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { type NamedObject, unknownNames } from "../unknown-names.ts";
 
 export type ScopeWarningDeps = {

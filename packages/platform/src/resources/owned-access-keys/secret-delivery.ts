@@ -1,5 +1,7 @@
 // Delivers the value of an access key: into the Secret of spec.secretRef, on create and on rotation (ADR 35), or in the response to a create.
 
+import type { AccessKeySpec, OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError, invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -21,8 +23,6 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { LAST_APPLIED, specOf, withoutSecrets } from "../../access-keys/secret-fields.ts";
-import type { AccessKeySpec, OwnedAccessKey } from "../../api/owned-access-key.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { keyReference } from "./key-reference.ts";
 
 /** The member of the Secret's data where spec.secretRef names none. */

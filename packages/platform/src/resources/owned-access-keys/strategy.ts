@@ -1,5 +1,7 @@
 // The strategy of access keys.
 
+import { withCondition } from "@postern/api/conditions";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { forbiddenRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
@@ -19,8 +21,6 @@ import type { KeyQuota } from "../../access-keys/key-quota.ts";
 import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../access-keys/key-validity.ts";
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../access-keys/secret-fields.ts";
 import type { Claimant, ValueClaims } from "../../access-keys/value-claims.ts";
-import { withCondition } from "../../api/conditions.ts";
-import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { PlatformContext } from "../../authorization/platform-context.ts";
 import type { Directory } from "../../directory/directory.ts";
 

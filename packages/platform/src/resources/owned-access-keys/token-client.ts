@@ -1,6 +1,6 @@
 // spec.oidcProvider of keys that hold a refresh token, and that a client creates.
 
-import type { AccessKeySpec } from "../../api/owned-access-key.ts";
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { IdentityProviders } from "../../sign-in/identity-providers.ts";
 import { callbackUrl } from "../../sign-in/sign-in-deps.ts";

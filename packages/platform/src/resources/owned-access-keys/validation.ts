@@ -1,5 +1,14 @@
 // Validates access keys beyond the schema. Messages never repeat secret values.
 
+import {
+  type accessKeyRule,
+  canonicalRole,
+  type RestrictionNames,
+  restrictionNames,
+  SCOPE_ROLES,
+} from "@postern/api/access-key-restrictions";
+import type { AccessKeySpec, OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Infer } from "@postern/apimachinery/schema/builder";
@@ -21,16 +30,7 @@ import { estimateEntropy, MIN_ENTROPY_BITS } from "../../access-keys/estimate-en
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../access-keys/key-finder.ts";
 import { MAX_TTL_SECONDS } from "../../access-keys/key-validity.ts";
 import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../access-keys/secret-fields.ts";
-import {
-  type accessKeyRule,
-  canonicalRole,
-  type RestrictionNames,
-  restrictionNames,
-  SCOPE_ROLES,
-} from "../../api/access-key-restrictions.ts";
-import type { AccessKeySpec, OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { validateGroups } from "../validate-groups.ts";
 import { validateSecretRef } from "./secret-delivery.ts";
 

@@ -1,10 +1,10 @@
 // Projects: members, quotas, and a namespace.
 
+import { projectFields } from "@postern/api/project";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
-import { projectFields } from "../../api/project.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { type ManagementBudgets, shownUsage } from "../../budgets/management-budgets.ts";
 import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";

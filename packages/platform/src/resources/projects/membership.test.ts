@@ -1,7 +1,7 @@
+import { createPlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
-import { createPlatformNames } from "../../platform-names.ts";
 import { projectStrategy } from "./strategy.ts";
 
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });

@@ -1,5 +1,8 @@
 // The strategy of projects.
 
+import { withFinalizer } from "@postern/api/finalizers";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { errorsOfQuotas, type Project } from "@postern/api/project";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -7,11 +10,8 @@ import { indexPath } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { withFinalizer } from "../../api/finalizers.ts";
-import { errorsOfQuotas, type Project } from "../../api/project.ts";
 import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { keepFinalizer } from "../kept-finalizer.ts";
 import { mayRestrict, RESTRICT_VERB } from "../project-limits.ts";

@@ -7,10 +7,10 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { reviewResponse } from "@postern/apiserver/builtin/review-response";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { reviewResponse } from "@postern/kubernetes/builtin/review-response";
 import { keyNotFoundError } from "../../access-keys/access-key-authenticator.ts";
 import { ownerOfCaller } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";

@@ -1,20 +1,20 @@
 // SpaceInstances: namespaces of connected clusters, for projects.
 
+import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
+import { withFinalizer } from "@postern/api/finalizers";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { type SpaceInstance, spaceInstanceFields } from "@postern/api/space-instance";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
-import { EMBEDDED_CLUSTER } from "../../api/cluster.ts";
-import { withFinalizer } from "../../api/finalizers.ts";
-import { type SpaceInstance, spaceInstanceFields } from "../../api/space-instance.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { extendedView } from "../extended-view.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";

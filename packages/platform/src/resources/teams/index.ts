@@ -1,13 +1,13 @@
 // Teams: groups of users that share permissions and access keys.
 
+import { type Team, teamSchema } from "@postern/api/team";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
-import { type Team, teamSchema } from "../../api/team.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { provisionerOf } from "../../authorization/platform-authorizer.ts";
 import { keysColumn, type ManagementBudgets } from "../../budgets/management-budgets.ts";
 import type { DirectoryUser } from "../../directory/directory.ts";

@@ -2,8 +2,8 @@
 
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { describeResource, type ResourceSuiteOptions } from "@postern/apiserver/registry/testing/resource-suite";
 import { createSuiteClient } from "@postern/apiserver/registry/testing/suite-client";
+import { describeResource, type ResourceSuiteOptions } from "@postern/kubernetes/testing/resource-suite";
 import type { ManagementSuiteSurface } from "../../testing/management-suite-surface.ts";
 
 type Case = Omit<ResourceSuiteOptions, "open" | "setup"> & {

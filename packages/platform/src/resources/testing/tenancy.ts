@@ -1,6 +1,7 @@
 // Projects, clusters, virtual clusters and spaces in memory, with their controllers: real store, cache, registry, RBAC and
 // authorities. What other parts of the platform decide (whose key, who may what) is a table that the test fills in.
 
+import { createPlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -11,9 +12,10 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { createStandardSurface, requiredResource } from "@postern/apiserver/server/standard-surface";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext, type TestRequest, testAdmin } from "@postern/apiserver/testing/test-context";
+import { requiredResource } from "@postern/kubernetes/server/required-resource";
+import { createStandardSurface } from "@postern/kubernetes/server/standard-surface";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { ChildKeyRequest, ControlPlaneKeyRequest } from "../../access-keys/mint-access-key.ts";
 import { accessKey } from "../../access-keys/testing/access-key.ts";
@@ -37,7 +39,6 @@ import type { Directory, DirectoryTeam, DirectoryUser } from "../../directory/di
 import { createInternalRecords, createInternalValues } from "../../encryption/internal-records.ts";
 import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { createObjectLookup, type ObjectLookup } from "../../lookup/object-lookup.ts";
-import { createPlatformNames } from "../../platform-names.ts";
 import { createAddressRules } from "../../proxy/address-rules.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import { clusters } from "../clusters/index.ts";

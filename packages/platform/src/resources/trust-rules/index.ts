@@ -1,18 +1,18 @@
 // TrustRules: which external tokens are accepted in a project, and what they grant. ClusterTrustRules share this code.
 
+import { issuerUrlOf } from "@postern/api/issuer-presets";
+import { type TrustRule, trustRuleFields } from "@postern/api/trust-rule";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import {
   defineResource,
   type PrinterColumn,
   type ResourceDefinition,
 } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { issuerUrlOf } from "../../api/issuer-presets.ts";
-import { type TrustRule, trustRuleFields } from "../../api/trust-rule.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { TRUST_RULES } from "../../trust/trust-rule-state.ts";
 import { type TrustRuleStrategyDeps, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
 import { type TestDeps, testToken } from "./subresources/test.ts";

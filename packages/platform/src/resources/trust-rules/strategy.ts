@@ -1,5 +1,9 @@
 // Strategy of trust rules: you cannot write one that grants more than you may grant yourself.
 
+import { restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { MAX_ISSUED_SECONDS, type TrustRule } from "@postern/api/trust-rule";
 import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -11,13 +15,9 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
 import { isWithin } from "../../access-keys/is-within.ts";
 import { type KeyOrigin, originsOf } from "../../access-keys/key-origins.ts";
-import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
-import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
-import { MAX_ISSUED_SECONDS, type TrustRule } from "../../api/trust-rule.ts";
 import { PROJECT_ADMIN } from "../../authorization/built-in-roles.ts";
 import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import {
   CLUSTER_TRUST_RULES,
   grantedScopeOf,

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
+import { createPlatformNames } from "@postern/api/platform-names";
+import type { TrustRule } from "@postern/api/trust-rule";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
 import { describe, expect, it } from "vitest";
-import type { TrustRule } from "../../api/trust-rule.ts";
-import { createPlatformNames } from "../../platform-names.ts";
 import { validateTrustRule } from "./validation.ts";
 
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });

@@ -1,6 +1,10 @@
 // Validates trust rules beyond the schema.
 
 import { X509Certificate } from "node:crypto";
+import { restrictionNames } from "@postern/api/access-key-restrictions";
+import { issuerUrlOf, presetOf } from "@postern/api/issuer-presets";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { TrustRule, TrustRuleSpec } from "@postern/api/trust-rule";
 import {
   duplicateError,
   type FieldError,
@@ -10,11 +14,7 @@ import {
   notFoundFieldError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { restrictionNames } from "../../api/access-key-restrictions.ts";
-import { issuerUrlOf, presetOf } from "../../api/issuer-presets.ts";
-import type { TrustRule, TrustRuleSpec } from "../../api/trust-rule.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { conditionError } from "../../trust/claim-conditions.ts";
 import { keySetError } from "../../trust/key-set.ts";
 import { validateRules, validateScope, validateSize } from "../owned-access-keys/validation.ts";

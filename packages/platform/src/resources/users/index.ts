@@ -1,13 +1,13 @@
 // Users: people and programs with access keys.
 
+import type { Condition } from "@postern/api/conditions";
+import { type User, userSchema } from "@postern/api/user";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
-import type { Condition } from "../../api/conditions.ts";
-import { type User, userSchema } from "../../api/user.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { keysColumn, type ManagementBudgets } from "../../budgets/management-budgets.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { type AccessKeysSubresourceDeps, accessKeysSubresource } from "../access-keys-subresource.ts";

@@ -1,5 +1,7 @@
 // The strategy of users.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { User } from "@postern/api/user";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import {
   duplicateError,
@@ -10,12 +12,10 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import type { User } from "../../api/user.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
 import { provisionerOf } from "../../authorization/platform-authorizer.ts";
 import type { Directory } from "../../directory/directory.ts";
 import { isReadableName } from "../../directory/readable-name.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { firstRefusedGroup, mayAdminister } from "../grant-check.ts";
 import {
   checkAdministratorsStay,

@@ -1,14 +1,14 @@
 // VirtualClusterInstances: the virtual clusters of a project, and kubeconfigs for them.
 
+import { virtualClusterInstanceFields } from "@postern/api/virtual-cluster-instance";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import {
   defineResource,
   type ResourceDefinition,
   type Subresource,
 } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
-import { virtualClusterInstanceFields } from "../../api/virtual-cluster-instance.ts";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import type { ClusterUsage } from "../../budgets/cluster-memory.ts";
 import { shownUsage } from "../../budgets/management-budgets.ts";
 import { extendedView } from "../extended-view.ts";

@@ -1,5 +1,14 @@
 // The strategy of virtual cluster instances.
 
+import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
+import { withFinalizer } from "@postern/api/finalizers";
+import type { PlatformNames } from "@postern/api/platform-names";
+import {
+  isRunByOthers,
+  type VirtualClusterInstance,
+  type VirtualClusterInstanceSpec,
+} from "@postern/api/virtual-cluster-instance";
+import { allowsTemplate } from "@postern/api/virtual-cluster-template";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -14,18 +23,9 @@ import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { EMBEDDED_CLUSTER } from "../../api/cluster.ts";
-import { withFinalizer } from "../../api/finalizers.ts";
-import {
-  isRunByOthers,
-  type VirtualClusterInstance,
-  type VirtualClusterInstanceSpec,
-} from "../../api/virtual-cluster-instance.ts";
-import { allowsTemplate } from "../../api/virtual-cluster-template.ts";
 import { isServerItself } from "../../authorization/platform-authorizer.ts";
 import { type RenderDeps, renderTemplate } from "../../clusters/render-template.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";

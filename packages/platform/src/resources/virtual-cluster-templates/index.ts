@@ -1,17 +1,17 @@
 // VirtualClusterTemplates: templates for virtual clusters, with parameters.
 
-import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
-import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
-import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { PlatformNames } from "@postern/api/platform-names";
 import {
   VIRTUAL_CLUSTER_TEMPLATE,
   type VirtualClusterTemplate,
   virtualClusterTemplateFields,
-} from "../../api/virtual-cluster-template.ts";
+} from "@postern/api/virtual-cluster-template";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { validateParameters } from "../../clusters/render-template.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 
 const strategy: Strategy<VirtualClusterTemplate> = {
   allowUnconditionalUpdate: true,

@@ -2,13 +2,13 @@
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import type { ApiAddress } from "@postern/apiserver/controllers/api-service/api-service-controller";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
+import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
 import { createInternalValues } from "../../../encryption/internal-records.ts";
 import { createFixedKeyRing } from "../../../encryption/key-ring.ts";
 import { createAddressRules } from "../../../proxy/address-rules.ts";

@@ -1,5 +1,6 @@
 // GET clusters/{name}/accesskey: the access key with which the agent of a cluster reports to the platform.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -7,7 +8,6 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import type { ControlPlaneKeys } from "../../../clusters/control-plane-keys.ts";
 import type { PlatformEndpoint } from "../../../clusters/platform-endpoint.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
 
 const KIND = "ClusterAccessKey";
 

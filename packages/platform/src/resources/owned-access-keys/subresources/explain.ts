@@ -1,5 +1,6 @@
 // POST ownedaccesskeys/{name}/explain: whether a key may do something, and why not; and how its scope could be narrowed.
 
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
@@ -13,7 +14,6 @@ import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import { remedyOfKeyRefusal } from "../../../access-keys/key-validity.ts";
-import type { AccessKeySpec } from "../../../api/owned-access-key.ts";
 import type { KeyUsage } from "../../../authorization/key-usage.ts";
 import type { DecisionStep, PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";

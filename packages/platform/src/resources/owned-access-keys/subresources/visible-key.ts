@@ -1,8 +1,8 @@
 // The access key of a request for one of its subresources.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import type { OwnedAccessKey } from "../../../api/owned-access-key.ts";
 
 /** Throws 404 where the caller does not see it. */
 export async function visibleKey(

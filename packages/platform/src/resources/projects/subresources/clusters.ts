@@ -1,13 +1,13 @@
 // GET projects/{name}/clusters: the clusters where instances of the project may be placed.
 
+import { clusterFields } from "@postern/api/cluster";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { allowsCluster } from "@postern/api/project";
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import { clusterFields } from "../../../api/cluster.ts";
-import { allowsCluster } from "../../../api/project.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
 import { type AuthorityDeps, withAuthority } from "../../clusters/index.ts";
 
 const KIND = "ProjectClusters";

@@ -1,12 +1,12 @@
 // GET projects/{name}/templates: the templates for instances of the project. Clients that require one for spaces get a template that changes nothing.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import { allowsTemplate, defaultTemplate } from "@postern/api/virtual-cluster-template";
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import { allowsTemplate, defaultTemplate } from "../../../api/virtual-cluster-template.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
 
 const KIND = "ProjectTemplates";
 /** The original command line makes no space without a template. */

@@ -1,10 +1,10 @@
 // POST (cluster)trustrules/{name}/test: which conditions of the rule a token meets. Nothing is issued, and the token is not stored.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import { type TrustTest, trustTestSchema } from "@postern/api/trust-rule";
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import { type TrustTest, trustTestSchema } from "../../../api/trust-rule.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
 import { decodeToken, TokenError, type UnverifiedToken } from "../../../trust/signed-token.ts";
 import type { TokenVerifier } from "../../../trust/token-verifier.ts";
 import { shownClaims, trustRuleId } from "../../../trust/trust-rule-state.ts";

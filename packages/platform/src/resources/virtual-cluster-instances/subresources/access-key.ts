@@ -1,5 +1,6 @@
 // GET virtualclusterinstances/{name}/accesskey: the access key of a virtual cluster's control plane.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
@@ -7,7 +8,6 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ControlPlaneKeys } from "../../../clusters/control-plane-keys.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
 
 const KIND = "VirtualClusterInstanceAccessKey";
 

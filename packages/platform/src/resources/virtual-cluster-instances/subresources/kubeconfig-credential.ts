@@ -1,5 +1,8 @@
 // The credential of a kubeconfig: a token for this one virtual cluster, or a client certificate. Its subject is the requester.
 
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -14,15 +17,12 @@ import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access
 import { originsOf } from "../../../access-keys/key-origins.ts";
 import type { MintAccessKey } from "../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../access-keys/secret-fields.ts";
-import type { AccessKeySpec } from "../../../api/owned-access-key.ts";
-import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
 import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { CertificateLedger } from "../../../certificates/certificate-ledger.ts";
 import { certificateIsWithin } from "../../../certificates/certificate-refusal.ts";
 import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { KubeconfigCredential } from "../../../kubeconfig/kubeconfig.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
 import { isSystemName } from "../../../proxy/system-name.ts";
 import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
 

@@ -1,5 +1,7 @@
 // POST virtualclusterinstances/{name}/kubeconfig: a kubeconfig for the caller. Only its access key is stored.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import { hasIngressEndpoint, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -8,14 +10,12 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import { hasIngressEndpoint, type VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
 import type { InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { BackendRegistry } from "../../../clusters/backend-registry.ts";
 import type { PlatformEndpoint } from "../../../clusters/platform-endpoint.ts";
 import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
 import { buildKubeconfig, type KubeconfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
 import {
   asViewer,
   authorizedRequester,

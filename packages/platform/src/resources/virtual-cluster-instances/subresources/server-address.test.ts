@@ -1,7 +1,7 @@
+import type { Cluster } from "@postern/api/cluster";
+import { createPlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { describe, expect, it } from "vitest";
-import type { Cluster } from "../../../api/cluster.ts";
-import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
-import { createPlatformNames } from "../../../platform-names.ts";
 import { serverAddressOf } from "./kubeconfig.ts";
 
 const names = createPlatformNames({ domain: "example.test", name: "example", projectNamespacePrefix: "p-" });

@@ -1,0 +1,185 @@
+// APIServices as objects: no request is passed on to another server.
+// Source: k8s.io/kube-aggregator/pkg/{apis/apiregistration/validation/validation.go,registry/apiservice/{strategy.go,etcd/etcd.go}}
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import {
+  isDNS1035Label,
+  isDNS1123Subdomain,
+  isValidPathSegmentName,
+  isValidPathSegmentPrefix,
+} from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { conditionFields } from "../condition-fields.ts";
+import { statusStrategy } from "../workloads/status-strategy.ts";
+
+const fields = s
+  .object({
+    spec: s
+      .object({
+        service: s
+          .object({
+            namespace: s.string().describe("Namespace is the namespace of the service."),
+            name: s.string().describe("Name is the name of the service."),
+            port: s.int32().describe("Its port. Absent: 443."),
+          })
+          .describe("The service that answers for this version. Absent: this server."),
+        group: s.string().describe("Group is the API group name this server hosts."),
+        version: s.string().describe('Version is the API version this server hosts. For example, "v1".'),
+        insecureSkipTLSVerify: s.boolean().describe("Whether the certificate of the service is not verified."),
+        caBundle: s.bytes().describe("CABundle is a PEM encoded CA bundle which verifies the service."),
+        groupPriorityMinimum: s
+          .int32()
+          .required()
+          .describe("The priority this group should have at least. Higher comes first for clients."),
+        versionPriority: s.int32().required().describe("VersionPriority controls the order inside of its group."),
+      })
+      .describe("Spec contains information for locating and communicating with a server."),
+    status: s
+      .object({
+        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+          "Current service state of apiService.",
+        ),
+      })
+      .describe("Status contains derived information about an API server."),
+  })
+  .describe(
+    'APIService represents a server for a particular GroupVersion. Name must be "version.group". Here it is kept as an object: no request is passed on.',
+  );
+
+type ApiService = KindOf<typeof fields>;
+
+const MAX_GROUP_PRIORITY = 20_000;
+const MAX_VERSION_PRIORITY = 1_000;
+const DEFAULT_PORT = 443;
+const MAX_PORT = 65_535;
+
+function validate({ metadata, spec }: ApiService): readonly FieldError[] {
+  if (spec === undefined) return [requiredError("spec")];
+  const { group = "", version = "", groupPriorityMinimum, versionPriority } = spec;
+  const faults: FieldError[] = [];
+  if (metadata.name !== `${version}.${group}`) {
+    faults.push(
+      invalidError(
+        "metadata.name",
+        metadata.name ?? "",
+        `must be \`spec.version+"."+spec.group\`: "${version}.${group}"`,
+      ),
+    );
+  }
+  if (group !== "") faults.push(...isDNS1123Subdomain(group).map((fault) => invalidError("spec.group", group, fault)));
+  else if (version !== "v1") {
+    faults.push(invalidError("spec.group", group, "only v1 may have an empty group and it better be legacy kube"));
+  }
+  faults.push(...isDNS1035Label(version).map((fault) => invalidError("spec.version", version, fault)));
+  if (groupPriorityMinimum <= 0 || groupPriorityMinimum > MAX_GROUP_PRIORITY) {
+    const range = `must be positive and less than ${MAX_GROUP_PRIORITY}`;
+    faults.push(invalidError("spec.groupPriorityMinimum", groupPriorityMinimum, range));
+  }
+  if (versionPriority <= 0 || versionPriority > MAX_VERSION_PRIORITY) {
+    const range = `must be positive and less than ${MAX_VERSION_PRIORITY}`;
+    faults.push(invalidError("spec.versionPriority", versionPriority, range));
+  }
+  return [...faults, ...validateServer(spec)];
+}
+
+function validateServer({
+  service,
+  caBundle = "",
+  insecureSkipTLSVerify = false,
+}: NonNullable<ApiService["spec"]>): readonly FieldError[] {
+  const skip = "spec.insecureSkipTLSVerify";
+  if (service === undefined) {
+    return [
+      ...(caBundle === ""
+        ? []
+        : [invalidError("spec.caBundle", `${caBundle.length} bytes`, "local APIServices may not have a caBundle")]),
+      ...(insecureSkipTLSVerify
+        ? [invalidError(skip, true, "local APIServices may not have insecureSkipTLSVerify")]
+        : []),
+    ];
+  }
+  const { namespace = "", name = "", port = DEFAULT_PORT } = service;
+  return [
+    ...(namespace === "" ? [requiredError("spec.service.namespace")] : []),
+    ...(name === "" ? [requiredError("spec.service.name")] : []),
+    ...(port < 1 || port > MAX_PORT
+      ? [invalidError("spec.service.port", port, "port is not valid: must be between 1 and 65535, inclusive")]
+      : []),
+    ...(insecureSkipTLSVerify && caBundle !== ""
+      ? [invalidError(skip, true, "may not be true if caBundle is present")]
+      : []),
+  ];
+}
+
+const strategy: Strategy<ApiService> = {
+  ...statusStrategy<ApiService>(validate),
+  // That of the core group ends in a dot.
+  validateName: (name, isPrefix) => (isPrefix ? isValidPathSegmentPrefix(name) : isValidPathSegmentName(name)),
+  prepareForCreate: (object, { receivedAt }) => ({
+    ...object,
+    status:
+      object.spec?.service !== undefined
+        ? {}
+        : {
+            conditions: [
+              {
+                type: "Available",
+                status: "True",
+                lastTransitionTime: formatTimestamp(receivedAt),
+                reason: "Local",
+                message: "Local APIServices are always available",
+              },
+            ],
+          },
+  }),
+};
+
+const serviceOf = ({ spec }: ApiService): string =>
+  spec?.service === undefined ? "Local" : `${spec.service.namespace ?? ""}/${spec.service.name ?? ""}`;
+
+function availability({ status }: ApiService): string {
+  const condition = status?.conditions?.find(({ type }) => type === "Available");
+  if (condition === undefined) return "Unknown";
+  const { status: state = "", reason = "" } = condition;
+  return state === "True" || reason === "" ? state : `${state} (${reason})`;
+}
+
+export const apiServices: ResourceDefinition = defineBuiltin({
+  group: "apiregistration.k8s.io",
+  version: "v1",
+  kind: "APIService",
+  plural: "apiservices",
+  singular: "apiservice",
+  categories: ["api-extensions"],
+  namespaced: false,
+  hasStatus: true,
+  schema: kindSchema(fields.schema),
+  columns: [
+    {
+      name: "Service",
+      type: "string",
+      description: "The service that answers, or Local.",
+      value: (object) => serviceOf(object as ApiService),
+    },
+    {
+      name: "Available",
+      type: "string",
+      description: "Whether the version is available.",
+      value: (object) => availability(object as ApiService),
+    },
+    ageColumn,
+  ],
+  // Bodies of built-in kinds have passed their types by now.
+  setDefaults: (object) => {
+    const each = object as ApiService;
+    const { spec } = each;
+    if (spec?.service === undefined) return each;
+    return { ...each, spec: { ...spec, service: { ...spec.service, port: spec.service.port ?? DEFAULT_PORT } } };
+  },
+  strategy: strategy as never,
+});

@@ -1,0 +1,21 @@
+// How reviews show a user.
+// Source: k8s.io/api/authentication/v1/types.go (UserInfo)
+
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+
+export const AUTHENTICATION_GROUP = "authentication.k8s.io";
+
+export const userInfoFields = s.object({
+  username: s.string().describe("The name that uniquely identifies this user among all active users."),
+  uid: s.string().describe("A unique value that identifies this user across time."),
+  groups: s.list(s.string()).describe("The names of groups this user is a part of."),
+  extra: s.map(s.list(s.string())).describe("Any additional information provided by the authenticator."),
+});
+
+export const userInfoOf = ({ name, uid, groups, extra }: UserInfo): Infer<typeof userInfoFields> => ({
+  ...(name === "" ? {} : { username: name }),
+  ...(uid === undefined || uid === "" ? {} : { uid }),
+  ...(groups.length === 0 ? {} : { groups }),
+  ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
+});

@@ -1,0 +1,283 @@
+// HorizontalPodAutoscalers between autoscaling/v2, in which they are stored, and autoscaling/v1, which has but one metric: whatever else there is
+// goes into annotations.
+// Source: k8s.io/kubernetes/pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/annotations.go
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { KubeObject, ManagedFieldsEntry } from "@postern/apimachinery/meta/object-meta";
+import type { KindConversion } from "@postern/apiserver/registry/resource-definition";
+import type { MetricSpec, MetricStatus, Scaler, ScalerV1 } from "./horizontal-pod-autoscaler.ts";
+
+const PREFIX = "autoscaling.alpha.kubernetes.io/";
+const ANNOTATIONS = {
+  metrics: `${PREFIX}metrics`,
+  behavior: `${PREFIX}behavior`,
+  conditions: `${PREFIX}conditions`,
+  currentMetrics: `${PREFIX}current-metrics`,
+} as const;
+const DEFAULT_CPU_UTILIZATION = 80;
+
+export const scalerConversion: KindConversion = {
+  // What the store holds, and what has passed the schema of v1, are objects of these types.
+  toServed: (record) => toV1(record as Scaler),
+  toStored: (object) => fromV1(object as ScalerV1),
+};
+
+export const cpuMetric = (averageUtilization = DEFAULT_CPU_UTILIZATION): MetricSpec => ({
+  type: "Resource",
+  resource: { name: "cpu", target: { type: "Utilization", averageUtilization } },
+});
+
+function toV1(scaler: Scaler): ScalerV1 {
+  const { spec, status = {}, metadata } = scaler;
+  const { metrics = [], behavior, ...common } = spec;
+  const { currentMetrics, conditions, ...counts } = status;
+  const firstCPU = metrics.find(({ type, resource }) => type === "Resource" && resource?.name === "cpu");
+  const utilization = firstCPU?.resource?.target.averageUtilization;
+  const others = metrics.filter((metric) => !isCPUUtilization(metric));
+  const used = currentMetrics?.find(({ type, resource }) => type === "Resource" && resource?.name === "cpu")?.resource;
+  const currentUtilization = used?.current.averageUtilization;
+  const texts = {
+    ...textOf(ANNOTATIONS.metrics, others.map(metricToV1)),
+    ...textOf(ANNOTATIONS.currentMetrics, (currentMetrics ?? []).map(statusToV1)),
+    ...textOf(ANNOTATIONS.conditions, conditions ?? []),
+    ...(behavior === undefined
+      ? {}
+      : { [ANNOTATIONS.behavior]: stringifyJson(inOrderOfGo(behavior as unknown as JsonObject)) }),
+  };
+  return {
+    ...scaler,
+    apiVersion: "autoscaling/v1",
+    metadata: withManagedFields(
+      Object.keys(texts).length === 0 ? metadata : { ...metadata, annotations: { ...metadata.annotations, ...texts } },
+      "autoscaling/v1",
+      (set) => renamedField(set, "f:metrics", "f:targetCPUUtilizationPercentage"),
+    ),
+    spec: {
+      ...common,
+      ...(utilization === undefined ? {} : { targetCPUUtilizationPercentage: utilization }),
+    },
+    status: {
+      ...counts,
+      ...(currentUtilization === undefined ? {} : { currentCPUUtilizationPercentage: currentUtilization }),
+      currentReplicas: counts.currentReplicas ?? 0,
+      desiredReplicas: counts.desiredReplicas ?? 0,
+    },
+  };
+}
+
+function fromV1(scaler: ScalerV1): Scaler {
+  const { spec, status = {}, metadata } = scaler;
+  const { targetCPUUtilizationPercentage: utilization, ...common } = spec;
+  const { currentCPUUtilizationPercentage: used, ...counts } = status;
+  const { annotations } = metadata;
+  // As upstream, texts that cannot be read are dropped.
+  const others = listIn(annotations?.[ANNOTATIONS.metrics]).flatMap(metricFromV1);
+  const metrics = [...others, ...(utilization === undefined ? [] : [cpuMetric(utilization)])];
+  const behavior = readText(annotations?.[ANNOTATIONS.behavior]);
+  const conditions = listIn(annotations?.[ANNOTATIONS.conditions]);
+  const statuses = listIn(annotations?.[ANNOTATIONS.currentMetrics]).flatMap(statusFromV1);
+  const currentMetrics =
+    statuses.length > 0 || used === undefined
+      ? statuses
+      : [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: used } } }];
+  const kept = Object.fromEntries(
+    Object.entries(annotations ?? {}).filter(([name]) => !Object.values(ANNOTATIONS).some((each) => each === name)),
+  );
+  const { annotations: _, ...rest } = metadata;
+  return {
+    ...scaler,
+    apiVersion: "autoscaling/v2",
+    metadata: withManagedFields(
+      Object.keys(kept).length === 0 ? rest : { ...rest, annotations: kept },
+      "autoscaling/v2",
+      (set) => renamedField(set, "f:targetCPUUtilizationPercentage", "f:metrics"),
+    ),
+    spec: {
+      ...common,
+      // v1 has this default here, where all metrics are known.
+      metrics: metrics.length === 0 ? [cpuMetric()] : metrics,
+      ...(isJsonObject(behavior) ? { behavior: behavior as unknown as NonNullable<Scaler["spec"]["behavior"]> } : {}),
+    },
+    status: {
+      ...counts,
+      ...(currentMetrics.length === 0 ? {} : { currentMetrics: currentMetrics as readonly MetricStatus[] }),
+      ...(conditions.length === 0 ? {} : { conditions: conditions as never }),
+    },
+  };
+}
+
+const isCPUUtilization = ({ type, resource }: MetricSpec): boolean =>
+  type === "Resource" && resource?.name === "cpu" && resource.target.averageUtilization !== undefined;
+
+/** Nothing where the list is empty. */
+const textOf = (annotation: string, items: readonly unknown[]): { readonly [name: string]: string } =>
+  items.length === 0 ? {} : { [annotation]: stringifyJson(items as unknown as JsonValue) };
+
+function readText(text: string | undefined): JsonValue | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function listIn(text: string | undefined): readonly JsonObject[] {
+  const value = readText(text);
+  return isJsonArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/** Members of scaling rules as encoding/json writes them, so that the text is the one that upstream writes. */
+const inOrderOfGo = (behavior: JsonObject): JsonObject =>
+  Object.fromEntries(
+    ["scaleUp", "scaleDown"].flatMap((direction) => {
+      const rules = behavior[direction];
+      return isJsonObject(rules)
+        ? [[direction, pick(rules, "stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")]]
+        : [];
+    }),
+  );
+
+const pick = (from: JsonObject, ...members: readonly string[]): JsonObject =>
+  Object.fromEntries(members.flatMap((member) => (from[member] === undefined ? [] : [[member, from[member]]])));
+
+/** Without members that are absent. */
+const defined = (members: { readonly [name: string]: JsonValue | undefined }): JsonObject =>
+  Object.fromEntries(Object.entries(members).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined));
+
+const objectAt = (from: JsonObject | undefined, member: string): JsonObject | undefined => {
+  const value = from?.[member];
+  return isJsonObject(value) ? value : undefined;
+};
+
+// Metrics in the form that they have in the annotations: that of v1, with flat targets.
+
+function metricToV1(metric: MetricSpec): JsonObject {
+  // What has passed the schema is JSON.
+  const { type, ...sources } = metric as unknown as JsonObject;
+  return { type: type ?? "", ...mapSources(sources, (source, member) => flat(source, member, "target")) };
+}
+
+const statusToV1 = (status: MetricStatus): JsonObject => {
+  const { type, ...sources } = status as unknown as JsonObject;
+  return { type: type ?? "", ...mapSources(sources, (source, member) => flat(source, member, "current")) };
+};
+
+const metricFromV1 = (metric: JsonObject): readonly MetricSpec[] => [
+  {
+    ...mapSources(metric, (source, member) => nested(source, member, "target")),
+    type: textIn(metric, "type"),
+  } as unknown as MetricSpec,
+];
+
+const statusFromV1 = (status: JsonObject): readonly JsonObject[] => [
+  { ...mapSources(status, (source, member) => nested(source, member, "current")), type: textIn(status, "type") },
+];
+
+const textIn = (from: JsonObject, member: string): string => {
+  const value = from[member];
+  return typeof value === "string" ? value : "";
+};
+
+const SOURCES = ["object", "pods", "resource", "containerResource", "external"] as const;
+type SourceMember = (typeof SOURCES)[number];
+
+const mapSources = (
+  metric: JsonObject,
+  convert: (source: JsonObject, member: SourceMember) => JsonObject,
+): JsonObject =>
+  Object.fromEntries(
+    SOURCES.flatMap((member) => {
+      const source = objectAt(metric, member);
+      return source === undefined ? [] : [[member, convert(source, member)]];
+    }),
+  );
+
+type Part = "target" | "current";
+const isResource = (member: SourceMember): boolean => member === "resource" || member === "containerResource";
+const named = (part: Part, value: string): string => `${part}${value}`;
+
+function flat(source: JsonObject, member: SourceMember, part: Part): JsonObject {
+  const amounts = objectAt(source, part);
+  const metric = objectAt(source, "metric");
+  if (isResource(member)) {
+    return defined({
+      name: source["name"],
+      [named(part, "AverageUtilization")]: amounts?.["averageUtilization"],
+      [named(part, "AverageValue")]: amounts?.["averageValue"],
+      container: source["container"],
+    });
+  }
+  if (member === "object") {
+    return defined({
+      target: source["describedObject"],
+      metricName: metric?.["name"],
+      [named(part, "Value")]: amounts?.["value"] ?? "0",
+      selector: metric?.["selector"],
+      averageValue: amounts?.["averageValue"],
+    });
+  }
+  if (member === "pods") {
+    return defined({
+      metricName: metric?.["name"],
+      [named(part, "AverageValue")]: amounts?.["averageValue"] ?? "0",
+      selector: metric?.["selector"],
+    });
+  }
+  return defined({
+    metricName: metric?.["name"],
+    metricSelector: metric?.["selector"],
+    [named(part, "Value")]: amounts?.["value"],
+    [named(part, "AverageValue")]: amounts?.["averageValue"],
+  });
+}
+
+function nested(source: JsonObject, member: SourceMember, part: Part): JsonObject {
+  const utilization = source[named(part, "AverageUtilization")];
+  const averageValue = member === "object" ? source["averageValue"] : source[named(part, "AverageValue")];
+  // v1 writes an Object's value even if the average counts.
+  const given = source[named(part, "Value")];
+  const value = member === "object" && averageValue !== undefined ? undefined : given;
+  const type = utilization !== undefined ? "Utilization" : averageValue !== undefined ? "AverageValue" : "Value";
+  const amounts = defined({
+    ...(part === "target" ? { type } : {}),
+    value,
+    averageValue,
+    averageUtilization: utilization,
+  });
+  if (isResource(member)) return defined({ name: source["name"], [part]: amounts, container: source["container"] });
+  const selector = member === "external" ? source["metricSelector"] : source["selector"];
+  const metric = defined({ name: source["metricName"], selector });
+  return defined({
+    ...(member === "object" ? { describedObject: source["target"] } : {}),
+    metric,
+    [part]: amounts,
+  });
+}
+
+// Who owns what, by the names of the version: one field alone has another one.
+
+function withManagedFields(
+  metadata: KubeObject["metadata"],
+  apiVersion: string,
+  convert: (set: JsonObject) => JsonObject,
+): KubeObject["metadata"] {
+  const { managedFields } = metadata;
+  if (managedFields === undefined) return metadata;
+  const entryIn = (entry: ManagedFieldsEntry): ManagedFieldsEntry => ({
+    ...entry,
+    apiVersion,
+    ...(isJsonObject(entry.fieldsV1) ? { fieldsV1: convert(entry.fieldsV1) } : {}),
+  });
+  return { ...metadata, managedFields: managedFields.map(entryIn) };
+}
+
+function renamedField(set: JsonObject, from: string, to: string): JsonObject {
+  const spec = objectAt(set, "f:spec");
+  const owned = spec?.[from];
+  if (spec === undefined || owned === undefined) return set;
+  const { [from]: _, ...others } = spec;
+  return { ...set, "f:spec": { ...others, [to]: {} } };
+}

@@ -1,0 +1,34 @@
+// What all built-in kinds have in common: strategic merge patch, no generation, and the ways their lists are merged.
+
+import { type Field, s } from "@postern/apimachinery/schema/builder";
+import {
+  defineResource,
+  type PrinterColumn,
+  type ResourceDefinition,
+} from "@postern/apiserver/registry/resource-definition";
+
+export const defineBuiltin = (definition: ResourceDefinition): ResourceDefinition =>
+  defineResource({ strategicMergePatch: true, tracksGeneration: false, ...definition });
+
+/** A list that strategic merge patches merge item by item: objects by their `key`, scalars (no key) by value. */
+export const mergedInPatches = <T>(list: Field<T, boolean>, key?: string): Field<T> =>
+  s.field<T>({
+    ...list.schema,
+    "x-kubernetes-patch-strategy": "merge",
+    ...(key === undefined ? {} : { "x-kubernetes-patch-merge-key": key }),
+  });
+
+export const ageColumn: PrinterColumn = {
+  name: "Age",
+  type: "date",
+  description: "The time since the server created the object.",
+  value: ".metadata.creationTimestamp",
+};
+
+/** The time itself, for kinds whose age says little. */
+export const createdAtColumn: PrinterColumn = {
+  name: "Created At",
+  type: "string",
+  description: "When the server created the object.",
+  value: ".metadata.creationTimestamp",
+};

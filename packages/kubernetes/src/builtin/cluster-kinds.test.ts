@@ -1,0 +1,109 @@
+// Runs the suite of every resource on the kinds of a cluster.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { describe, expect, it } from "vitest";
+import { describeResource, type ResourceSuiteOptions } from "../testing/resource-suite.ts";
+import { openSuiteSurface } from "../testing/suite-surface.ts";
+import { clusterKinds } from "./cluster-kinds.ts";
+
+const definitions = clusterKinds({
+  ready: () => undefined,
+  chooseAddress: () => "10.96.0.9",
+  refuseAddress: () => undefined,
+  choosePort: () => 30_000,
+  refusePort: () => undefined,
+});
+
+const named =
+  (rest: JsonObject = {}) =>
+  (name: string) => ({ metadata: { name }, ...rest });
+const pod = (restartPolicy = "Always") => ({ containers: [{ name: "c", image: "i:1" }], restartPolicy });
+const template = (restartPolicy?: string) => ({ metadata: { labels: { app: "a" } }, spec: pod(restartPolicy) });
+const selector = { matchLabels: { app: "a" } };
+const relabelled = { metadata: { labels: { a: "b" } } };
+const uncounted = { change: relabelled, changesGeneration: false };
+
+const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } = {
+  services: { valid: named({ spec: { ports: [{ port: 80 }] } }), change: { spec: { selector: { app: "b" } } } },
+  endpoints: { valid: named({ subsets: [{ addresses: [{ ip: "10.0.0.1" }] }] }), ...uncounted },
+  endpointslices: {
+    valid: named({ addressType: "IPv4", endpoints: [{ addresses: ["10.0.0.1"] }] }),
+    change: { endpoints: [{ addresses: ["10.0.0.2"] }] },
+  },
+  resourcequotas: {
+    valid: named({ spec: { hard: { "count/secrets": "9" } } }),
+    change: { spec: { hard: { pods: "1" } } },
+  },
+  limitranges: {
+    valid: named({ spec: { limits: [{ type: "Pod", max: { cpu: "1" } }] } }),
+    ...uncounted,
+  },
+  ingresses: {
+    valid: named({ spec: { defaultBackend: { service: { name: "s", port: { number: 80 } } } } }),
+    change: { spec: { ingressClassName: "c" } },
+  },
+  ingressclasses: { valid: named({ spec: { controller: "example.com/c" } }), ...uncounted },
+  networkpolicies: { valid: named({ spec: { podSelector: {} } }), change: { spec: { policyTypes: ["Egress"] } } },
+  poddisruptionbudgets: {
+    valid: named({ spec: { minAvailable: 1, selector } }),
+    change: { spec: { minAvailable: 2 } },
+  },
+  priorityclasses: { valid: named({ value: 5 }), change: { description: "d" } },
+  csidrivers: { valid: named({ spec: {} }), change: { spec: { podInfoOnMount: true } }, changesGeneration: false },
+  runtimeclasses: { valid: named({ handler: "gvisor" }), ...uncounted },
+  apiservices: {
+    valid: named({ spec: { group: "example.com", version: "v1", groupPriorityMinimum: 5, versionPriority: 5 } }),
+    change: { spec: { versionPriority: 6 } },
+    changesGeneration: false,
+  },
+  replicationcontrollers: {
+    valid: named({ spec: { template: template() } }),
+    change: { spec: { replicas: 2 } },
+  },
+  storageclasses: { valid: named({ provisioner: "p" }), ...uncounted },
+  pods: { valid: named({ spec: pod() }), ...uncounted },
+  podtemplates: { valid: named({ template: template() }), ...uncounted },
+  persistentvolumeclaims: {
+    valid: named({ spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } }),
+    ...uncounted,
+  },
+  persistentvolumes: { valid: named({ spec: { capacity: { storage: "1Gi" } } }), ...uncounted },
+  deployments: { valid: named({ spec: { selector, template: template() } }), change: { spec: { replicas: 2 } } },
+  replicasets: { valid: named({ spec: { selector, template: template() } }), change: { spec: { replicas: 2 } } },
+  statefulsets: { valid: named({ spec: { selector, template: template() } }), change: { spec: { replicas: 2 } } },
+  daemonsets: { valid: named({ spec: { selector, template: template() } }), change: { spec: { minReadySeconds: 2 } } },
+  controllerrevisions: { valid: named({ revision: 1, data: { a: 1 } }), ...uncounted },
+  jobs: { valid: named({ spec: { template: template("Never") } }), change: { spec: { suspend: true } } },
+  cronjobs: {
+    valid: named({ spec: { schedule: "* * * * *", jobTemplate: { spec: { template: template("Never") } } } }),
+    change: { spec: { suspend: true } },
+  },
+  horizontalpodautoscalers: {
+    valid: named({ spec: { maxReplicas: 2, scaleTargetRef: { kind: "Deployment", name: "d" } } }),
+    change: { spec: { maxReplicas: 3 } },
+  },
+};
+
+describe("the kinds of a cluster", () => {
+  it("have a case each", () => {
+    // A kind of two versions has one.
+    expect(new Set(Object.keys(CASES))).toEqual(new Set(definitions.map(({ plural }) => plural)));
+  });
+});
+
+/** The suite chooses names, which an APIService has from its specification. */
+const withAnyName = (definition: ResourceDefinition): ResourceDefinition => {
+  const { strategy } = definition;
+  const unnamed = (faults: any) => faults.filter(({ field }: any) => field !== "metadata.name");
+  const validate = (object: any, context: any) => unnamed(strategy?.validate?.(object, context));
+  const validateUpdate = (object: any, old: any, context: any) =>
+    unnamed(strategy?.validateUpdate?.(object, old, context));
+  return { ...definition, strategy: { ...strategy, validate, validateUpdate } };
+};
+
+for (const each of definitions) {
+  const definition = each.plural === "apiservices" ? withAnyName(each) : each;
+  const options = CASES[definition.plural];
+  if (options !== undefined) describeResource(definition, { ...options, open: () => openSuiteSurface([definition]) });
+}

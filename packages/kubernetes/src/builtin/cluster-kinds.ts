@@ -1,0 +1,61 @@
+// The kinds that a cluster has beside those of every API surface: what charts and controllers need in order to install (ADR 69).
+
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { apiServices } from "./apiregistration/api-services.ts";
+import { horizontalPodAutoscalers, horizontalPodAutoscalersV1 } from "./autoscaling/horizontal-pod-autoscalers.ts";
+import { ingressClasses, ingresses } from "./networking/ingresses.ts";
+import { networkPolicies } from "./networking/network-policies.ts";
+import { runtimeClasses } from "./node/runtime-classes.ts";
+import { podDisruptionBudgets } from "./policy/pod-disruption-budgets.ts";
+import { limitRanges } from "./quotas/limit-ranges.ts";
+import { resourceQuotas } from "./quotas/resource-quotas.ts";
+import { endpointSlices } from "./services/endpoint-slices.ts";
+import { endpoints } from "./services/endpoints.ts";
+import type { ServiceAddresses } from "./services/service-addresses.ts";
+import { storedServices } from "./services/services.ts";
+import { csiDrivers } from "./storage/csi-drivers.ts";
+import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
+import { controllerRevisions, daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
+import { cronJobs, jobs } from "./workloads/batch.ts";
+import { pods, podTemplates } from "./workloads/pods.ts";
+import { replicationControllers } from "./workloads/replication-controllers.ts";
+import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes.ts";
+
+/** What needs nodes to mean anything. */
+const WORKLOADS: readonly ResourceDefinition[] = [
+  pods,
+  podTemplates,
+  replicationControllers,
+  persistentVolumeClaims,
+  persistentVolumes,
+  deployments,
+  replicaSets,
+  statefulSets,
+  daemonSets,
+  controllerRevisions,
+  jobs,
+  cronJobs,
+  horizontalPodAutoscalers,
+  horizontalPodAutoscalersV1,
+];
+
+export const isWorkload = ({ group, plural }: Pick<ResourceDefinition, "group" | "plural">): boolean =>
+  WORKLOADS.some((workload) => workload.group === group && workload.plural === plural);
+
+export const clusterKinds = (addresses: ServiceAddresses): readonly ResourceDefinition[] => [
+  storedServices(addresses),
+  endpoints,
+  endpointSlices,
+  resourceQuotas,
+  limitRanges,
+  ingresses,
+  ingressClasses,
+  networkPolicies,
+  podDisruptionBudgets,
+  priorityClasses,
+  storageClasses,
+  csiDrivers,
+  runtimeClasses,
+  apiServices,
+  ...WORKLOADS,
+];

@@ -1,0 +1,57 @@
+// ServiceAccounts: identities for programs.
+// Source: k8s.io/kubernetes/pkg/registry/core/serviceaccount/strategy.go
+
+import { isJsonArray } from "@postern/apimachinery/json/json-value";
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { type TokenRequestOptions, tokenRequests } from "../authentication/token-requests.ts";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { localObjectReference, objectReference } from "./object-reference.ts";
+
+const serviceAccountFields = s
+  .object({
+    secrets: mergedInPatches(s.listMap(objectReference, ["name"]), "name").describe(
+      "Secrets is a list of the secrets in the same namespace that pods running using this ServiceAccount are allowed to use.",
+    ),
+    imagePullSecrets: s
+      .list(localObjectReference)
+      .describe(
+        "ImagePullSecrets is a list of references to secrets in the same namespace to use for pulling any images in pods that reference this ServiceAccount.",
+      ),
+    automountServiceAccountToken: s
+      .boolean()
+      .describe(
+        "AutomountServiceAccountToken indicates whether pods running as this service account should have an API token automatically mounted.",
+      ),
+  })
+  .describe(
+    "ServiceAccount binds together: * a name, understood by users, and perhaps by peripheral systems, for an identity * a principal that can be authenticated and authorized * a set of secrets",
+  );
+
+const definition: ResourceDefinition = {
+  group: "",
+  version: "v1",
+  kind: "ServiceAccount",
+  plural: "serviceaccounts",
+  singular: "serviceaccount",
+  shortNames: ["sa"],
+  namespaced: true,
+  schema: kindSchema(serviceAccountFields.schema),
+  columns: [
+    {
+      name: "Secrets",
+      type: "integer",
+      description: "Number of referenced secrets.",
+      value: ({ secrets }) => (isJsonArray(secrets) ? secrets.length : 0),
+    },
+    ageColumn,
+  ],
+  strategy: { allowUnconditionalUpdate: true },
+};
+
+const withoutTokens = defineBuiltin(definition);
+
+/** Without `tokens`, no tokens are given out. */
+export const serviceAccounts = (tokens?: TokenRequestOptions): ResourceDefinition =>
+  tokens === undefined ? withoutTokens : defineBuiltin({ ...definition, subresources: [tokenRequests(tokens)] });

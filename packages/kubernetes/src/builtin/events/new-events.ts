@@ -1,0 +1,219 @@
+// Events of events.k8s.io: the Events of the core group, under other names.
+// Source: k8s.io/kubernetes/pkg/apis/events/v1/conversion.go, pkg/apis/core/validation/events.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject, ManagedFieldsEntry } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { type Event, eventColumns, eventStrategy, events, validateEvent } from "../core/events.ts";
+import { objectReference } from "../core/object-reference.ts";
+
+const newEventFields = s
+  .object({
+    eventTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
+    series: s
+      .object({
+        count: s.int32().describe("Number of occurrences in this series up to the last heartbeat time."),
+        lastObservedTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
+      })
+      .describe(
+        "EventSeries contain information on series of events, i.e. thing that was/is happening continuously for some time.",
+      ),
+    reportingController: s
+      .string()
+      .describe(
+        "reportingController is the name of the controller that emitted this Event, e.g. `kubernetes.io/kubelet`.",
+      ),
+    reportingInstance: s.string().describe("ID of the controller instance, e.g. `kubelet-xyzf`."),
+    action: s.string().describe("Action that was taken or failed regarding the object."),
+    reason: s.string().describe("Short, machine-readable reason for the event."),
+    regarding: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
+    related: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
+    note: s.string().describe("Human-readable description of the event."),
+    type: s
+      .string()
+      .describe(
+        "type is the type of this event (Normal, Warning), new types could be added in the future. It is machine-readable.",
+      ),
+    deprecatedSource: s
+      .object({
+        component: s.string().describe("Component from which the event is generated."),
+        host: s.string().describe("Node name on which the event is generated."),
+      })
+      .describe("EventSource contains information for an event."),
+    deprecatedFirstTimestamp: s
+      .timestamp()
+      .describe(
+        "deprecatedFirstTimestamp is the deprecated field assuring backward compatibility with core.v1 Event type.",
+      ),
+    deprecatedLastTimestamp: s
+      .timestamp()
+      .describe(
+        "deprecatedLastTimestamp is the deprecated field assuring backward compatibility with core.v1 Event type.",
+      ),
+    deprecatedCount: s
+      .int32()
+      .describe("deprecatedCount is the deprecated field assuring backward compatibility with core.v1 Event type."),
+  })
+  .describe(
+    "Event is a report of an event somewhere in the cluster. It generally denotes some state change in the system.",
+  );
+
+type NewEvent = KindOf<typeof newEventFields>;
+
+const GROUP_VERSION = "events.k8s.io/v1";
+
+/** What the fields are called here, and in the core group. */
+const NAMES: readonly (readonly [here: string, core: string])[] = [
+  ["regarding", "involvedObject"],
+  ["note", "message"],
+  ["reportingController", "reportingComponent"],
+  ["deprecatedSource", "source"],
+  ["deprecatedFirstTimestamp", "firstTimestamp"],
+  ["deprecatedLastTimestamp", "lastTimestamp"],
+  ["deprecatedCount", "count"],
+];
+
+type Version = { readonly apiVersion: string; readonly names: ReadonlyMap<string, string> };
+const CORE: Version = { apiVersion: "v1", names: new Map(NAMES) };
+const HERE: Version = { apiVersion: GROUP_VERSION, names: new Map(NAMES.map(([here, core]) => [core, here])) };
+
+/** Names alone differ, also in the sets of fields that managers own. */
+const inVersion = (event: KubeObject, { apiVersion, names }: Version): KubeObject => {
+  const { metadata, ...fields } = event;
+  const { managedFields } = metadata;
+  return {
+    ...renamed(fields, names, ""),
+    apiVersion,
+    kind: "Event",
+    metadata:
+      managedFields === undefined
+        ? metadata
+        : { ...metadata, managedFields: managedFields.map((entry) => entryIn(entry, { apiVersion, names })) },
+  };
+};
+
+const entryIn = (entry: ManagedFieldsEntry, { apiVersion, names }: Version): ManagedFieldsEntry => ({
+  ...entry,
+  apiVersion,
+  ...(isJsonObject(entry.fieldsV1) ? { fieldsV1: renamed(entry.fieldsV1, names, "f:") } : {}),
+});
+
+const renamed = (
+  members: { readonly [name: string]: JsonValue | undefined },
+  names: Version["names"],
+  prefix: string,
+): JsonObject =>
+  Object.fromEntries(
+    Object.entries(members).flatMap(([name, member]): [string, JsonValue][] => {
+      if (member === undefined) return [];
+      const other = name.startsWith(prefix) ? names.get(name.slice(prefix.length)) : undefined;
+      return [[other === undefined ? name : `${prefix}${other}`, member]];
+    }),
+  );
+
+// What has this shape here has that of the core group there.
+const asCore = (event: KubeObject): Event => inVersion(event, CORE) as Event;
+
+const strategy: Strategy<NewEvent> = {
+  ...eventStrategy,
+  validate: (event) => [
+    ...validateEvent(asCore(event), "reportingController"),
+    ...validateSeries(event),
+    ...(isSet(event.eventTime) ? [] : [requiredError("eventTime")]),
+    ...(event.type === "Normal" || event.type === "Warning"
+      ? []
+      : [invalidError("type", "", `has invalid value: ${event.type ?? ""}`)]),
+    ...(isSet(event.deprecatedFirstTimestamp) ? [mustBeUnset("firstTimestamp")] : []),
+    ...(isSet(event.deprecatedLastTimestamp) ? [mustBeUnset("lastTimestamp")] : []),
+    ...((event.deprecatedCount ?? 0) === 0 ? [] : [mustBeUnset("count")]),
+    ...(event.deprecatedSource?.component || event.deprecatedSource?.host ? [mustBeUnset("source")] : []),
+  ],
+  validateUpdate: (event, old) => [
+    ...validateEvent(asCore(event), "reportingController"),
+    ...(equalJson(event.series ?? null, old.series ?? null) ? [] : validateSeries(event)),
+    ...validateUnchanged(asCore(event), asCore(old)),
+  ],
+};
+
+const isSet = (value: string | null | undefined): boolean => value !== undefined && value !== null;
+
+const mustBeUnset = (field: string): FieldError => invalidError(field, "", "needs to be unset");
+
+function validateSeries({ series }: NewEvent): readonly FieldError[] {
+  if (series === undefined) return [];
+  return [
+    ...((series.count ?? 0) < 2 ? [invalidError("series.count", "", "should be at least 2")] : []),
+    ...(isSet(series.lastObservedTime) ? [] : [requiredError("series.lastObservedTime")]),
+  ];
+}
+
+/** Under the names of the core group, as upstream says it. */
+const IMMUTABLE = [
+  "involvedObject",
+  "reason",
+  "message",
+  "source",
+  "firstTimestamp",
+  "lastTimestamp",
+  "count",
+  "type",
+  "eventTime",
+  "action",
+  "related",
+  "reportingComponent",
+  "reportingInstance",
+] as const;
+
+const validateUnchanged = (event: Event, old: Event): readonly FieldError[] =>
+  IMMUTABLE.filter((field) => !equalJson(event[field] ?? null, old[field] ?? null)).map((field) =>
+    invalidError(
+      field === "reportingComponent" ? "reportingController" : field,
+      // Both are JSON, which their types do not say.
+      (event[field] ?? null) as JsonValue,
+      "field is immutable",
+    ),
+  );
+
+const asCoreColumn = (column: PrinterColumn): PrinterColumn => {
+  const { value } = column;
+  return typeof value === "string" ? column : { ...column, value: (event, now) => value(asCore(event), now) };
+};
+
+/** The same objects as `events` of the core group. */
+export const newEvents: ResourceDefinition = defineBuiltin({
+  group: "events.k8s.io",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  singular: "event",
+  shortNames: ["ev"],
+  namespaced: true,
+  storedAs: events,
+  conversion: { toServed: (record) => inVersion(record, HERE), toStored: asCore },
+  schema: kindSchema(newEventFields.schema),
+  selectableFields: [
+    ".regarding.kind",
+    ".regarding.namespace",
+    ".regarding.name",
+    ".regarding.uid",
+    ".regarding.apiVersion",
+    ".regarding.resourceVersion",
+    ".regarding.fieldPath",
+    ".reason",
+    ".reportingController",
+    ".type",
+  ],
+  hasOwnNameColumn: true,
+  columns: eventColumns.map(asCoreColumn),
+  strategy,
+});

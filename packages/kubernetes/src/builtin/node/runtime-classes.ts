@@ -1,0 +1,59 @@
+// RuntimeClasses: how nodes run pods. They are stored, but have no effect.
+// Source: k8s.io/kubernetes/pkg/registry/node/runtimeclass/strategy.go, pkg/apis/node/validation/validation.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { validateLabels } from "@postern/apimachinery/validation/labels";
+import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
+import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+
+const fields = s
+  .object({
+    handler: s.string().required().describe("handler specifies the underlying runtime and configuration of a node."),
+    overhead: s
+      .object({
+        podFixed: s.map(s.intOrString()).describe("podFixed represents the fixed resource overhead of running a pod."),
+      })
+      .describe("overhead represents the resource overhead of running a pod with this class."),
+    scheduling: s
+      .object({
+        nodeSelector: s.map(s.string()).describe("nodeSelector lists labels of nodes that support this class."),
+        tolerations: s.list(s.anyObject()).describe("tolerations are added to pods that use this class."),
+      })
+      .describe("scheduling holds the constraints that make pods run on nodes that support this class."),
+  })
+  .describe(
+    "RuntimeClass defines a class of container runtime supported in the cluster. Here it is kept as an object, and no pods run.",
+  );
+
+type RuntimeClass = KindOf<typeof fields>;
+
+const validate = ({ handler, scheduling }: RuntimeClass): readonly FieldError[] => [
+  ...isDNS1123Label(handler).map((fault) => invalidError("handler", handler, fault)),
+  ...validateLabels(scheduling?.nodeSelector, "scheduling.nodeSelector"),
+];
+
+export const runtimeClasses: ResourceDefinition = defineBuiltin({
+  group: "node.k8s.io",
+  version: "v1",
+  kind: "RuntimeClass",
+  plural: "runtimeclasses",
+  singular: "runtimeclass",
+  namespaced: false,
+  schema: kindSchema(fields.schema),
+  columns: [
+    { name: "Handler", type: "string", description: "The runtime and configuration of a node.", value: ".handler" },
+    ageColumn,
+  ],
+  strategy: {
+    allowUnconditionalUpdate: true,
+    validate,
+    validateUpdate: (next: RuntimeClass, old: RuntimeClass) => [
+      ...validate(next),
+      ...validateImmutable(next.handler, old.handler, "handler"),
+    ],
+  },
+});

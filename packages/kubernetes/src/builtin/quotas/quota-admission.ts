@@ -1,0 +1,164 @@
+// Refuses what would be one object too many for a namespace.
+// Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  forbiddenByAdmission,
+} from "@postern/apiserver/registry/admission-plugin";
+import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { ServiceTotals } from "../services/service-totals.ts";
+import { parseAmount, quantityText } from "./quantities.ts";
+import { type CountedResource, countedResource, counts, type ResourceQuota } from "./resource-quotas.ts";
+
+type QuotaAdmissionDeps = {
+  readonly quotas: () => InstalledResource;
+  readonly registry: Pick<ResourceRegistry, "find">;
+  readonly services: ServiceTotals;
+  /** Milliseconds that never go back. */
+  readonly elapsed: () => number;
+};
+
+const NANO = 1_000_000_000n;
+/** Looking at one that is known takes as long as so much of a body. */
+const BYTES_OF_QUOTA = 1_024;
+
+type Limit = { readonly name: string; readonly hard: bigint; readonly counted: CountedResource };
+/** A limit of a quota on what the request makes, and how much of it that is. */
+type Wanted = Limit & { readonly quota: string; readonly amount: number };
+
+/**
+ * Counts what is there and what is on its way there; upstream counts in the status of the quota, at the price of a write. No object is looked at
+ * for that: a namespace may have very many.
+ */
+export function createQuotaAdmission({ quotas, registry, services, elapsed }: QuotaAdmissionDeps): AdmissionPlugin {
+  const pending = createPendingObjects(elapsed);
+  /** What is parsed once. */
+  const read = new WeakMap<CachedObject, readonly Limit[]>();
+
+  function limitsOf(cached: CachedObject): readonly Limit[] {
+    // What the store holds has gone through the schema of the kind.
+    const known = read.get(cached) ?? readLimits(cached.decode() as ResourceQuota);
+    read.set(cached, known);
+    return known;
+  }
+
+  return {
+    name: "ResourceQuota",
+
+    async validate(attributes) {
+      const { operation, namespace, subresource, object, oldObject, resource, dryRun, context } = attributes;
+      if ((operation !== "create" && operation !== "update") || namespace === "") return;
+      if (subresource !== "" || object === undefined) return;
+      const { view, keys } = quotas();
+      const installed = registry.find(resource.group, resource.version, resource.plural);
+      const all = view.list(keys.inNamespace(namespace));
+      if (installed === undefined || all.length === 0) return;
+      context.weigh(all.length * BYTES_OF_QUOTA);
+      /** The lowest limit by name: quotas may be very many, and the names that count one resource are few. */
+      const wanted = new Map<string, Wanted>();
+      for (const cached of all) {
+        await context.pause();
+        for (const limit of limitsOf(cached)) {
+          const { name, counted, hard } = limit;
+          if (!counts(counted, resource) || hard >= (wanted.get(name)?.hard ?? hard + 1n)) continue;
+          const before = oldObject === undefined ? 0 : counted.amountOf(oldObject);
+          const amount = counted.amountOf(object) - before;
+          if (amount > 0) wanted.set(name, { ...limit, amount, quota: cached.key });
+        }
+      }
+      if (wanted.size === 0) return;
+      while (services.ready() !== undefined) await services.ready();
+      // From here on nobody else gets a turn: what is counted is taken as well.
+      const exceeded: (Wanted & { readonly used: number })[] = [];
+      for (const each of wanted.values()) {
+        const used =
+          each.counted.used(installed, namespace, services) + pending.amount(installed, namespace, each.name);
+        if (BigInt(used + each.amount) * NANO > each.hard) exceeded.push({ ...each, used });
+      }
+      const [first] = exceeded;
+      if (first !== undefined) {
+        const { name } = keys.parse(first.quota);
+        throw tooMany(
+          name,
+          exceeded.filter(({ quota }) => quota === first.quota),
+          attributes,
+        );
+      }
+      const amounts = new Map([...wanted.values()].map(({ name, amount }) => [name, amount]));
+      if (!dryRun) pending.add(installed, object, amounts);
+    },
+  };
+}
+
+const readLimits = ({ spec }: ResourceQuota): readonly Limit[] =>
+  Object.entries(spec?.hard ?? {}).flatMap(([name, text]) => {
+    const counted = countedResource(name);
+    const hard = parseAmount(quantityText(text));
+    return counted === undefined || hard === undefined ? [] : [{ name, hard, counted }];
+  });
+
+function tooMany(
+  quota: string,
+  exceeded: readonly (Wanted & { readonly used: number })[],
+  attributes: AdmissionAttributes,
+): Error {
+  const list = (text: (each: Wanted & { readonly used: number }) => string) => exceeded.map(text).join(",");
+  const requested = list(({ name, amount }) => `${name}=${amount}`);
+  const used = list(({ name, used }) => `${name}=${used}`);
+  const limited = list(({ name, hard }) => `${name}=${hard / NANO}`);
+  const why = `exceeded quota: ${quota}, requested: ${requested}, used: ${used}, limited: ${limited}`;
+  return forbiddenByAdmission(attributes, why);
+}
+
+// Admitted objects that are not in the cache yet. They count, so that concurrent requests do not all take the last place.
+
+/** After this time, an admitted write has been committed or refused by the store. */
+const PENDING_MS = 10_000;
+
+type Place = Pick<InstalledResource, "keys" | "view">;
+
+type PendingObjects = {
+  /** `amounts` are those by which the object uses more than before, by the name that quotas have for them. */
+  add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, number>): void;
+  /** Of a resource in a namespace, without what has arrived. */
+  amount(resource: Place, namespace: string, name: string): number;
+};
+
+function createPendingObjects(elapsed: () => number): PendingObjects {
+  /** By key in the store. */
+  const pending = new Map<
+    string,
+    {
+      readonly amounts: ReadonlyMap<string, number>;
+      readonly at: number;
+      /** The revision of the object at admission; undefined without one. */
+      readonly revision: number | undefined;
+      readonly view: Place["view"];
+    }
+  >();
+
+  function forgetArrived(): void {
+    const now = elapsed();
+    for (const [key, { at, revision, view }] of pending) {
+      if (now - at > PENDING_MS || view.get(key)?.revision !== revision) pending.delete(key);
+    }
+  }
+
+  return {
+    add({ keys, view }, { metadata: { namespace = "", name = "" } }, amounts) {
+      const key = keys.of(namespace, name);
+      pending.set(key, { amounts, at: elapsed(), revision: view.get(key)?.revision, view });
+    },
+    amount({ keys }, namespace, name) {
+      if (pending.size === 0) return 0;
+      forgetArrived();
+      const prefix = keys.inNamespace(namespace);
+      let sum = 0;
+      for (const [key, { amounts }] of pending) if (key.startsWith(prefix)) sum += amounts.get(name) ?? 0;
+      return sum;
+    },
+  };
+}

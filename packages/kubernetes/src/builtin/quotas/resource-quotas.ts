@@ -1,0 +1,194 @@
+// ResourceQuotas: how many objects a namespace may hold. Their counts are enforced by admission, and kept by a controller.
+// Source: k8s.io/kubernetes/pkg/registry/core/resourcequota/strategy.go, pkg/apis/core/validation/validation.go (ValidateResourceQuota)
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError, keyPath, tooManyError } from "@postern/apimachinery/validation/field-error";
+import type { ResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { CacheView } from "@postern/apiserver/cache/watch-cache";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import type { Service } from "../services/service.ts";
+import { AMOUNTS, type ServiceAmount, type ServiceTotals } from "../services/service-totals.ts";
+import { parseAmount, quantities, quantityText } from "./quantities.ts";
+
+const selectorRequirement = s.object({
+  scopeName: s.string().required().describe("The name of the scope that the selector applies to."),
+  operator: s
+    .string()
+    .required()
+    .describe(
+      "Represents a scope's relationship to a set of values. Valid operators are In, NotIn, Exists, DoesNotExist.",
+    ),
+  values: s
+    .list(s.string())
+    .describe("An array of string values. If the operator is In or NotIn, the values array must be non-empty."),
+});
+
+const quotaFields = s
+  .object({
+    spec: s
+      .object({
+        hard: quantities.describe("hard is the set of desired hard limits for each named resource."),
+        scopes: s
+          .list(s.string())
+          .describe(
+            "A collection of filters that must match each object tracked by a quota. If not specified, the quota matches all objects.",
+          ),
+        scopeSelector: s
+          .object(
+            {
+              matchExpressions: s
+                .list(selectorRequirement)
+                .describe("A list of scope selector requirements by scope of the resources."),
+            },
+            { atomic: true },
+          )
+          .describe(
+            "A scope selector represents the AND of the selectors represented by the scoped-resource selector requirements.",
+          ),
+      })
+      .describe("ResourceQuotaSpec defines the desired hard limits to enforce for Quota."),
+    status: s
+      .object({
+        hard: quantities.describe("Hard is the set of enforced hard limits for each named resource."),
+        used: quantities.describe("Used is the current observed total usage of the resource in the namespace."),
+      })
+      .describe("ResourceQuotaStatus defines the enforced hard limits and observed use."),
+  })
+  .describe("ResourceQuota sets aggregate quota restrictions enforced per namespace");
+
+export type ResourceQuota = KindOf<typeof quotaFields>;
+
+/** Each write in a namespace asks all of its quotas, and each change of an object has them counted again. */
+const MAX_NAMES = 250;
+
+/** Names that were there before the limit may stay. */
+const validateCount = (path: string, now: object = {}, before: object = {}): readonly FieldError[] => {
+  const count = Object.keys(now).length;
+  return count > MAX_NAMES && count > Object.keys(before).length ? [tooManyError(path, count, MAX_NAMES)] : [];
+};
+
+const validateStatus = ({ status }: ResourceQuota, old: ResourceQuota): readonly FieldError[] =>
+  (["hard", "used"] as const).flatMap((field) =>
+    validateCount(`status.${field}`, status?.[field], old.status?.[field]),
+  );
+
+const validateQuota = ({ spec }: ResourceQuota, old?: ResourceQuota): readonly FieldError[] => {
+  const tooMany = validateCount("spec.hard", spec?.hard, old?.spec?.hard);
+  if (tooMany.length > 0) return tooMany;
+  return Object.entries(spec?.hard ?? {}).flatMap(([resource, amount]) => {
+    const path = keyPath("spec.hard", resource);
+    const quantity = parseAmount(quantityText(amount));
+    if (quantity === undefined) return [invalidError(path, quantityText(amount), "must be a quantity")];
+    return quantity < 0n ? [invalidError(path, quantityText(amount), "must be greater than or equal to 0")] : [];
+  });
+};
+
+const strategy: Strategy<ResourceQuota> = {
+  allowUnconditionalUpdate: true,
+  prepareForCreate: (quota) => ({ ...quota, status: {} }),
+  validate: (quota) => validateQuota(quota),
+  prepareForUpdate: (quota, old, { info }) =>
+    info.subresource === "status"
+      ? { ...quota, ...(old.spec === undefined ? {} : { spec: old.spec }) }
+      : { ...quota, ...(old.status === undefined ? {} : { status: old.status }) },
+  validateUpdate: (quota, old, { info }) =>
+    info.subresource === "status" ? validateStatus(quota, old) : validateQuota(quota, old),
+};
+
+/** `configmaps: 1/5, secrets: 0/3`, those with `wanted` in their names or those without. */
+function amounts({ status }: ResourceQuota, areLimits: boolean): string {
+  return Object.keys(status?.hard ?? {})
+    .toSorted()
+    .filter((resource) => resource.startsWith("limits.") === areLimits)
+    .map(
+      (resource) =>
+        `${resource}: ${quantityText(status?.used?.[resource] ?? "0")}/${quantityText(status?.hard?.[resource] ?? "0")}`,
+    )
+    .join(", ");
+}
+
+export const resourceQuotas: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "ResourceQuota",
+  plural: "resourcequotas",
+  singular: "resourcequota",
+  shortNames: ["quota"],
+  namespaced: true,
+  hasStatus: true,
+  schema: kindSchema(quotaFields.schema),
+  columns: [
+    // What the store holds has gone through the schema of the kind.
+    {
+      name: "Request",
+      type: "string",
+      description: "Used and hard limits.",
+      value: (object) => amounts(object as ResourceQuota, false),
+    },
+    {
+      name: "Limit",
+      type: "string",
+      description: "The same for limits.",
+      value: (object) => amounts(object as ResourceQuota, true),
+    },
+    ageColumn,
+  ],
+  strategy,
+});
+
+// What the resources in a ResourceQuota count, by the names that quotas have for them.
+// Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/registry.go, k8s.io/apiserver/pkg/quota/v1/generic/evaluator.go
+
+/** Kinds that quotas also know without `count/`. */
+const PLAIN_NAMES = [
+  "configmaps",
+  "persistentvolumeclaims",
+  "pods",
+  "replicationcontrollers",
+  "resourcequotas",
+  "secrets",
+  "services",
+];
+
+type Counted = Pick<ResourceDefinition, "group" | "plural">;
+
+export type CountedResource = {
+  readonly resource: Counted;
+  /** How much one object counts for the limited resource. */
+  readonly amountOf: (object: KubeObject) => number;
+  /** How many all objects of a namespace are that memory has, without looking at each. */
+  readonly used: (place: CountedPlace, namespace: string, services: ServiceTotals) => number;
+};
+
+type CountedPlace = { readonly view: Pick<CacheView, "count">; readonly keys: Pick<ResourceKeys, "inNamespace"> };
+
+const SERVICES: Counted = { group: "", plural: "services" };
+const eachOne = (resource: Counted): CountedResource => ({
+  resource,
+  amountOf: () => 1,
+  used: ({ view, keys }, namespace) => view.count(keys.inNamespace(namespace)),
+});
+const isServiceAmount = (name: string): name is ServiceAmount => Object.hasOwn(AMOUNTS, name);
+
+/** Undefined for quantities that are not counts of objects, such as memory. */
+export function countedResource(name: string): CountedResource | undefined {
+  if (name.startsWith("count/")) {
+    const [plural = "", ...group] = name.slice("count/".length).split(".");
+    return eachOne({ plural, group: group.join(".") });
+  }
+  if (PLAIN_NAMES.includes(name)) return eachOne({ group: "", plural: name });
+  if (!isServiceAmount(name)) return undefined;
+  return {
+    resource: SERVICES,
+    // What admission sees of a Service has gone through its schema.
+    amountOf: (object) => AMOUNTS[name](object as Service),
+    used: (_place, namespace, services) => services.amount(name, namespace),
+  };
+}
+
+export const counts = ({ resource }: CountedResource, { group, plural }: Counted): boolean =>
+  resource.group === group && resource.plural === plural;

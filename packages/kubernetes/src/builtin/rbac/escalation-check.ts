@@ -1,0 +1,219 @@
+// The escalation check on writes of roles and bindings: you can only grant permissions that you have.
+// Source: k8s.io/kubernetes/pkg/registry/rbac/{escalation_check.go,*/policybased/storage.go}, pkg/registry/rbac/validation/rule.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import type { AuthorizationAttributes, Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
+import {
+  breakDown,
+  compactRules,
+  countPieces,
+  describeRule,
+  MAX_PIECES,
+  quoteGoList,
+  uncoveredRulesInSteps,
+} from "@postern/apiserver/authorization/rbac/covers";
+import {
+  FULL_AUTHORITY,
+  type PolicyRule,
+  RBAC_GROUP,
+  readPolicyRules,
+} from "@postern/apiserver/authorization/rbac/policy-rule";
+import { policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import { readRoleRef } from "@postern/apiserver/authorization/rbac/role-binding";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+
+export type EscalationCheckDeps = {
+  readonly authorizer: Authorizer;
+  readonly ruleResolver: RuleResolver;
+  /** Where the rules of a role that is to be bound are found. */
+  readonly source: Pick<RbacSource, "rulesOf">;
+};
+
+export type EscalationCheck = {
+  /**
+   * Throws 403 unless the caller holds what the role opens, or may `escalate` it, and its credential opens that, too. `old` on an
+   * update.
+   */
+  role(role: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
+  /**
+   * Throws 403 unless the caller holds what the bound role opens, or may `bind` it, and its credential opens that, too; 404 when there
+   * is no such role.
+   */
+  binding(binding: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
+};
+
+export const createEscalationCheck = (deps: EscalationCheckDeps): EscalationCheck => ({
+  async role(role, old, context) {
+    if (isExempt(role, old, context)) return;
+    const { namespace = "", name = "" } = role.metadata;
+    const resource = role.kind === "Role" ? "roles" : "clusterroles";
+    const target = { apiGroup: RBAC_GROUP, resource, namespace, name };
+    const mayEscalate = await isAllowed(deps, context, "escalate", target);
+    const refuse = (why: string): never => {
+      throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
+    };
+    const missing = await missingPermissions(deps, context, namespace, readPolicyRules(role["rules"]), mayEscalate);
+    if (missing !== undefined) refuse(missing);
+    if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
+    // It can gather anything, now and later.
+    if ((await missingPermissions(deps, context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
+      refuse("must have cluster-admin privileges to use the aggregationRule");
+    }
+  },
+
+  async binding(binding, old, context) {
+    if (isExempt(binding, old, context)) return;
+    const { namespace = "", name = "" } = binding.metadata;
+    const roleRef = readRoleRef(binding["roleRef"]);
+    // Anything else is refused by validation, which comes next.
+    if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
+    const role = roleRef.kind === "Role" ? "roles" : "clusterroles";
+    const target = { apiGroup: roleRef.apiGroup, resource: role, namespace, name: roleRef.name };
+    const mayBind = await isAllowed(deps, context, "bind", target);
+    const rules = deps.source.rulesOf(roleRef, namespace)?.rules;
+    if (rules === undefined && !mayBind) {
+      throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
+    }
+    // A role that is yet to come may open anything.
+    const missing = await missingPermissions(deps, context, namespace, rules ?? FULL_AUTHORITY, mayBind);
+    if (missing === undefined) return;
+    const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
+    throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
+  },
+});
+
+const isExempt = (object: KubeObject, old: KubeObject | undefined, { user }: RequestContext): boolean =>
+  isMaster(user) || (old !== undefined && changesOnlyForGarbageCollection(object, old));
+
+async function isAllowed(
+  { authorizer }: EscalationCheckDeps,
+  { user, credential }: RequestContext,
+  verb: "escalate" | "bind",
+  target: Pick<AuthorizationAttributes, "apiGroup" | "resource" | "namespace" | "name">,
+): Promise<boolean> {
+  const decision = await authorizer.authorize({
+    user,
+    credential,
+    verb,
+    isResourceRequest: true,
+    apiVersion: "*",
+    subresource: "",
+    path: "",
+    ...target,
+  });
+  return decision.verdict === "allow";
+}
+
+/**
+ * What the caller would give away without holding it, as a refusal prints it; undefined when nothing. Whoever may give away what they do
+ * not hold (`mayGiveAll`) is still held to what their credential opens on the way here: that they cannot widen.
+ */
+async function missingPermissions(
+  { ruleResolver }: EscalationCheckDeps,
+  context: RequestContext,
+  namespace: string,
+  wanted: readonly PolicyRule[],
+  mayGiveAll: boolean,
+): Promise<string | undefined> {
+  const { user, credential, outerAuthorizer } = context;
+  const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential, context);
+  const held = resolved === undefined ? [] : policyRulesOf(resolved);
+  // A small binding may be to a role of thousands of rules.
+  context.weigh((countPieces(wanted) + held.length) * BYTES_OF_PIECE);
+  const uncovered = resolved === undefined ? [] : await context.inParts(uncoveredRulesInSteps(held, wanted));
+  const pause = () => context.pause();
+  const caller = { user, credential, outerAuthorizer, pause };
+  const missing = uncovered.length > 0 ? uncovered : await rulesDeniedOutside(caller, namespace, wanted);
+  if (missing.length === 0) return undefined;
+  const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();
+  const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;
+  const errors = resolved?.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${descriptions.join("\n")}${errors}`;
+}
+
+/** Weighed as the text that it would be. */
+const BYTES_OF_PIECE = 64;
+
+/** The garbage collector may touch what it could not have written. */
+function changesOnlyForGarbageCollection(object: KubeObject, old: KubeObject): boolean {
+  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...meta } = object.metadata;
+  const { ownerReferences: _o, finalizers: _f, managedFields: _m, ...oldMeta } = old.metadata;
+  return equalJson({ ...object, metadata: meta }, { ...old, metadata: oldMeta });
+}
+
+// On a surface behind another: the permissions that the outer surface does not allow to the credential of the request.
+
+/** Occurs in no name and no path, so that it represents all of them: only a rule for all names allows it. */
+const ANY = "\0";
+
+/** The smallest parts of `wanted` that the outer authorizer would not allow by themselves; empty without an outer authorizer. */
+export async function rulesDeniedOutside(
+  {
+    outerAuthorizer,
+    user,
+    credential,
+    pause = () => undefined,
+  }: Pick<RequestContext, "user" | "credential"> & {
+    readonly outerAuthorizer?: Authorizer | undefined;
+    /** Others get their turn between the questions. */
+    readonly pause?: () => Promise<void> | undefined;
+  },
+  namespace: string,
+  wanted: readonly PolicyRule[],
+): Promise<readonly PolicyRule[]> {
+  if (outerAuthorizer === undefined) return [];
+  const isOpen = async (piece: PolicyRule): Promise<boolean> => {
+    for (const question of questionsAbout(piece, namespace)) {
+      const decision = outerAuthorizer.authorize({ user, credential, ...question });
+      const { verdict } = decision instanceof Promise ? await decision : decision;
+      if (verdict !== "allow") return false;
+    }
+    return true;
+  };
+  const closedOf = async (rules: readonly PolicyRule[]): Promise<readonly PolicyRule[]> => {
+    const closed: PolicyRule[] = [];
+    for (const rule of rules) {
+      for (const piece of breakDown(rule)) {
+        await pause();
+        if (!(await isOpen(piece))) closed.push(piece);
+      }
+    }
+    return closed;
+  };
+  const pieces = countPieces(wanted);
+  // Most credentials are not limited: for these, two questions answer those about thousands of rules.
+  if (pieces > FEW_PIECES && (await closedOf(FULL_AUTHORITY)).length === 0) return [];
+  // Too many questions to ask one by one.
+  return pieces > MAX_PIECES ? wanted : await closedOf(wanted);
+}
+
+/** Asked about one by one without a look at the whole first. */
+const FEW_PIECES = 8;
+
+type Question = Omit<AuthorizationAttributes, "user" | "credential">;
+
+/** Requests that are all open only where everything that the piece opens is. What is granted for the cluster holds in every namespace. */
+function questionsAbout(
+  {
+    verbs: [verb = ""],
+    apiGroups: [apiGroup = ""],
+    resources: [whole = ""],
+    resourceNames,
+    nonResourceURLs,
+  }: PolicyRule,
+  namespace: string,
+): readonly Question[] {
+  const base = { verb, apiGroup, apiVersion: "*", resource: "", subresource: "", namespace: "", name: "", path: "" };
+  const [url] = nonResourceURLs;
+  if (url !== undefined) return [{ ...base, isResourceRequest: false, path: url.replace(/\*$/, ANY) }];
+  const [resource = "", subresource = ""] = whole.split("/");
+  const names = resourceNames.length === 0 ? ["", ANY] : resourceNames;
+  return (namespace === "" ? ["", ANY] : [namespace]).flatMap((where) =>
+    names.map((name) => ({ ...base, isResourceRequest: true, resource, subresource, namespace: where, name })),
+  );
+}

@@ -1,0 +1,190 @@
+// EndpointSlices: where the traffic of a Service goes, in parts.
+// Source: k8s.io/kubernetes/pkg/registry/discovery/endpointslice/strategy.go, pkg/apis/discovery/validation/validation.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import {
+  childPath,
+  type FieldError,
+  indexPath,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  tooManyError,
+} from "@postern/apimachinery/validation/field-error";
+import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
+import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { objectReference } from "../core/object-reference.ts";
+import { shownSome } from "./endpoints.ts";
+import { addressErrors } from "./validate-service.ts";
+
+const TYPES = ["FQDN", "IPv4", "IPv6"];
+const MAX_ENDPOINTS = 1000;
+const MAX_ADDRESSES = 100;
+const MAX_PORTS = 20_000;
+
+const endpointFields = s.object({
+  addresses: s
+    .set(s.string())
+    .required()
+    .describe(
+      'addresses of this endpoint. For EndpointSlices of addressType "IPv4" or "IPv6", the values are IP addresses in canonical form.',
+    ),
+  conditions: s
+    .object({
+      ready: s
+        .boolean()
+        .describe(
+          "ready indicates that this endpoint is ready to receive traffic, according to whatever system is managing the endpoint.",
+        ),
+      serving: s
+        .boolean()
+        .describe(
+          "serving indicates that this endpoint is able to receive traffic, according to whatever system is managing the endpoint.",
+        ),
+      terminating: s
+        .boolean()
+        .describe(
+          'terminating indicates that this endpoint is terminating. A nil value should be interpreted as "false".',
+        ),
+    })
+    .describe("EndpointConditions represents the current condition of an endpoint."),
+  hostname: s
+    .string()
+    .describe(
+      "hostname of this endpoint. This field may be used by consumers of endpoints to distinguish endpoints from each other (e.g.",
+    ),
+  targetRef: objectReference.describe(
+    "ObjectReference contains enough information to let you inspect or modify the referred object.",
+  ),
+  deprecatedTopology: s
+    .map(s.string())
+    .describe("deprecatedTopology contains topology information part of the v1beta1 API."),
+  nodeName: s
+    .string()
+    .describe(
+      "nodeName represents the name of the Node hosting this endpoint. This can be used to determine endpoints local to a Node.",
+    ),
+  zone: s.string().describe("zone is the name of the Zone this endpoint exists in."),
+  hints: s
+    .object({
+      forZones: s
+        .list(s.object({ name: s.string().required().describe("name represents the name of the zone.") }))
+        .describe(
+          "forZones indicates the zone(s) this endpoint should be consumed by when using topology aware routing.",
+        ),
+    })
+    .describe("EndpointHints provides hints describing how an endpoint should be consumed."),
+});
+
+const portFields = s.object(
+  {
+    name: s
+      .string()
+      .describe("name represents the name of this port. All ports in an EndpointSlice must have a unique name."),
+    port: s.int32().describe("port represents the port number of the endpoint."),
+    protocol: s
+      .string()
+      .default("TCP")
+      .describe("protocol represents the IP protocol for this port. Must be UDP, TCP, or SCTP. Default is TCP."),
+    appProtocol: s.string().describe("The application protocol for this port."),
+  },
+  { atomic: true },
+);
+
+const sliceFields = s
+  .object({
+    addressType: s
+      .string()
+      .required()
+      .describe(
+        "addressType specifies the type of address carried by this EndpointSlice. All addresses in this slice must be the same type.",
+      ),
+    endpoints: s
+      .list(endpointFields)
+      .required()
+      .describe(
+        "endpoints is a list of unique endpoints in this slice. Each slice may include a maximum of 1000 endpoints.",
+      ),
+    ports: s
+      .list(portFields)
+      .describe(
+        "ports specifies the list of network ports exposed by each endpoint in this slice. Each port must have a unique name.",
+      ),
+  })
+  .describe("EndpointSlice represents a set of service endpoints.");
+
+export type EndpointSlice = KindOf<typeof sliceFields>;
+
+function validateSlice({ addressType, endpoints = [], ports = [] }: EndpointSlice): readonly FieldError[] {
+  const names = ports.map(({ name = "" }) => name);
+  return [
+    ...(TYPES.includes(addressType)
+      ? []
+      : [addressType === "" ? requiredError("addressType") : notSupportedError("addressType", addressType, TYPES)]),
+    ...(endpoints.length > MAX_ENDPOINTS ? [tooManyError("endpoints", endpoints.length, MAX_ENDPOINTS)] : []),
+    ...(ports.length > MAX_PORTS ? [tooManyError("ports", ports.length, MAX_PORTS)] : []),
+    ...endpoints.flatMap(({ addresses }, index) => {
+      const path = childPath(indexPath("endpoints", index), "addresses");
+      if (addresses.length === 0) return [requiredError(path, "must contain at least 1 address")];
+      if (addresses.length > MAX_ADDRESSES) return [tooManyError(path, addresses.length, MAX_ADDRESSES)];
+      return addresses.flatMap((address, at) =>
+        (addressType === "FQDN" ? isDNS1123Subdomain(address) : addressErrors(address)).map((fault) =>
+          invalidError(indexPath(path, at), address, fault),
+        ),
+      );
+    }),
+    ...names.flatMap((name, index) =>
+      names.indexOf(name) === index ? [] : [invalidError(`ports[${index}].name`, name, "must be unique")],
+    ),
+  ];
+}
+
+const strategy: Strategy<EndpointSlice> = {
+  allowUnconditionalUpdate: true,
+  validate: validateSlice,
+  validateUpdate: (slice, old) => [
+    ...validateImmutable(slice.addressType, old.addressType, "addressType"),
+    ...validateSlice(slice),
+  ],
+};
+
+const portsText = ({ ports = [] }: EndpointSlice): string =>
+  ports.length === 0 ? "<unset>" : shownSome(ports.map(({ port }) => (port === undefined ? "*" : String(port))));
+
+export const endpointSlices: ResourceDefinition = defineBuiltin({
+  group: "discovery.k8s.io",
+  version: "v1",
+  kind: "EndpointSlice",
+  plural: "endpointslices",
+  singular: "endpointslice",
+  namespaced: true,
+  tracksGeneration: true,
+  schema: kindSchema(sliceFields.schema),
+  columns: [
+    { name: "AddressType", type: "string", description: "IPv4, IPv6 or FQDN.", value: ".addressType" },
+    // What the store holds has gone through the schema of the kind.
+    {
+      name: "Ports",
+      type: "string",
+      description:
+        "List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being exposed.",
+      value: (object) => portsText(object as EndpointSlice),
+    },
+    {
+      name: "Endpoints",
+      type: "string",
+      description:
+        "podIPs holds the IP addresses allocated to the pod. If this field is specified, the 0th entry must match the podIP field.",
+      value: (object) => {
+        const addresses = ((object as EndpointSlice).endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
+        return addresses.length === 0 ? "<unset>" : shownSome(addresses);
+      },
+    },
+    ageColumn,
+  ],
+  strategy,
+});

@@ -1,0 +1,150 @@
+// Endpoints: where the traffic of a Service goes, as one object. Controllers still write them beside EndpointSlices.
+// Source: k8s.io/kubernetes/pkg/registry/core/endpoint/strategy.go, pkg/apis/core/validation/validation.go (ValidateEndpoints)
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import {
+  childPath,
+  type FieldError,
+  indexPath,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { objectReference } from "../core/object-reference.ts";
+import { addressErrors } from "./validate-service.ts";
+
+const addressFields = s.object(
+  {
+    ip: s.string().required().describe("The IP of this endpoint."),
+    hostname: s.string().describe("The Hostname of this endpoint"),
+    nodeName: s
+      .string()
+      .describe("Optional: Node hosting this endpoint. This can be used to determine endpoints local to a node."),
+    targetRef: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
+  },
+  { atomic: true },
+);
+
+const portFields = s.object(
+  {
+    name: s
+      .string()
+      .describe(
+        "The name of this port. This must match the 'name' field in the corresponding ServicePort. Must be a DNS_LABEL.",
+      ),
+    port: s.int32().required().describe("The port number of the endpoint."),
+    protocol: s
+      .string()
+      .default("TCP")
+      .describe("The IP protocol for this port. Must be UDP, TCP, or SCTP. Default is TCP."),
+    appProtocol: s.string().describe("The application protocol for this port."),
+  },
+  { atomic: true },
+);
+
+const endpointsFields = s
+  .object({
+    subsets: s
+      .list(
+        s.object({
+          addresses: s
+            .list(addressFields)
+            .describe("IP addresses which offer the related ports that are marked as ready."),
+          notReadyAddresses: s
+            .list(addressFields)
+            .describe(
+              "IP addresses which offer the related ports but are not currently marked as ready because they have not yet finished starting, have recently failed a readiness check, or have recently failed a liveness check.",
+            ),
+          ports: s.list(portFields).describe("Port numbers available on the related IP addresses."),
+        }),
+      )
+      .describe(
+        "The set of all endpoints is the union of all subsets. Addresses are placed into subsets according to the IPs they share.",
+      ),
+  })
+  .describe("Endpoints is a collection of endpoints that implement the actual service.");
+
+export type Endpoints = KindOf<typeof endpointsFields>;
+
+function validateEndpoints({ subsets }: Endpoints): readonly FieldError[] {
+  return (subsets ?? []).flatMap((subset, index) => {
+    const path = indexPath("subsets", index);
+    const { addresses = [], notReadyAddresses = [], ports = [] } = subset;
+    return [
+      ...(addresses.length + notReadyAddresses.length === 0
+        ? [requiredError(path, "must specify `addresses` or `notReadyAddresses`")]
+        : []),
+      ...validateAddresses(addresses, childPath(path, "addresses")),
+      ...validateAddresses(notReadyAddresses, childPath(path, "notReadyAddresses")),
+      ...ports.flatMap(({ name = "", port }, at) => [
+        ...(name === "" && ports.length > 1 ? [requiredError(`${path}.ports[${at}].name`)] : []),
+        ...(name === ""
+          ? []
+          : isDNS1123Label(name).map((fault) => invalidError(`${path}.ports[${at}].name`, name, fault))),
+        ...(port >= 1 && port <= 65_535
+          ? []
+          : [invalidError(`${path}.ports[${at}].port`, port, "must be between 1 and 65535, inclusive")]),
+      ]),
+    ];
+  });
+}
+
+const validateAddresses = (addresses: readonly { readonly ip: string }[], path: string): readonly FieldError[] =>
+  addresses.flatMap(({ ip }, index) =>
+    addressErrors(ip).map((fault) => invalidError(`${indexPath(path, index)}.ip`, ip, fault)),
+  );
+
+const strategy: Strategy<Endpoints> = {
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: true,
+  validate: validateEndpoints,
+  validateUpdate: validateEndpoints,
+};
+
+const MAX_SHOWN = 3;
+
+/** Three of them, and how many more there are. */
+export function shownSome(all: readonly string[]): string {
+  if (all.length === 0) return "<none>";
+  const shown = all.slice(0, MAX_SHOWN).join(",");
+  return all.length > MAX_SHOWN ? `${shown} + ${all.length - MAX_SHOWN} more...` : shown;
+}
+
+function endpointTexts({ subsets = [] }: Endpoints): readonly string[] {
+  return subsets.flatMap(({ addresses = [], ports = [] }) =>
+    ports.length === 0
+      ? addresses.map(({ ip }) => ip)
+      : ports.flatMap(({ port }) =>
+          addresses.map(({ ip }) => (ip.includes(":") ? `[${ip}]:${port}` : `${ip}:${port}`)),
+        ),
+  );
+}
+
+export const endpoints: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "Endpoints",
+  plural: "endpoints",
+  singular: "endpoints",
+  listKind: "EndpointsList",
+  shortNames: ["ep"],
+  namespaced: true,
+  schema: kindSchema(endpointsFields.schema),
+  columns: [
+    {
+      name: "Endpoints",
+      type: "string",
+      description: "Addresses and ports.",
+      // What the store holds has gone through the schema of the kind.
+      value: (object) => shownSome(endpointTexts(object as Endpoints)),
+    },
+    ageColumn,
+  ],
+  strategy,
+});

@@ -1,0 +1,177 @@
+// CSIDrivers: properties of drivers for volumes. They are stored, but have no effect.
+// Source: k8s.io/kubernetes/pkg/registry/storage/csidriver/strategy.go, pkg/apis/storage/{v1/defaults.go,validation/validation.go}
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import {
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  tooLongError,
+} from "@postern/apimachinery/validation/field-error";
+import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+
+const fields = s
+  .object({
+    spec: s
+      .object({
+        attachRequired: s.boolean().describe("Whether volumes of the driver are attached to nodes. Absent: true."),
+        podInfoOnMount: s.boolean().describe("Whether the driver gets information of the pod on mount."),
+        volumeLifecycleModes: s
+          .list(s.string())
+          .describe("What kinds of volumes the driver supports: Persistent, Ephemeral. Absent: Persistent."),
+        storageCapacity: s.boolean().describe("Whether pods are placed by the capacity that the driver reports."),
+        fsGroupPolicy: s
+          .string()
+          .describe("Whether ownership and permissions of a volume are changed before it is mounted."),
+        tokenRequests: s
+          .list(
+            s.object({
+              audience: s.string().required().describe("Audience of the token. Empty: that of the API server."),
+              expirationSeconds: s.int64().describe("How long the token is valid."),
+            }),
+          )
+          .describe("Tokens of the pod's ServiceAccount that the driver gets."),
+        requiresRepublish: s.boolean().describe("Whether the driver is asked again from time to time."),
+        seLinuxMount: s.boolean().describe("Whether the driver supports the mount option of SELinux."),
+        nodeAllocatableUpdatePeriodSeconds: s.int64().describe("Seconds between updates of what a node can take."),
+        serviceAccountTokenInSecrets: s.boolean().describe("Whether tokens come in the field for secrets."),
+      })
+      .required()
+      .describe("spec represents the specification of the CSI Driver."),
+  })
+  .describe(
+    "CSIDriver captures information about a Container Storage Interface (CSI) volume driver deployed on the cluster. Here it is kept as an object.",
+  );
+
+type CsiDriver = KindOf<typeof fields>;
+
+const MAX_NAME_LENGTH = 63;
+const MIN_TOKEN_SECONDS = 600;
+const MAX_TOKEN_SECONDS = 2 ** 32;
+const MIN_UPDATE_SECONDS = 10;
+const MODES = ["Ephemeral", "Persistent"];
+const POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
+
+function validate({ metadata: { name = "" }, spec }: CsiDriver): readonly FieldError[] {
+  const { volumeLifecycleModes = [], fsGroupPolicy, tokenRequests = [], nodeAllocatableUpdatePeriodSeconds } = spec;
+  const audiences = new Set<string>();
+  return [
+    ...(name.length > MAX_NAME_LENGTH ? [tooLongError("metadata.name", MAX_NAME_LENGTH)] : []),
+    ...isDNS1123Subdomain(name.toLowerCase()).map((fault) => invalidError("metadata.name", name, fault)),
+    ...volumeLifecycleModes.flatMap((mode) =>
+      MODES.includes(mode) ? [] : [notSupportedError("spec.volumeLifecycleModes", mode, MODES)],
+    ),
+    ...(fsGroupPolicy === undefined || POLICIES.includes(fsGroupPolicy)
+      ? []
+      : [notSupportedError("spec.fsGroupPolicy", fsGroupPolicy, POLICIES)]),
+    ...(nodeAllocatableUpdatePeriodSeconds !== undefined && nodeAllocatableUpdatePeriodSeconds < MIN_UPDATE_SECONDS
+      ? [
+          invalidError(
+            "spec.nodeAllocatableUpdatePeriodSeconds",
+            nodeAllocatableUpdatePeriodSeconds,
+            `must be greater than or equal to ${MIN_UPDATE_SECONDS} seconds`,
+          ),
+        ]
+      : []),
+    ...tokenRequests.flatMap(({ audience, expirationSeconds }, index) => {
+      const path = indexPath("spec.tokenRequests", index);
+      const isTwice = audiences.has(audience);
+      audiences.add(audience);
+      const seconds = `${path}.expirationSeconds`;
+      return [
+        ...(isTwice ? [duplicateError(`${path}.audience`, audience)] : []),
+        ...(expirationSeconds !== undefined && expirationSeconds < MIN_TOKEN_SECONDS
+          ? [invalidError(seconds, expirationSeconds, "may not specify a duration less than 10 minutes")]
+          : []),
+        ...(expirationSeconds !== undefined && expirationSeconds > MAX_TOKEN_SECONDS
+          ? [invalidError(seconds, expirationSeconds, "may not specify a duration larger than 2^32 seconds")]
+          : []),
+      ];
+    }),
+    ...(spec.serviceAccountTokenInSecrets === undefined || tokenRequests.length > 0
+      ? []
+      : [
+          requiredError(
+            "spec.tokenRequests",
+            "serviceAccountTokenInSecrets is set, so that tokens have to be requested",
+          ),
+        ]),
+  ];
+}
+
+const FIXED = ["attachRequired", "volumeLifecycleModes"] as const;
+
+const column = (name: string, description: string, value: (driver: CsiDriver) => boolean): PrinterColumn => ({
+  name,
+  type: "boolean",
+  description,
+  value: (object: KubeObject) => value(object as CsiDriver),
+});
+const text = (name: string, description: string, value: (driver: CsiDriver) => string): PrinterColumn => ({
+  name,
+  type: "string",
+  description,
+  value: (object: KubeObject) => value(object as CsiDriver),
+});
+
+export const csiDrivers: ResourceDefinition = defineBuiltin({
+  group: "storage.k8s.io",
+  version: "v1",
+  kind: "CSIDriver",
+  plural: "csidrivers",
+  singular: "csidriver",
+  namespaced: false,
+  schema: kindSchema(fields.schema),
+  columns: [
+    column("AttachRequired", "Whether volumes are attached.", ({ spec }) => spec.attachRequired ?? true),
+    column("PodInfoOnMount", "Whether pods are described.", ({ spec }) => spec.podInfoOnMount ?? false),
+    column("StorageCapacity", "Whether capacity is reported.", ({ spec }) => spec.storageCapacity ?? false),
+    text("TokenRequests", "The audiences of tokens.", ({ spec: { tokenRequests = [] } }) =>
+      tokenRequests.length === 0 ? "<unset>" : tokenRequests.map(({ audience }) => audience).join(","),
+    ),
+    column("RequiresRepublish", "Whether the driver is asked again.", ({ spec }) => spec.requiresRepublish ?? false),
+    text("Modes", "Kinds of volumes.", ({ spec }) => (spec.volumeLifecycleModes ?? []).join(",") || "<unknown>"),
+    ageColumn,
+  ],
+  // Bodies of built-in kinds have passed their types by now.
+  setDefaults: (object) => {
+    const driver = object as CsiDriver;
+    // Absent in bodies that the schema refuses afterwards.
+    const spec: Partial<CsiDriver["spec"]> = driver.spec ?? {};
+    const { volumeLifecycleModes = [] } = spec;
+    return {
+      ...driver,
+      spec: {
+        ...spec,
+        attachRequired: spec.attachRequired ?? true,
+        podInfoOnMount: spec.podInfoOnMount ?? false,
+        storageCapacity: spec.storageCapacity ?? false,
+        fsGroupPolicy: spec.fsGroupPolicy ?? "ReadWriteOnceWithFSType",
+        volumeLifecycleModes: volumeLifecycleModes.length === 0 ? ["Persistent"] : volumeLifecycleModes,
+        requiresRepublish: spec.requiresRepublish ?? false,
+        seLinuxMount: spec.seLinuxMount ?? false,
+      },
+    } as KubeObject;
+  },
+  strategy: {
+    allowUnconditionalUpdate: true,
+    validateName: () => [],
+    validate,
+    validateUpdate: (next: CsiDriver, old: CsiDriver) => [
+      ...validate(next),
+      ...FIXED.flatMap((name) => {
+        const now: JsonValue = next.spec[name] ?? null;
+        return equalJson(now, old.spec[name] ?? null) ? [] : [invalidError(`spec.${name}`, now, "field is immutable")];
+      }),
+    ],
+  },
+});

@@ -1,0 +1,370 @@
+// The kinds of the group apps as objects: nothing makes pods of them.
+// Source: k8s.io/kubernetes/pkg/registry/apps/*/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/printers/internalversion/printers.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { conditionFields } from "../condition-fields.ts";
+import { labelSelector } from "../rbac/rbac-fields.ts";
+import { withTemplateDefaults } from "./pod-defaults.ts";
+import { podTemplateFields } from "./pod-fields.ts";
+import { podColumns } from "./pods.ts";
+import { labelSelectorText } from "./selector-text.ts";
+import { statusStrategy } from "./status-strategy.ts";
+import { validateRestarts, validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
+import {
+  notNegative,
+  type Rollout,
+  validateDaemonSetRollout,
+  validateDeploymentRollout,
+  validateStatefulSetRollout,
+} from "./validate-rollout.ts";
+
+const count = (text: string) => s.int32().describe(text);
+
+/** All of them together: each kind takes those that it has. */
+const ALL_SPEC = {
+  replicas: count("How many pods there should be. Absent: 1."),
+  selector: labelSelector.describe(
+    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+  ),
+  template: podTemplateFields.describe(
+    "PodTemplateSpec describes the data a pod should have when created from a template",
+  ),
+  minReadySeconds: count("Seconds for which a new pod has to be ready before it counts."),
+  revisionHistoryLimit: count("How many old versions are kept. Absent: 10."),
+  paused: s.boolean().describe("Indicates that the deployment is paused."),
+  progressDeadlineSeconds: count("Seconds after which a change counts as failed. Absent: 600."),
+  strategy: s
+    .object({
+      type: s.string().describe('Type of deployment. Can be "Recreate" or "RollingUpdate". Default is RollingUpdate.'),
+      rollingUpdate: s
+        .object({
+          maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+          maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+        })
+        .describe("Parameters for the type RollingUpdate."),
+    })
+    .describe("How to replace existing pods with new ones."),
+  updateStrategy: s
+    .object({
+      type: s.string().describe("Type of the update: RollingUpdate or OnDelete. Defaults to RollingUpdate."),
+      rollingUpdate: s
+        .object({
+          partition: count("Pods below this number stay as they are."),
+          maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+          maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+        })
+        .describe("Parameters for the type RollingUpdate."),
+    })
+    .describe("How to replace existing pods with new ones."),
+  serviceName: s.string().describe("serviceName is the name of the service that governs this StatefulSet."),
+  volumeClaimTemplates: s
+    .list(s.anyObject())
+    .describe("volumeClaimTemplates is a list of claims that pods are allowed to reference."),
+  podManagementPolicy: s
+    .string()
+    .describe(
+      "podManagementPolicy controls how pods are created during initial scale up, when replacing pods on nodes, or when scaling down.",
+    ),
+  persistentVolumeClaimRetentionPolicy: s
+    .anyObject()
+    .describe(
+      "StatefulSetPersistentVolumeClaimRetentionPolicy describes the policy used for PVCs created from the StatefulSet VolumeClaimTemplates.",
+    ),
+  ordinals: s
+    .object({ start: count("The number of the first pod.") })
+    .describe("StatefulSetOrdinals describes the policy used for replica ordinal assignment in this StatefulSet."),
+} as const;
+
+const numbers = (names: string) =>
+  Object.fromEntries(
+    names.split(" ").map((name) => [name, s.int32().describe(`As reported by the controller: ${name}.`)]),
+  );
+
+const statusFields = s.object({
+  observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
+  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+    "Latest available observations of the object's current state.",
+  ),
+  currentRevision: s
+    .string()
+    .describe(
+      "currentRevision, if not empty, indicates the version of the StatefulSet used to generate Pods in the sequence [0,currentReplicas).",
+    ),
+  updateRevision: s
+    .string()
+    .describe(
+      "updateRevision, if not empty, indicates the version of the StatefulSet used to generate Pods in the sequence [replicas-updatedReplicas,replicas)",
+    ),
+  ...numbers(
+    "replicas readyReplicas availableReplicas unavailableReplicas updatedReplicas fullyLabeledReplicas terminatingReplicas currentReplicas collisionCount currentNumberScheduled desiredNumberScheduled numberMisscheduled numberReady numberAvailable numberUnavailable updatedNumberScheduled",
+  ),
+});
+
+type Status = { readonly [name: string]: unknown };
+type Spec = Infer<ReturnType<typeof s.object<typeof ALL_SPEC>>>;
+type Workload = KubeObject & { readonly spec?: Spec; readonly status?: Infer<typeof statusFields> };
+
+const statusNumber = (name: string) => (object: KubeObject) =>
+  Number(((object as Workload).status as Status | undefined)?.[name] ?? 0);
+const selectorOf = (object: KubeObject): string => labelSelectorText((object as Workload).spec?.selector);
+const podsOf = (object: KubeObject) => (object as Workload).spec?.template?.spec;
+const wide = podColumns(selectorOf, podsOf);
+const column = (name: string, description: string, value: PrinterColumn["value"]): PrinterColumn => ({
+  name,
+  type: "integer",
+  description,
+  value,
+});
+const replicasOf = (object: KubeObject): number => (object as Workload).spec?.replicas ?? 0;
+
+type Kind = {
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortNames: readonly string[];
+  readonly fields: readonly (keyof typeof ALL_SPEC)[];
+  readonly columns: readonly PrinterColumn[];
+  readonly defaults: (spec: Spec) => Spec;
+  readonly isScaled: boolean;
+  readonly text: string;
+  /** Of the kind alone, beside its selector and number of pods. Default: its pods are valid. */
+  readonly validateSelected?: (workload: Workload) => readonly FieldError[];
+  /** How it replaces its pods. */
+  readonly validateRollout: (spec: Rollout) => readonly FieldError[];
+  /** Default: the selector stays as it is. */
+  readonly validateChange?: (next: Workload, old: Workload) => readonly FieldError[];
+};
+
+function defineWorkload({
+  kind,
+  plural,
+  shortNames,
+  fields,
+  columns,
+  defaults,
+  isScaled,
+  text,
+  validateSelected = validateSelectedTemplate,
+  validateRollout,
+  validateChange = validateSameSelector,
+}: Kind): ResourceDefinition {
+  const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
+  const schema = s
+    .object({
+      spec: s.object(members).describe("Specification of the desired behavior."),
+      status: statusFields.describe("Most recently observed status."),
+    })
+    .describe(`${text} Here it is kept as an object, and no pods are made.`);
+  const validate = ({ spec }: Workload): readonly FieldError[] => [
+    ...notNegative(spec?.replicas, "spec.replicas"),
+    ...validateSelected({ spec } as Workload),
+    // The types of the schema hold by now.
+    ...validateRollout((spec ?? {}) as Rollout),
+  ];
+  return defineBuiltin({
+    group: "apps",
+    version: "v1",
+    kind,
+    plural,
+    singular: kind.toLowerCase(),
+    shortNames,
+    categories: ["all"],
+    namespaced: true,
+    hasStatus: true,
+    tracksGeneration: true,
+    schema: kindSchema(schema.schema),
+    ...(isScaled ? { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } } : {}),
+    columns: [...columns, ageColumn, ...wide],
+    // Bodies of built-in kinds have passed their types by now.
+    setDefaults: (object) => {
+      const { spec = {} } = object as Workload;
+      const template = spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) };
+      return { ...object, spec: { ...defaults(spec), ...template } } as KubeObject;
+    },
+    strategy: statusStrategy<Workload>(validate, validateChange) as never,
+  });
+}
+
+const BASE = ["selector", "template", "minReadySeconds"] as const;
+
+export const deployments = defineWorkload({
+  kind: "Deployment",
+  plural: "deployments",
+  shortNames: ["deploy"],
+  text: "Keeps a number of equal pods, and replaces them when their template changes.",
+  validateRollout: validateDeploymentRollout,
+  fields: [...BASE, "replicas", "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"],
+  isScaled: true,
+  columns: [
+    {
+      name: "Ready",
+      type: "string",
+      description:
+        "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
+      value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
+    },
+    column("Up-To-Date", "Pods of the newest template.", statusNumber("updatedReplicas")),
+    column("Available", "Pods that are available.", statusNumber("availableReplicas")),
+  ],
+  defaults: (spec) => {
+    const type = spec.strategy?.type ?? "RollingUpdate";
+    const rollingUpdate = { maxUnavailable: "25%", maxSurge: "25%", ...spec.strategy?.rollingUpdate };
+    return {
+      ...spec,
+      replicas: spec.replicas ?? 1,
+      strategy: type === "RollingUpdate" ? { type, rollingUpdate } : { ...spec.strategy, type },
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+      progressDeadlineSeconds: spec.progressDeadlineSeconds ?? 600,
+    };
+  },
+});
+
+export const replicaSets = defineWorkload({
+  kind: "ReplicaSet",
+  plural: "replicasets",
+  shortNames: ["rs"],
+  text: "Keeps a number of equal pods.",
+  validateRollout: ({ minReadySeconds }) => notNegative(minReadySeconds, "spec.minReadySeconds"),
+  fields: [...BASE, "replicas"],
+  isScaled: true,
+  columns: [
+    column("Desired", "How many pods there should be.", replicasOf),
+    column("Current", "How many there are.", statusNumber("replicas")),
+    column("Ready", "How many are ready.", statusNumber("readyReplicas")),
+  ],
+  defaults: (spec) => ({ ...spec, replicas: spec.replicas ?? 1 }),
+});
+
+const CHANGEABLE = [
+  "replicas",
+  "ordinals",
+  "template",
+  "updateStrategy",
+  "revisionHistoryLimit",
+  "persistentVolumeClaimRetentionPolicy",
+  "minReadySeconds",
+];
+
+// Source: k8s.io/kubernetes/pkg/apis/apps/validation/validation.go (ValidateStatefulSetUpdate)
+function validateStatefulSetChange({ spec: next = {} }: Workload, { spec: old = {} }: Workload): readonly FieldError[] {
+  const fixed = (spec: object) =>
+    // Bodies of built-in kinds are JSON.
+    Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.includes(name))) as JsonObject;
+  if (equalJson(fixed(next), fixed(old))) return [];
+  const names = CHANGEABLE.map((name) => `'${name}'`);
+  const all = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  return [forbiddenError("spec", `updates to statefulset spec for fields other than ${all} are forbidden`)];
+}
+
+export const statefulSets = defineWorkload({
+  kind: "StatefulSet",
+  plural: "statefulsets",
+  shortNames: ["sts"],
+  text: "Keeps pods with names and volumes of their own.",
+  validateSelected: (workload) => validateSelectedTemplate(workload, "StatefulSet", validateRestarts),
+  validateRollout: validateStatefulSetRollout,
+  validateChange: validateStatefulSetChange,
+  fields: [
+    ...BASE,
+    "replicas",
+    "serviceName",
+    "volumeClaimTemplates",
+    "podManagementPolicy",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "ordinals",
+  ],
+  isScaled: true,
+  columns: [
+    {
+      name: "Ready",
+      type: "string",
+      description:
+        "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
+      value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
+    },
+  ],
+  defaults: (spec) => {
+    const type = spec.updateStrategy?.type ?? "RollingUpdate";
+    const rollingUpdate = { partition: 0, ...spec.updateStrategy?.rollingUpdate };
+    return {
+      ...spec,
+      replicas: spec.replicas ?? 1,
+      podManagementPolicy: spec.podManagementPolicy ?? "OrderedReady",
+      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { ...spec.updateStrategy, type },
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+      persistentVolumeClaimRetentionPolicy: {
+        whenDeleted: "Retain",
+        whenScaled: "Retain",
+        ...spec.persistentVolumeClaimRetentionPolicy,
+      },
+    };
+  },
+});
+
+export const daemonSets = defineWorkload({
+  kind: "DaemonSet",
+  plural: "daemonsets",
+  shortNames: ["ds"],
+  text: "Keeps one pod on every node.",
+  validateSelected: (workload) => validateSelectedTemplate(workload, "DaemonSet"),
+  validateRollout: validateDaemonSetRollout,
+  fields: [...BASE, "updateStrategy", "revisionHistoryLimit"],
+  isScaled: false,
+  columns: [
+    column("Desired", "How many pods there should be.", statusNumber("desiredNumberScheduled")),
+    column("Current", "How many there are.", statusNumber("currentNumberScheduled")),
+    column("Ready", "How many are ready.", statusNumber("numberReady")),
+    column("Up-To-Date", "Pods of the newest template.", statusNumber("updatedNumberScheduled")),
+    column("Available", "Pods that are available.", statusNumber("numberAvailable")),
+    {
+      name: "Node Selector",
+      type: "string",
+      description: "The nodes that get one.",
+      value: (o) => labelSelectorText({ matchLabels: podsOf(o)?.nodeSelector ?? {} }),
+    },
+  ],
+  defaults: (spec) => {
+    const type = spec.updateStrategy?.type ?? "RollingUpdate";
+    const rollingUpdate = { maxUnavailable: 1, maxSurge: 0, ...spec.updateStrategy?.rollingUpdate };
+    return {
+      ...spec,
+      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { ...spec.updateStrategy, type },
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+    };
+  },
+});
+
+const revisionFields = s
+  .object({
+    data: s.any().describe("Data is the serialized representation of the state."),
+    revision: s.int64().describe("Revision indicates the revision of the state represented by Data."),
+  })
+  .describe("ControllerRevision implements an immutable snapshot of state data.");
+
+export const controllerRevisions: ResourceDefinition = defineBuiltin({
+  group: "apps",
+  version: "v1",
+  kind: "ControllerRevision",
+  plural: "controllerrevisions",
+  singular: "controllerrevision",
+  namespaced: true,
+  schema: kindSchema(revisionFields.schema),
+  columns: [
+    {
+      name: "Revision",
+      type: "integer",
+      description: "Revision indicates the revision of the state represented by Data.",
+      value: ".revision",
+    },
+    ageColumn,
+  ],
+  strategy: { allowUnconditionalUpdate: true },
+});

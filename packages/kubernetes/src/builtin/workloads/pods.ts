@@ -1,0 +1,259 @@
+// Pods as objects: they are kept, and run nowhere.
+// Source: k8s.io/kubernetes/pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go (printPod)
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { withPodDefaults, withTemplateDefaults } from "./pod-defaults.ts";
+import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
+import { labelSelectorText } from "./selector-text.ts";
+import { statusStrategy } from "./status-strategy.ts";
+import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
+
+const podFields = s
+  .object({
+    spec: podSpecFields.describe("PodSpec is a description of a pod."),
+    status: podStatusFields.describe("PodStatus represents information about the status of a pod."),
+  })
+  .describe(
+    "Pod is a collection of containers that can run on a host. This resource is created by clients and scheduled onto hosts.",
+  );
+
+export type Pod = KindOf<typeof podFields>;
+
+/** What may change of a pod: upstream lets nothing else through, since a kubelet would not follow. */
+function withoutChangeable(spec: PodSpec | undefined): JsonValue {
+  const {
+    activeDeadlineSeconds: _,
+    tolerations: _t,
+    terminationGracePeriodSeconds: _g,
+    schedulingGates: _s,
+    ...rest
+  } = spec ?? {};
+  const withoutImages = (containers: PodSpec["containers"]) =>
+    containers?.map(({ image: _image, ...other }) => other) ?? [];
+  // Objects are JSON; only their named types hide it.
+  return {
+    ...rest,
+    containers: withoutImages(rest.containers),
+    initContainers: withoutImages(rest.initContainers),
+  } as never;
+}
+
+const CHANGEABLE =
+  "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+const validateChange = (pod: Pod, old: Pod): readonly FieldError[] =>
+  equalJson(withoutChangeable(pod.spec), withoutChangeable(old.spec)) ? [] : [forbiddenError("spec", CHANGEABLE)];
+
+const podStrategy = statusStrategy<Pod>((pod) => validatePodSpec(pod.spec, "spec"), validateChange, {
+  phase: "Pending",
+  qosClass: "BestEffort",
+});
+
+const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
+  ...validatePodSpec(spec, "spec"),
+  ...((spec?.ephemeralContainers ?? []).length > 0
+    ? [forbiddenError("spec.ephemeralContainers", "cannot be set on create")]
+    : []),
+];
+
+/** What a kubelet would answer. */
+const onNode = (name: string, what: string): Subresource => ({
+  name,
+  kind: { group: "", version: "v1", kind: name === "log" ? "Pod" : `Pod${what}Options` },
+  description: "Refused: the pod runs nowhere.",
+  connect({ info }) {
+    throw badRequestError(
+      `pod ${info.name} runs nowhere: this virtual cluster keeps pods as objects, and has no nodes`,
+    );
+  },
+});
+
+type Status = NonNullable<Pod["status"]>;
+const containerStatuses = (status: Status | undefined) => (status?.containerStatuses ?? []).filter(isJsonObject);
+
+const isReady = (pod: Pod): string => {
+  const ready = containerStatuses(pod.status).filter((each) => each["ready"] === true).length;
+  return `${ready}/${(pod.spec?.containers ?? []).length}`;
+};
+
+const restarts = (pod: Pod): number =>
+  containerStatuses(pod.status).reduce((sum, each) => sum + Number(each["restartCount"] ?? 0), 0);
+
+const reasonOf = (pod: Pod): string => {
+  if (isBeingDeleted(pod)) return "Terminating";
+  const reason = pod.status?.reason ?? "";
+  return reason === "" ? (pod.status?.phase ?? "") : reason;
+};
+
+// What the store holds has gone through the schema of the kind, here and below.
+const columns: readonly PrinterColumn[] = [
+  { name: "Ready", type: "string", description: "Containers that are ready.", value: (o) => isReady(o as Pod) },
+  { name: "Status", type: "string", description: "The phase, or why it is so.", value: (o) => reasonOf(o as Pod) },
+  {
+    name: "Restarts",
+    type: "string",
+    description: "Number of container restarts.",
+    value: (o) => String(restarts(o as Pod)),
+  },
+  ageColumn,
+  {
+    name: "IP",
+    type: "string",
+    priority: 1,
+    description:
+      "podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.",
+    value: (o) => (o as Pod).status?.podIP ?? "<none>",
+  },
+  {
+    name: "Node",
+    type: "string",
+    priority: 1,
+    description: "Its node.",
+    value: (o) => (o as Pod).spec?.nodeName ?? "<none>",
+  },
+  {
+    name: "Nominated Node",
+    type: "string",
+    priority: 1,
+    description:
+      "nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods.",
+    value: (o) => (o as Pod).status?.nominatedNodeName ?? "<none>",
+  },
+  {
+    name: "Readiness Gates",
+    type: "string",
+    priority: 1,
+    description: "Conditions that it waits for.",
+    value: () => "<none>",
+  },
+];
+
+export const pods: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  plural: "pods",
+  singular: "pod",
+  shortNames: ["po"],
+  categories: ["all"],
+  namespaced: true,
+  hasStatus: true,
+  schema: kindSchema(podFields.schema),
+  subresources: [
+    onNode("log", ""),
+    onNode("exec", "Exec"),
+    onNode("attach", "Attach"),
+    onNode("portforward", "PortForward"),
+  ],
+  selectableFields: [
+    ".spec.nodeName",
+    ".spec.restartPolicy",
+    ".spec.schedulerName",
+    ".spec.serviceAccountName",
+    ".status.phase",
+  ],
+  columns,
+  // Bodies of built-in kinds have passed their types by now.
+  setDefaults: (object) => {
+    const pod = object as Pod;
+    return { ...pod, spec: { enableServiceLinks: true, ...withPodDefaults(pod.spec ?? {}) } };
+  },
+  strategy: { ...podStrategy, validate: validateNewPod },
+});
+
+const templateFields = s
+  .object({
+    template: podTemplateFields.describe(
+      "PodTemplateSpec describes the data a pod should have when created from a template",
+    ),
+  })
+  .describe("PodTemplate describes a template for creating copies of a predefined pod.");
+
+type PodTemplateObject = KindOf<typeof templateFields>;
+
+const containerNames = (spec: PodSpec | undefined): string =>
+  (spec?.containers ?? []).map(({ name }) => name).join(",");
+const containerImages = (spec: PodSpec | undefined): string =>
+  (spec?.containers ?? []).map(({ image = "" }) => image).join(",");
+
+export const podTemplates: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "PodTemplate",
+  plural: "podtemplates",
+  singular: "podtemplate",
+  namespaced: true,
+  schema: kindSchema(templateFields.schema),
+  columns: [
+    {
+      name: "Containers",
+      type: "string",
+      description: "Names of its containers.",
+      value: (o) => containerNames((o as PodTemplateObject).template?.spec),
+    },
+    {
+      name: "Images",
+      type: "string",
+      description: "Their images.",
+      value: (o) => containerImages((o as PodTemplateObject).template?.spec),
+    },
+    {
+      name: "Pod Labels",
+      type: "string",
+      description: "The labels of pods that are made from it.",
+      value: (o) => labelSelectorText({ matchLabels: (o as PodTemplateObject).template?.metadata?.labels ?? {} }),
+    },
+    ageColumn,
+  ],
+  // Bodies of built-in kinds have passed their types by now.
+  setDefaults: (object) => {
+    const { template = {} } = object as PodTemplateObject;
+    return { ...object, template: withTemplateDefaults(template) } as KubeObject;
+  },
+  strategy: {
+    allowUnconditionalUpdate: true,
+    validate: (object) => validateTemplate((object as PodTemplateObject).template, "template"),
+    validateUpdate: (object) => validateTemplate((object as PodTemplateObject).template, "template"),
+  },
+});
+
+/** The names, images and selector of a workload, for wide Tables. */
+export const podColumns = (
+  selectorOf: (object: KubeObject) => string,
+  specOf: (object: KubeObject) => PodSpec | undefined,
+): readonly PrinterColumn[] => [
+  {
+    name: "Containers",
+    type: "string",
+    priority: 1,
+    description: "Names of its containers.",
+    value: (object) => containerNames(specOf(object)),
+  },
+  {
+    name: "Images",
+    type: "string",
+    priority: 1,
+    description: "Their images.",
+    value: (object) => containerImages(specOf(object)),
+  },
+  { name: "Selector", type: "string", priority: 1, description: "The labels of its pods.", value: selectorOf },
+];
+
+export const durationBetween = (
+  start: string | null | undefined,
+  end: string | null | undefined,
+  now: number,
+): string => {
+  if (start === undefined || start === null) return "";
+  const until = end === undefined || end === null ? now : Date.parse(end);
+  return humanDuration(until - Date.parse(start));
+};

@@ -1,0 +1,142 @@
+// ReplicationControllers as objects: nothing makes pods of them.
+// Source: k8s.io/kubernetes/pkg/registry/core/replicationcontroller/strategy.go, pkg/apis/core/v1/defaults.go, pkg/apis/core/validation/validation.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import {
+  type FieldError,
+  forbiddenError,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { conditionFields } from "../condition-fields.ts";
+import { withTemplateDefaults } from "./pod-defaults.ts";
+import { podTemplateFields } from "./pod-fields.ts";
+import { podColumns } from "./pods.ts";
+import { labelSelectorText } from "./selector-text.ts";
+import { statusStrategy } from "./status-strategy.ts";
+import { validateTemplate } from "./validate-pod.ts";
+
+const fields = s
+  .object({
+    spec: s
+      .object({
+        replicas: s.int32().describe("How many pods there should be. Absent: 1."),
+        minReadySeconds: s.int32().describe("Seconds for which a new pod has to be ready before it counts."),
+        selector: s.map(s.string()).describe("Labels of its pods. Absent: the labels of the template."),
+        template: podTemplateFields.describe(
+          "PodTemplateSpec describes the data a pod should have when created from a template",
+        ),
+      })
+      .describe("Specification of the desired behavior."),
+    status: s
+      .object({
+        replicas: s.int32().describe("How many pods there are."),
+        fullyLabeledReplicas: s.int32().describe("How many of them have the labels of the template."),
+        readyReplicas: s.int32().describe("How many of them are ready."),
+        availableReplicas: s.int32().describe("How many of them are available."),
+        observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
+        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+          "Latest available observations of the object's current state.",
+        ),
+      })
+      .describe("Most recently observed status."),
+  })
+  .describe(
+    "ReplicationController represents the configuration of a replication controller. Here it is kept as an object, and no pods are made.",
+  );
+
+type ReplicationController = KindOf<typeof fields>;
+
+const ZERO_OR_MORE = "must be greater than or equal to 0";
+
+function validate({ spec }: ReplicationController): readonly FieldError[] {
+  const { selector = {}, template, replicas = 0, minReadySeconds = 0 } = spec ?? {};
+  const labels = template?.metadata?.labels ?? {};
+  const isSelected = Object.entries(selector).every(([name, value]) => labels[name] === value);
+  return [
+    ...(minReadySeconds < 0 ? [invalidError("spec.minReadySeconds", minReadySeconds, ZERO_OR_MORE)] : []),
+    ...(Object.keys(selector).length === 0 ? [requiredError("spec.selector")] : []),
+    ...(replicas < 0 ? [invalidError("spec.replicas", replicas, ZERO_OR_MORE)] : []),
+    ...(template === undefined
+      ? [requiredError("spec.template")]
+      : [
+          ...(isSelected
+            ? []
+            : [invalidError("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")]),
+          ...validateTemplate(template, "spec.template", undefined, ["Always"]),
+          ...(template.spec?.activeDeadlineSeconds === undefined
+            ? []
+            : [
+                forbiddenError(
+                  "spec.template.spec.activeDeadlineSeconds",
+                  "activeDeadlineSeconds in ReplicationController is not Supported",
+                ),
+              ]),
+        ]),
+  ];
+}
+
+const podsOf = (object: object) => (object as ReplicationController).spec?.template?.spec;
+
+export const replicationControllers: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "ReplicationController",
+  plural: "replicationcontrollers",
+  singular: "replicationcontroller",
+  shortNames: ["rc"],
+  categories: ["all"],
+  namespaced: true,
+  hasStatus: true,
+  tracksGeneration: true,
+  schema: kindSchema(fields.schema),
+  scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
+  selectableFields: [".status.replicas"],
+  columns: [
+    {
+      name: "Desired",
+      type: "integer",
+      description: "How many pods there should be.",
+      value: (object) => (object as ReplicationController).spec?.replicas ?? 0,
+    },
+    {
+      name: "Current",
+      type: "integer",
+      description: "How many there are.",
+      value: (object) => (object as ReplicationController).status?.replicas ?? 0,
+    },
+    {
+      name: "Ready",
+      type: "integer",
+      description: "How many are ready.",
+      value: (object) => (object as ReplicationController).status?.readyReplicas ?? 0,
+    },
+    ageColumn,
+    ...podColumns(
+      (object) => labelSelectorText({ matchLabels: (object as ReplicationController).spec?.selector ?? {} }),
+      podsOf,
+    ),
+  ],
+  // Bodies of built-in kinds have passed their types by now.
+  setDefaults: (object) => {
+    const controller = object as ReplicationController;
+    const { spec = {} } = controller;
+    const labels = spec.template?.metadata?.labels;
+    const selector = Object.keys(spec.selector ?? {}).length === 0 ? labels : spec.selector;
+    const isLabelled = Object.keys(controller.metadata.labels ?? {}).length > 0 || labels === undefined;
+    return {
+      ...controller,
+      metadata: isLabelled ? controller.metadata : { ...controller.metadata, labels },
+      spec: {
+        ...spec,
+        replicas: spec.replicas ?? 1,
+        ...(selector === undefined ? {} : { selector }),
+        ...(spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) }),
+      },
+    };
+  },
+  strategy: statusStrategy<ReplicationController>(validate, undefined, { replicas: 0 }) as never,
+});

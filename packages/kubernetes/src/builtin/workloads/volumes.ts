@@ -1,0 +1,252 @@
+// PersistentVolumes and their claims, as objects: nothing provides volumes.
+// Source: k8s.io/kubernetes/pkg/registry/core/{persistentvolume,persistentvolumeclaim}
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { conditionFields } from "../condition-fields.ts";
+import { objectReference } from "../core/object-reference.ts";
+import { quantities, quantityText } from "../quotas/quantities.ts";
+import { labelSelector } from "../rbac/rbac-fields.ts";
+import { statusStrategy } from "./status-strategy.ts";
+
+const MODES: { readonly [mode: string]: string } = {
+  ReadWriteOnce: "RWO",
+  ReadOnlyMany: "ROX",
+  ReadWriteMany: "RWX",
+  ReadWriteOncePod: "RWOP",
+};
+const modesText = (modes: readonly string[] | undefined): string =>
+  (modes ?? []).map((mode) => MODES[mode] ?? mode).join(",");
+
+const claimFields = s
+  .object({
+    spec: s
+      .object({
+        accessModes: s
+          .list(s.string())
+          .describe("accessModes contains the desired access modes the volume should have."),
+        selector: labelSelector.describe(
+          "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+        ),
+        resources: s
+          .object({
+            limits: quantities.describe("Limits describes the maximum amount of compute resources allowed."),
+            requests: quantities.describe("Requests describes the minimum amount of compute resources required."),
+          })
+          .describe("VolumeResourceRequirements describes the storage resource requirements for a volume."),
+        volumeName: s
+          .string()
+          .describe("volumeName is the binding reference to the PersistentVolume backing this claim."),
+        storageClassName: s.string().describe("Name of the StorageClass."),
+        volumeMode: s
+          .string()
+          .describe(
+            "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
+          ),
+        dataSource: s.anyObject().describe("Object that the volume is populated from."),
+        dataSourceRef: s.anyObject().describe("Object that the volume is populated from."),
+        volumeAttributesClassName: s
+          .string()
+          .describe("volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim."),
+      })
+      .describe(
+        "PersistentVolumeClaimSpec describes the common attributes of storage devices and allows a Source for provider-specific attributes",
+      ),
+    status: s
+      .object({
+        phase: s.string().describe("phase represents the current phase of PersistentVolumeClaim."),
+        accessModes: s
+          .list(s.string())
+          .describe("accessModes contains the actual access modes the volume backing the PVC has."),
+        capacity: quantities.describe("capacity represents the actual resources of the underlying volume."),
+        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+          "conditions is the current Condition of persistent volume claim.",
+        ),
+        allocatedResources: quantities.describe(
+          "allocatedResources tracks the resources allocated to a PVC including its capacity.",
+        ),
+        allocatedResourceStatuses: s.map(s.string()).describe("Status of the modification."),
+        currentVolumeAttributesClassName: s
+          .string()
+          .describe(
+            "currentVolumeAttributesClassName is the current name of the VolumeAttributesClass the PVC is using.",
+          ),
+        modifyVolumeStatus: s.anyObject().describe("Status of the modification."),
+      })
+      .describe("PersistentVolumeClaimStatus is the current status of a persistent volume claim."),
+  })
+  .describe("PersistentVolumeClaim is a user's request for and claim to a persistent volume");
+
+type Claim = KindOf<typeof claimFields>;
+
+const validateClaim = ({ spec }: Claim): readonly FieldError[] => [
+  ...((spec?.accessModes ?? []).length === 0
+    ? [requiredError("spec.accessModes", "at least 1 access mode is required")]
+    : []),
+  ...(spec?.resources?.requests?.["storage"] === undefined ? [requiredError("spec.resources[storage]")] : []),
+];
+
+// What the store holds has gone through the schema of the kind, in all columns below.
+export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "PersistentVolumeClaim",
+  plural: "persistentvolumeclaims",
+  singular: "persistentvolumeclaim",
+  shortNames: ["pvc"],
+  namespaced: true,
+  hasStatus: true,
+  schema: kindSchema(claimFields.schema),
+  columns: [
+    { name: "Status", type: "string", description: "The phase.", value: ".status.phase" },
+    {
+      name: "Volume",
+      type: "string",
+      description: "volumeName is the binding reference to the PersistentVolume backing this claim.",
+      value: (o) => (o as Claim).spec?.volumeName ?? "",
+    },
+    {
+      name: "Capacity",
+      type: "string",
+      description: "capacity represents the actual resources of the underlying volume.",
+      value: (o) => quantityText((o as Claim).status?.capacity?.["storage"]),
+    },
+    {
+      name: "Access Modes",
+      type: "string",
+      description: "Access modes.",
+      value: (o) => modesText((o as Claim).status?.accessModes),
+    },
+    {
+      name: "StorageClass",
+      type: "string",
+      description: "Its class.",
+      value: (o) => (o as Claim).spec?.storageClassName ?? "",
+    },
+    {
+      name: "VolumeAttributesClass",
+      type: "string",
+      description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
+      value: () => "<unset>",
+    },
+    ageColumn,
+    {
+      name: "VolumeMode",
+      type: "string",
+      priority: 1,
+      description:
+        "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
+      value: ".spec.volumeMode",
+    },
+  ],
+  setDefaults: (object) => ({ ...object, spec: { volumeMode: "Filesystem", ...(object as Claim).spec } }) as KubeObject,
+  strategy: statusStrategy<Claim>(validateClaim, undefined, { phase: "Pending" }) as never,
+});
+
+const volumeFields = s
+  .object({
+    spec: s
+      .field<{ readonly [name: string]: never }>({
+        type: "object",
+        properties: {
+          claimRef: objectReference.describe(
+            "ObjectReference contains enough information to let you inspect or modify the referred object.",
+          ).schema,
+          storageClassName: { type: "string", description: "Name of the StorageClass." },
+          persistentVolumeReclaimPolicy: {
+            type: "string",
+            description:
+              "persistentVolumeReclaimPolicy defines what happens to a persistent volume when released from its claim.",
+          },
+        },
+        "x-kubernetes-preserve-unknown-fields": true,
+      })
+      .describe("PersistentVolumeSpec is the specification of a persistent volume."),
+    status: s.anyObject().describe("PersistentVolumeStatus is the current status of a persistent volume."),
+  })
+  .describe("PersistentVolume (PV) is a storage resource provisioned by an administrator. It is analogous to a node.");
+
+type Volume = KubeObject & {
+  readonly spec?: {
+    readonly capacity?: { readonly storage?: JsonValue };
+    readonly accessModes?: readonly string[];
+    readonly storageClassName?: string;
+    readonly claimRef?: { readonly namespace: string; readonly name: string };
+  };
+  readonly status?: { readonly reason?: string };
+};
+
+export const persistentVolumes: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "PersistentVolume",
+  plural: "persistentvolumes",
+  singular: "persistentvolume",
+  shortNames: ["pv"],
+  namespaced: false,
+  hasStatus: true,
+  schema: kindSchema(volumeFields.schema),
+  columns: [
+    {
+      name: "Capacity",
+      type: "string",
+      description: "capacity represents the actual resources of the underlying volume.",
+      value: (o) => quantityText((o as Volume).spec?.capacity?.storage),
+    },
+    {
+      name: "Access Modes",
+      type: "string",
+      description: "Access modes.",
+      value: (o) => modesText((o as Volume).spec?.accessModes),
+    },
+    {
+      name: "Reclaim Policy",
+      type: "string",
+      description: "Reclaim policy.",
+      value: ".spec.persistentVolumeReclaimPolicy",
+    },
+    { name: "Status", type: "string", description: "The phase.", value: ".status.phase" },
+    {
+      name: "Claim",
+      type: "string",
+      description: "UserInfo holds the information about the user needed to implement the user.Info interface.",
+      value: (o) => {
+        const claim = (o as Volume).spec?.claimRef;
+        return claim === undefined ? "" : `${claim.namespace}/${claim.name}`;
+      },
+    },
+    {
+      name: "StorageClass",
+      type: "string",
+      description: "Its class.",
+      value: (o) => (o as Volume).spec?.storageClassName ?? "",
+    },
+    {
+      name: "VolumeAttributesClass",
+      type: "string",
+      description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
+      value: () => "<unset>",
+    },
+    { name: "Reason", type: "string", description: "Why it is so.", value: (o) => (o as Volume).status?.reason ?? "" },
+    ageColumn,
+    {
+      name: "VolumeMode",
+      type: "string",
+      priority: 1,
+      description:
+        "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
+      value: ".spec.volumeMode",
+    },
+  ],
+  setDefaults: (object) =>
+    ({
+      ...object,
+      spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", ...(object as Volume).spec },
+    }) as KubeObject,
+  strategy: statusStrategy<Volume>(() => [], undefined, { phase: "Pending" }) as never,
+});

@@ -1,0 +1,59 @@
+// Marks Jobs of a cluster without nodes as complete, if the owner of the cluster wants that: charts wait for the Jobs of their hooks. The condition
+// says that the Job did not run.
+
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Job } from "../builtin/workloads/batch.ts";
+
+const MESSAGE = "no pod has run: this virtual cluster has no nodes, and completes Jobs immediately";
+
+/** `completesJobs` is asked about every Job that is not finished, when it is written and when the controller starts. */
+export function createJobCompletion(
+  port: ControllerPort,
+  jobs: InstalledResource,
+  completesJobs: () => boolean,
+): Controller {
+  const { clock, scheduler } = port.runtime;
+  const queue = new WorkQueue(port, { name: "job_completion", process, concurrency: 1 });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    if (!completesJobs()) return;
+    // What the store holds has gone through the schema of the kind.
+    const job = jobs.view.get(key)?.decode() as Job | undefined;
+    if (job === undefined || isBeingDeleted(job) || isFinished(job) || job.spec?.suspend === true) return;
+    const now = formatTimestamp(clock.now());
+    const transform = (current: KubeObject): KubeObject =>
+      isFinished(current as Job) ? current : { ...current, status: completed(current as Job, now) };
+    await ignoringConflicts(() => updateControlled(port, jobs, job, { subresource: "status", transform }, signal));
+  }
+
+  return createQueueController(queue, [followKeys(jobs, scheduler, (key) => queue.add(key))]);
+}
+
+const isFinished = ({ status }: Job): boolean =>
+  (status?.conditions ?? []).some(
+    ({ type, status: holds }) => (type === "Complete" || type === "Failed") && holds === "True",
+  );
+
+function completed({ spec, status }: Job, now: string): NonNullable<Job["status"]> {
+  const condition = (type: string) => ({
+    type,
+    status: "True",
+    reason: "NoNodes",
+    message: MESSAGE,
+    lastProbeTime: now,
+    lastTransitionTime: now,
+  });
+  return {
+    ...status,
+    startTime: status?.startTime ?? now,
+    completionTime: now,
+    succeeded: spec?.completions ?? 1,
+    conditions: [...(status?.conditions ?? []), condition("SuccessCriteriaMet"), condition("Complete")],
+  };
+}

@@ -1,0 +1,95 @@
+// Updates `status` of ResourceQuotas: limits and usage.
+// Source: k8s.io/kubernetes/pkg/controller/resourcequota/resource_quota_controller.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import type { CacheView } from "@postern/apiserver/cache/watch-cache";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
+import { countedResource, type ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
+import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
+
+/** Follows the objects of a resource only while some quota limits it. */
+export function createQuotaController(
+  port: ControllerPort,
+  quotas: InstalledResource,
+  services: ServiceTotals,
+): Controller {
+  const { scheduler, clock } = port.runtime;
+  /** Of namespaces: each object in one changes the counts of all its quotas, which may be very many. */
+  const queue = new WorkQueue(port, { name: "resource_quota", process, concurrency: 1 });
+  /** By the prefix of the resource. */
+  const followed = new Map<string, { readonly view: CacheView; readonly following: Disposable }>();
+
+  async function process(namespace: string, signal: AbortSignal): Promise<void> {
+    while (services.ready() !== undefined) await services.ready();
+    const pause = createTurns(clock);
+    const resources = new Map(port.resources.all.map((resource) => [nameOf(resource.definition), resource]));
+    for (const { key } of quotas.view.list(quotas.keys.inNamespace(namespace))) {
+      await pause();
+      if (signal.aborted) return;
+      // What the store holds has gone through the schema of the kind.
+      const quota = quotas.view.get(key)?.decode() as ResourceQuota | undefined;
+      if (quota === undefined) continue;
+      const used: Record<string, string> = {};
+      for (const name of Object.keys(quota.spec?.hard ?? {})) {
+        const counted = countedResource(name);
+        // CPU and memory are not counted here.
+        if (counted === undefined) continue;
+        const resource = resources.get(nameOf(counted.resource));
+        if (resource !== undefined) follow(resource);
+        used[name] = String(resource === undefined ? 0 : counted.used(resource, namespace, services));
+      }
+      await pause();
+      const status = { hard: quota.spec?.hard ?? {}, used };
+      if (equalJson(quota.status ?? {}, status)) continue;
+      const transform = (current: KubeObject): KubeObject => ({ ...current, status });
+      await ignoringConflicts(() =>
+        updateControlled(port, quotas, quota, { subresource: "status", transform }, signal),
+      );
+    }
+  }
+
+  /** A kind that is limited may come after its quota; one that changed has another view of its objects. */
+  function recountAll(): void {
+    const views = new Map(port.resources.all.map(({ keys, view }) => [keys.prefix, view]));
+    for (const [prefix, { view, following }] of followed) {
+      if (views.get(prefix) === view) continue;
+      following[Symbol.dispose]();
+      followed.delete(prefix);
+    }
+    for (const { key } of quotas.view.list(quotas.keys.prefix)) queue.add(quotas.keys.parse(key).namespace);
+  }
+
+  function follow({ view, keys }: ControlledResource): void {
+    if (followed.has(keys.prefix)) return;
+    const recount = (key: string): void => {
+      const { namespace } = keys.parse(key);
+      if (quotas.view.count(quotas.keys.inNamespace(namespace)) > 0) queue.add(namespace);
+    };
+    const following = followView({ view, prefix: keys.prefix }, scheduler, {
+      // Those that are there have just been counted.
+      replace() {},
+      put: (object) => recount(object.key),
+      delete: (object) => recount(object.key),
+    });
+    followed.set(keys.prefix, { view, following });
+  }
+
+  const following = followKeys(quotas, scheduler, (key) => queue.add(quotas.keys.parse(key).namespace));
+  const changes = port.resources.onChange(recountAll);
+  const held = {
+    [Symbol.dispose]() {
+      changes[Symbol.dispose]();
+      for (const each of followed.values()) each.following[Symbol.dispose]();
+    },
+  };
+  return createQueueController(queue, [following, held]);
+}
+
+const nameOf = ({ group, plural }: { readonly group: string; readonly plural: string }): string => `${plural}.${group}`;

@@ -1,0 +1,136 @@
+import type { Controller } from "@postern/apiserver/controllers/controller-port";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createTestCluster, type TestCluster } from "../../builtin/testing/test-cluster.ts";
+import { aggregatedRules, createRoleAggregationController, MAX_COMPARED } from "./role-aggregation-controller.ts";
+
+let cluster: TestCluster;
+let controller: Controller;
+
+beforeEach(async () => {
+  cluster = await createTestCluster();
+  controller = createRoleAggregationController(cluster.port, cluster.resource("clusterroles"));
+});
+afterEach(async () => {
+  controller[Symbol.dispose]();
+  await cluster[Symbol.asyncDispose]();
+  expect(cluster.port.errors).toEqual([]);
+});
+
+const rule = (resource: string) => ({ verbs: ["get"], apiGroups: [""], resources: [resource] });
+const role = (name: string, labels: { [key: string]: string }, rules: object[], selects?: string) =>
+  cluster.create("clusterroles", {
+    metadata: { name, labels },
+    rules: rules as never,
+    ...(selects === undefined
+      ? {}
+      : { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [selects]: "true" } }] } }),
+  });
+const rulesOf = async (name: string) => {
+  await controller.idle();
+  return cluster.get("clusterroles", { name })?.["rules"];
+};
+
+describe("role aggregation", () => {
+  it("puts the rules of the selected roles together, each once, and follows their changes", async () => {
+    await role("all", {}, [rule("written-by-hand")], "to-all");
+    await role("b", { "to-all": "true" }, [rule("pods"), rule("secrets")]);
+    await role("a", { "to-all": "true" }, [rule("secrets")]);
+    await role("c", { "to-all": "false" }, [rule("nodes")]);
+    expect(await rulesOf("all")).toEqual([rule("secrets"), rule("pods")]);
+    await cluster.delete("clusterroles", { name: "b" });
+    expect(await rulesOf("all")).toEqual([rule("secrets")]);
+    await cluster.update("clusterroles", { name: "a" }, (a) => ({ ...a, rules: [rule("jobs")] }));
+    expect(await rulesOf("all")).toEqual([rule("jobs")]);
+  });
+
+  it("aggregates aggregated roles, and does not feed a role with itself", async () => {
+    await role("outer", {}, [], "to-outer");
+    await role("inner", { "to-outer": "true", "to-inner": "true" }, [], "to-inner");
+    await role("leaf", { "to-inner": "true" }, [rule("pods")]);
+    expect(await rulesOf("inner")).toEqual([rule("pods")]);
+    expect(await rulesOf("outer")).toEqual([rule("pods")]);
+  });
+
+  it("comes to rest where roles select each other, and keeps no rule that is gone", async () => {
+    const everyone = (name: string, rules: object[], labels: { [key: string]: string } = {}) =>
+      cluster.create("clusterroles", {
+        metadata: { name, labels },
+        rules: rules as never,
+        aggregationRule: { clusterRoleSelectors: [{}] },
+      });
+    await everyone("one", [rule("written"), rule("by-hand")]);
+    await everyone("two", [rule("by-hand"), rule("written"), rule("too")]);
+    await everyone("three", [rule("too")]);
+    await role("leaf", {}, [rule("pods"), rule("secrets")]);
+    for (const name of ["one", "two", "three"]) expect(await rulesOf(name)).toEqual([rule("pods"), rule("secrets")]);
+    await cluster.update("clusterroles", { name: "leaf" }, (leaf) => ({ ...leaf, rules: [rule("jobs")] }));
+    for (const name of ["one", "two", "three"]) expect(await rulesOf(name)).toEqual([rule("jobs")]);
+  });
+
+  it("comes to rest on circles of every length, whatever the roles had before", async () => {
+    for (const length of [2, 3, 7]) {
+      for (let at = 0; at < length; at++) {
+        const labels = { [`to-${length}-${at}`]: "true" };
+        await role(`circle-${length}-${at}`, labels, [rule(`old-${at}`)], `to-${length}-${(at + 1) % length}`);
+      }
+      await role(`leaf-${length}`, { [`to-${length}-0`]: "true" }, [rule("pods")]);
+      for (let at = 0; at < length; at++) expect(await rulesOf(`circle-${length}-${at}`)).toEqual([rule("pods")]);
+    }
+  });
+
+  it("follows a label that is taken away", async () => {
+    await role("all", {}, [], "to-all");
+    await role("a", { "to-all": "true" }, [rule("pods")]);
+    expect(await rulesOf("all")).toEqual([rule("pods")]);
+    await cluster.update("clusterroles", { name: "a" }, (a) => ({ ...a, metadata: { ...a.metadata, labels: {} } }));
+    expect(await rulesOf("all")).toEqual([]);
+  });
+});
+
+describe("the work for one aggregated role", () => {
+  /** So many aggregated roles, of which each selects all by the selector of its own text, beside a role with a rule. */
+  function roles(count: number, textOf: (at: number) => string) {
+    const names = Array.from({ length: count }, (_, at) => `r${at}`);
+    const selectors = new Map(names.map((name, at) => [name, [{ matches: () => true, text: textOf(at) }]]));
+    return {
+      list: () => [...names, "leaf"].map((key) => ({ key, labels: {} })),
+      selectorsOf: (key: string) => selectors.get(key),
+      rulesOf: () => [rule("pods")],
+    };
+  }
+
+  it("is that of the roles, where hundreds select each other by the same label", () => {
+    let steps = 0;
+    const work = aggregatedRules(
+      "r0",
+      roles(500, () => "same"),
+    );
+    let result = work.next();
+    for (; result.done !== true; result = work.next()) steps++;
+    expect(result.value).toEqual([rule("pods")]);
+    expect(steps).toBeLessThanOrEqual(2 * 502);
+  });
+
+  it("has a limit where each selects by labels of its own", () => {
+    const work = aggregatedRules("r0", roles(1_000, String));
+    let steps = 0;
+    const run = () => {
+      for (; work.next().done !== true; ) steps++;
+    };
+    expect(run).toThrow("the roles that r0 selects, and those that they select, are too many");
+    expect(steps).toBeLessThanOrEqual(MAX_COMPARED + 1);
+  });
+});
+
+it("writes each of a chain of roles once, when the last in it changes", async () => {
+  const chain = 5;
+  for (let at = 0; at < chain; at++) await role(`c${at}`, { [`to-c${at - 1}`]: "true" }, [], `to-c${at}`);
+  await role("last", { [`to-c${chain - 1}`]: "true" }, [rule("pods")]);
+  expect(await rulesOf("c0")).toEqual([rule("pods")]);
+  const revision = async (name: string) => Number((await role(name, {}, [])).metadata.resourceVersion);
+  const before = await revision("before");
+  await cluster.update("clusterroles", { name: "last" }, (last) => ({ ...last, rules: [rule("secrets")] }));
+  expect(await rulesOf("c0")).toEqual([rule("secrets")]);
+  const after = await revision("after");
+  expect(after - before).toBe(chain + 2);
+});

@@ -1,0 +1,117 @@
+// Adds tokens to Secrets of type service-account-token, and deletes those whose ServiceAccount is gone.
+// Source: k8s.io/kubernetes/pkg/controller/serviceaccount/tokens_controller.go
+
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { lineageOn } from "@postern/apiserver/authentication/credential-lineage";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import {
+  deleteControlled,
+  ignoringConflicts,
+  readControlled,
+  updateControlled,
+} from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import {
+  ACCOUNT_NAME_ANNOTATION,
+  ACCOUNT_UID_ANNOTATION,
+  SECRET_TOKEN_TYPE,
+  tokenIn,
+} from "../../service-accounts/secret-token.ts";
+import type { ServiceAccountTokens } from "../../service-accounts/service-account-tokens.ts";
+import type { RootAuthority } from "../namespace-objects/namespace-object-controller.ts";
+
+export type TokenSecretDeps = {
+  readonly secrets: ControlledResource;
+  readonly accounts: ControlledResource;
+  readonly tokens: Pick<ServiceAccountTokens, "issueForSecret">;
+  /** Absent: Secrets have no CA. */
+  readonly rootAuthority?: RootAuthority | undefined;
+};
+
+export function createTokenSecretController(
+  port: Omit<ControllerPort, "resources">,
+  { secrets, accounts, tokens, rootAuthority }: TokenSecretDeps,
+): Controller {
+  const { scheduler } = port.runtime;
+  const queue = new WorkQueue(port, { name: "serviceaccount_tokens_secret", process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const secret = secrets.view.get(key)?.decode();
+    if (secret === undefined || secret["type"] !== SECRET_TOKEN_TYPE || isBeingDeleted(secret)) return;
+    await ignoringConflicts(async () => {
+      const account = await accountOf(secret, signal);
+      if (account === undefined) await deleteControlled(port, secrets, secret, signal);
+      else if (secret["immutable"] !== true && !isAsWanted(secret, account)) {
+        const transform = (current: KubeObject): KubeObject => filled(current, account);
+        await updateControlled(port, secrets, secret, { transform }, signal);
+      }
+    });
+  }
+
+  /** In memory first, in the store before it is said to be gone: deleting cannot be undone. */
+  async function accountOf({ metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const { namespace = "", annotations = {} } = metadata;
+    const name = annotations[ACCOUNT_NAME_ANNOTATION] ?? "";
+    const uid = annotations[ACCOUNT_UID_ANNOTATION] ?? "";
+    const isSame = (account: KubeObject): boolean => uid === "" || account.metadata.uid === uid;
+    const known = accounts.view.get(accounts.keys.of(namespace, name))?.decode();
+    if (known !== undefined && isSame(known)) return known;
+    const account = await readControlled(port, accounts, { metadata: { namespace, name } }, signal);
+    return account !== undefined && isSame(account) ? account : undefined;
+  }
+
+  const entriesOf = (namespace: string): Record<string, string> => ({
+    ...(rootAuthority?.pem === undefined ? {} : { "ca.crt": toBase64(rootAuthority.pem) }),
+    namespace: toBase64(namespace),
+  });
+
+  function isAsWanted(secret: KubeObject, account: KubeObject): boolean {
+    const { namespace = "", annotations = {} } = secret.metadata;
+    if (annotations[ACCOUNT_UID_ANNOTATION] !== account.metadata.uid || tokenIn(secret) === undefined) return false;
+    const data = dataOf(secret);
+    return Object.entries(entriesOf(namespace)).every(([entry, value]) => data[entry] === value);
+  }
+
+  function filled(secret: KubeObject, { metadata: { name = "", uid = "" } }: KubeObject): KubeObject {
+    const { namespace = "", name: secretName = "", annotations } = secret.metadata;
+    const token =
+      tokenIn(secret) ??
+      tokens.issueForSecret({ namespace, account: { name, uid }, secretName, lineage: lineageOn(secret) });
+    return {
+      ...secret,
+      metadata: { ...secret.metadata, annotations: { ...annotations, [ACCOUNT_UID_ANNOTATION]: uid } },
+      data: { ...dataOf(secret), ...entriesOf(namespace), token: toBase64(token) },
+    };
+  }
+
+  const addSecretsBeside = ({ key }: CachedObject): void => {
+    const { namespace } = accounts.keys.parse(key);
+    for (const secret of secrets.view.list(secrets.keys.inNamespace(namespace))) queue.add(secret.key);
+  };
+  const addAll = (): void => {
+    for (const { key } of secrets.view.list(secrets.keys.prefix)) queue.add(key);
+  };
+  const changes = rootAuthority?.onChange(addAll);
+  const following = [
+    ...(changes === undefined ? [] : [changes]),
+    followView({ view: secrets.view, prefix: secrets.keys.prefix }, scheduler, {
+      replace: addAll,
+      put: ({ key }) => queue.add(key),
+      delete() {},
+    }),
+    followView({ view: accounts.view, prefix: accounts.keys.prefix }, scheduler, {
+      replace: addAll,
+      put() {},
+      delete: addSecretsBeside,
+    }),
+  ];
+  return createQueueController(queue, following);
+}
+
+/** Its schema has checked that it is a map of texts in base64. */
+const dataOf = (secret: KubeObject) => (secret["data"] ?? {}) as { readonly [entry: string]: string };
+
+const toBase64 = (text: string): string => Buffer.from(text).toString("base64");

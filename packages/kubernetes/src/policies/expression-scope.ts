@@ -1,0 +1,178 @@
+// The variables of expressions in policies and match conditions.
+// Source: k8s.io/apiserver/pkg/admission/plugin/cel/{activation,condition}.go
+
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type {
+  AuthorizationAttributes,
+  AuthorizationDecision,
+  Authorizer,
+} from "@postern/apiserver/authorization/authorizer";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { CelScope } from "@postern/cel/evaluate-cel";
+import { type AccessQuestion, type AskAccess, CelAuthorizer } from "@postern/cel/functions/authorizer-functions";
+import { dynamicValue } from "./dynamic-value.ts";
+
+// Objects are JSON; only their named types hide it.
+const json = (object: KubeObject | undefined): JsonValue | undefined => object as JsonObject | undefined;
+
+/** `seenAs` is the version in which the object is shown, where that is not the one of the request. */
+export function requestOf(
+  attributes: AdmissionAttributes,
+  seenAs: ResourceDefinition = attributes.resource,
+): JsonObject {
+  const { context, resource, subresource, name, namespace, operation, dryRun } = attributes;
+  return {
+    kind: kindOf(seenAs),
+    resource: resourceOf(seenAs),
+    subResource: subresource,
+    requestKind: kindOf(resource),
+    requestResource: resourceOf(resource),
+    requestSubResource: subresource,
+    name,
+    namespace,
+    operation: operation.toUpperCase(),
+    userInfo: userInfoOf(context.user),
+    dryRun,
+  };
+}
+
+const kindOf = ({ group, version, kind }: ResourceDefinition): JsonObject => ({ group, version, kind });
+const resourceOf = ({ group, version, plural }: ResourceDefinition): JsonObject => ({
+  group,
+  version,
+  resource: plural,
+});
+
+const userInfoOf = ({ name, uid, groups, extra }: UserInfo): JsonObject => ({
+  username: name,
+  ...(uid === undefined ? {} : { uid }),
+  groups: [...groups],
+  ...(extra === undefined ? {} : { extra }),
+});
+
+/** The names that match conditions know; `ask` is undefined where there is no authorizer. */
+export function scopeOfRequest(
+  attributes: AdmissionAttributes,
+  ask: AskAccess,
+  seenAs?: ResourceDefinition,
+): { readonly [name in "object" | "oldObject" | "request" | "authorizer"]: CelScope[string] } {
+  const { resource, subresource, namespace, name } = attributes;
+  return {
+    object: dynamicValue(json(attributes.object)),
+    oldObject: dynamicValue(json(attributes.oldObject)),
+    request: dynamicValue(requestOf(attributes, seenAs)),
+    authorizer: new CelAuthorizer(ask, {
+      group: resource.group,
+      resource: resource.plural,
+      subresource,
+      namespace,
+      name,
+    }),
+  };
+}
+
+export const dynamicObject = (object: KubeObject | undefined): CelScope[string] => dynamicValue(json(object));
+
+/** Expressions are evaluated at once, and some authorizers take their time: what asked for an answer is evaluated again when it is there. */
+class AnswerNeeded {
+  readonly answer: Promise<void>;
+
+  constructor(answer: Promise<void>) {
+    this.answer = answer;
+  }
+}
+
+export type AccessAnswers = {
+  readonly ask: AskAccess;
+  /** Calls `evaluate` until nothing that it asks is unanswered. */
+  evaluate<T>(evaluate: () => T): Promise<T>;
+  /** Finds the answer to a question, given as JSON. */
+  answer(question: string): Promise<void>;
+  /** What has been answered: the JSON of questions and answers. */
+  known(): readonly (readonly [question: string, answer: string])[];
+};
+
+/** Answers for the user of a request, and for the credential on whose way in it came. */
+export function createAccessAnswers(context: RequestContext, authorizer: Authorizer): AccessAnswers {
+  const known = new Map<string, ReturnType<AskAccess>>();
+
+  function ask(question: AccessQuestion): ReturnType<AskAccess> {
+    const id = JSON.stringify(question);
+    const answer = known.get(id);
+    if (answer !== undefined) return answer;
+    const decisions = decide(context, authorizer, attributesOf(question, context));
+    if (!decisions.some((decision) => decision instanceof Promise)) {
+      // None of them is a promise.
+      const made = answerOf(decisions as readonly AuthorizationDecision[]);
+      known.set(id, made);
+      return made;
+    }
+    throw new AnswerNeeded(
+      Promise.all(decisions).then(
+        (all) => void known.set(id, answerOf(all)),
+        (error: unknown) => void known.set(id, { allowed: false, reason: "", error: textOf(error) }),
+      ),
+    );
+  }
+
+  return {
+    ask,
+    // It was asked by an expression, in its own words.
+    answer: (question) => answered(() => void ask(JSON.parse(question) as AccessQuestion)),
+    known: () => [...known].map(([question, answer]) => [question, JSON.stringify(answer)]),
+    evaluate: answered,
+  };
+}
+
+async function answered<T>(evaluate: () => T): Promise<T> {
+  for (;;) {
+    try {
+      return evaluate();
+    } catch (error) {
+      if (!(error instanceof AnswerNeeded)) throw error;
+      await error.answer;
+    }
+  }
+}
+
+/** A ServiceAccount is asked about as it is: no credential of its own is in play. */
+const decide = (
+  { outerAuthorizer }: RequestContext,
+  authorizer: Authorizer,
+  attributes: AuthorizationAttributes,
+): readonly (AuthorizationDecision | Promise<AuthorizationDecision>)[] =>
+  [attributes.credential === undefined ? undefined : outerAuthorizer, authorizer].flatMap((each) =>
+    each === undefined ? [] : [each.authorize(attributes)],
+  );
+
+function answerOf(decisions: readonly AuthorizationDecision[]): ReturnType<AskAccess> {
+  const refused = decisions.find(({ verdict }) => verdict !== "allow");
+  return { allowed: refused === undefined, reason: (refused ?? decisions.at(-1))?.reason ?? "", error: "" };
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : "unknown");
+
+function attributesOf(question: AccessQuestion, { user, credential }: RequestContext): AuthorizationAttributes {
+  const { account, verb } = question;
+  const who =
+    account === undefined
+      ? { user, credential }
+      : {
+          user: {
+            name: `system:serviceaccount:${account.namespace}:${account.name}`,
+            groups: ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`, "system:authenticated"],
+          },
+        };
+  if ("path" in question) {
+    const { path } = question;
+    const none = { apiGroup: "", apiVersion: "", resource: "", subresource: "", namespace: "", name: "" };
+    return { ...who, verb, isResourceRequest: false, path, ...none };
+  }
+  const { group, resource, subresource, namespace, name } = question;
+  const target = { apiGroup: group, apiVersion: "*", resource, subresource, namespace, name };
+  return { ...who, verb, isResourceRequest: true, path: "", ...target };
+}

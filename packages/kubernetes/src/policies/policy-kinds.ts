@@ -1,0 +1,173 @@
+// ValidatingAdmissionPolicies and their bindings as resources.
+// Source: k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy{,binding}/strategy.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Steps } from "@postern/apimachinery/steps/steps";
+import {
+  type FieldError,
+  indexPath,
+  invalidError,
+  notSupportedError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
+import { statusStrategy } from "../builtin/workloads/status-strategy.ts";
+import { compilePolicy } from "./compiled-policy.ts";
+import {
+  ADMISSION_GROUP,
+  bindingFields,
+  type MatchResources,
+  type Policy,
+  type PolicyBinding,
+  policyFields,
+} from "./validating-admission-policy.ts";
+
+const FAILURE_POLICIES = ["Fail", "Ignore"];
+const ACTIONS = ["Audit", "Deny", "Warn"];
+const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+
+function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
+  const { spec = {} } = policy;
+  const { validations = [], auditAnnotations = [], failurePolicy = "Fail", matchConstraints } = spec;
+  return [
+    ...(matchConstraints === undefined
+      ? [requiredError("spec.matchConstraints")]
+      : (matchConstraints.resourceRules ?? []).length === 0
+        ? [requiredError("spec.matchConstraints.resourceRules")]
+        : []),
+    ...(validations.length + auditAnnotations.length === 0
+      ? [requiredError("spec.validations", "validations or auditAnnotations must be specified")]
+      : []),
+    ...(FAILURE_POLICIES.includes(failurePolicy)
+      ? []
+      : [notSupportedError("spec.failurePolicy", failurePolicy, FAILURE_POLICIES)]),
+    ...validations.flatMap(({ reason = "Invalid" }, index) =>
+      REASONS.includes(reason)
+        ? []
+        : [notSupportedError(`${indexPath("spec.validations", index)}.reason`, reason, REASONS)],
+    ),
+    ...(yield* compilePolicy(policy)).faults,
+  ];
+}
+
+function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
+  const { policyName = "", validationActions = [], paramRef } = spec;
+  const isTwofold = validationActions.includes("Deny") && validationActions.includes("Warn");
+  return [
+    ...(policyName === "" ? [requiredError("spec.policyName")] : []),
+    ...(validationActions.length === 0 ? [requiredError("spec.validationActions")] : []),
+    ...validationActions.flatMap((action, index) =>
+      ACTIONS.includes(action) ? [] : [notSupportedError(indexPath("spec.validationActions", index), action, ACTIONS)],
+    ),
+    ...(isTwofold
+      ? [
+          invalidError(
+            "spec.validationActions",
+            [...validationActions],
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)",
+          ),
+        ]
+      : []),
+    ...(paramRef !== undefined && (paramRef.name ?? "") === "" && paramRef.selector === undefined
+      ? [requiredError("spec.paramRef", "one of name or selector must be specified")]
+      : []),
+  ];
+}
+
+const withMatchDefaults = (match: MatchResources): MatchResources => ({
+  ...match,
+  matchPolicy: match.matchPolicy ?? "Equivalent",
+  namespaceSelector: match.namespaceSelector ?? {},
+  objectSelector: match.objectSelector ?? {},
+  ...(match.resourceRules === undefined
+    ? {}
+    : { resourceRules: match.resourceRules.map((rule) => ({ scope: "*", ...rule })) }),
+});
+
+const COMMON = {
+  group: ADMISSION_GROUP,
+  version: "v1",
+  namespaced: false,
+  categories: ["api-extensions"],
+  tracksGeneration: true,
+} as const;
+
+// What the store holds, and bodies of built-in kinds where defaults are set, have passed their types.
+export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
+  ...COMMON,
+  kind: "ValidatingAdmissionPolicy",
+  plural: "validatingadmissionpolicies",
+  singular: "validatingadmissionpolicy",
+  hasStatus: true,
+  schema: kindSchema(policyFields.schema),
+  columns: [
+    {
+      name: "Validations",
+      type: "integer",
+      description: "Number of entries.",
+      value: (o) => ((o as Policy).spec?.validations ?? []).length,
+    },
+    {
+      name: "ParamKind",
+      type: "string",
+      description: "Kind of the parameters.",
+      value: (o) => {
+        const param = (o as Policy).spec?.paramKind;
+        return param === undefined ? "<unset>" : `${param.apiVersion}/${param.kind}`;
+      },
+    },
+    ageColumn,
+  ],
+  setDefaults: (object) => {
+    const { spec } = object as Policy;
+    if (spec === undefined) return object;
+    const { matchConstraints } = spec;
+    return {
+      ...object,
+      spec: {
+        ...spec,
+        failurePolicy: spec.failurePolicy ?? "Fail",
+        ...(matchConstraints === undefined ? {} : { matchConstraints: withMatchDefaults(matchConstraints) }),
+      },
+    } as KubeObject;
+  },
+  strategy: {
+    ...statusStrategy<Policy>(() => []),
+    validate: async (policy: Policy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
+    validateUpdate: async (policy: Policy, _old: Policy, context: RequestContext) =>
+      context.info.subresource === "status" ? [] : await context.inParts(validatePolicy(policy)),
+  } as never,
+});
+
+export const validatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin({
+  ...COMMON,
+  kind: "ValidatingAdmissionPolicyBinding",
+  plural: "validatingadmissionpolicybindings",
+  singular: "validatingadmissionpolicybinding",
+  schema: kindSchema(bindingFields.schema),
+  columns: [
+    { name: "PolicyName", type: "string", description: "The policy.", value: ".spec.policyName" },
+    {
+      name: "ParamRef",
+      type: "string",
+      description: "The parameters.",
+      value: (o) => {
+        const ref = (o as PolicyBinding).spec?.paramRef;
+        if (ref === undefined) return "<unset>";
+        return ref.name === undefined ? "*" : ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
+      },
+    },
+    ageColumn,
+  ],
+  setDefaults: (object) => {
+    const { spec } = object as PolicyBinding;
+    const matchResources = spec?.matchResources;
+    return matchResources === undefined
+      ? object
+      : ({ ...object, spec: { ...spec, matchResources: withMatchDefaults(matchResources) } } as KubeObject);
+  },
+  strategy: { allowUnconditionalUpdate: true, validate: validateBinding, validateUpdate: validateBinding },
+});

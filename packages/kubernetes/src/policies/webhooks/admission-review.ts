@@ -1,0 +1,181 @@
+// The AdmissionReview that a webhook receives, and its response.
+// Source: k8s.io/api/admission/v1/types.go, k8s.io/apiserver/pkg/admission/plugin/webhook/{request/admissionreview.go,errors/statuserror.go}
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { StatusDetails, StatusReason } from "@postern/apimachinery/meta/status";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { checkValues } from "@postern/apiserver/endpoints/decode/parse-body";
+import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { WebhookCallError } from "../../webhooks/webhook-caller.ts";
+import { requestOf } from "../expression-scope.ts";
+
+const GROUP = "admission.k8s.io";
+const OPTION_KINDS = {
+  create: "CreateOptions",
+  update: "UpdateOptions",
+  delete: "DeleteOptions",
+  connect: "",
+} as const;
+
+export type ReviewVersion = "v1" | "v1beta1";
+
+/** The text of a review, for any uid: an object is made a text once, however many webhooks are asked about it. */
+export function reviewTextFor(attributes: AdmissionAttributes, seenAs: ResourceDefinition) {
+  const { userInfo, dryRun, ...request } = requestOf(attributes, seenAs);
+  const rest = stringifyJson({
+    ...request,
+    userInfo,
+    object: json(attributes.object),
+    oldObject: json(attributes.oldObject),
+    dryRun,
+    options: optionsOf(attributes),
+  } as JsonObject);
+  return (version: ReviewVersion, uid: string): string =>
+    `{"kind":"AdmissionReview","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}",${rest.slice(1)}}`;
+}
+
+// Objects are JSON; only their named types hide it.
+const json = (object: KubeObject | undefined): JsonValue => (object as JsonObject | undefined) ?? null;
+
+function optionsOf({ operation, context, deleteOptions, dryRun }: AdmissionAttributes): JsonValue {
+  const { query } = context.request;
+  const kind = { kind: OPTION_KINDS[operation], apiVersion: "meta.k8s.io/v1" };
+  if (operation === "connect") return null;
+  if (operation === "delete") return { ...kind, ...deleteOptions, ...(dryRun ? { dryRun: ["All"] } : {}) };
+  const [manager, validation] = [query.get("fieldManager"), query.get("fieldValidation")];
+  return {
+    ...kind,
+    ...(dryRun ? { dryRun: ["All"] } : {}),
+    ...(manager === null || manager === "" ? {} : { fieldManager: manager }),
+    ...(validation === null || validation === "" ? {} : { fieldValidation: validation }),
+  };
+}
+
+export type ReviewAnswer = {
+  readonly allowed: boolean;
+  /** JSON of a JSON patch. */
+  readonly patch: string | undefined;
+  readonly result: JsonObject | undefined;
+  readonly warnings: readonly string[];
+  readonly auditAnnotations: readonly (readonly [key: string, value: string])[];
+};
+
+/** Throws WebhookCallError if the body is not a response to the review. */
+export function readAnswer(
+  text: string,
+  { version, uid, isMutating }: { readonly version: ReviewVersion; readonly uid: string; readonly isMutating: boolean },
+): ReviewAnswer {
+  const review = parseAnswer(text);
+  const response = review["response"];
+  if (!isJsonObject(response)) throw invalidResponse("webhook response was absent");
+  const { patch = "", patchType } = response;
+  if (version === "v1") {
+    const answered = textOf(response["uid"]);
+    if (answered !== uid) throw invalidResponse(`expected response.uid=${quoteGo(uid)}, got ${quoteGo(answered)}`);
+    const [apiVersion, kind] = [textOf(review["apiVersion"]), textOf(review["kind"])];
+    if (apiVersion !== `${GROUP}/v1` || kind !== "AdmissionReview") {
+      throw invalidResponse(
+        `expected webhook response of ${GROUP}/v1, Kind=AdmissionReview, got ${apiVersion.includes("/") ? apiVersion : `/${apiVersion}`}, Kind=${kind}`,
+      );
+    }
+    checkPatchMembers(patch, patchType, isMutating);
+  }
+  const { status: result } = response;
+  return {
+    allowed: response["allowed"] === true,
+    patch: isMutating && typeof patch === "string" && patch !== "" ? decodePatch(patch) : undefined,
+    result: isJsonObject(result) ? result : undefined,
+    warnings: isJsonArray(response["warnings"]) ? response["warnings"].filter(isText) : [],
+    auditAnnotations: isJsonObject(response["auditAnnotations"])
+      ? Object.entries(response["auditAnnotations"]).filter((entry): entry is [string, string] => isText(entry[1]))
+      : [],
+  };
+}
+
+const isText = (value: JsonValue | undefined): value is string => typeof value === "string";
+const textOf = (value: JsonValue | undefined): string => (isText(value) ? value : "");
+const invalidResponse = (why: string): WebhookCallError =>
+  new WebhookCallError(`received invalid webhook response: ${why}`);
+
+function parseAnswer(text: string): JsonObject {
+  try {
+    checkValues(text);
+    const value = parseJson(text);
+    if (isJsonObject(value)) return value;
+  } catch (error) {
+    throw new WebhookCallError(
+      `failed to call webhook: the answer cannot be read: ${error instanceof Error ? error.message : "unknown"}`,
+    );
+  }
+  throw new WebhookCallError("failed to call webhook: the answer is no JSON object");
+}
+
+function checkPatchMembers(patch: JsonValue, patchType: JsonValue | undefined, isMutating: boolean): void {
+  const hasType = patchType !== undefined && patchType !== null;
+  const hasPatch = patch !== "" && patch !== null;
+  if (!isMutating) {
+    if (hasPatch) throw invalidResponse("validating webhook may not return response.patch");
+    if (hasType) throw invalidResponse("validating webhook may not return response.patchType");
+    return;
+  }
+  if (hasPatch && !hasType) throw invalidResponse("webhook returned response.patch but not response.patchType");
+  if (!hasPatch && hasType) throw invalidResponse("webhook returned response.patchType but not response.patch");
+  if (hasType && patchType === "") throw invalidResponse('webhook returned invalid response.patchType of ""');
+  if (hasType && patchType !== "JSONPatch") {
+    throw new WebhookCallError(`unsupported patch type ${quoteGo(textOf(patchType))}`);
+  }
+}
+
+const BASE64 = /^[A-Za-z0-9+/\r\n]*={0,2}$/;
+
+function decodePatch(base64: string): string {
+  if (!BASE64.test(base64)) {
+    throw new WebhookCallError("failed to call webhook: the answer cannot be read: response.patch is not base64");
+  }
+  return Buffer.from(base64, "base64").toString("utf8");
+}
+
+const REASON = /^[A-Za-z]{1,64}$/;
+
+/** The refusal in the words of the webhook. */
+export function rejectionOf(webhookName: string, result: JsonObject | undefined): ApiError {
+  const denied = `admission webhook ${quoteGo(webhookName)} denied the request`;
+  const [message, reason] = [textOf(result?.["message"]), textOf(result?.["reason"])];
+  const code = typeof result?.["code"] === "number" ? result["code"] : 0;
+  const why = message === "" ? reason : message;
+  const details = result?.["details"];
+  return new ApiError({
+    code: Number.isInteger(code) && code >= 400 && code <= 599 ? code : 400,
+    // Upstream passes any word on; clients compare it.
+    ...(REASON.test(reason) ? { reason: reason as StatusReason } : {}),
+    message: why === "" ? `${denied} without explanation` : `${denied}: ${why}`,
+    ...(isJsonObject(details) ? { details: detailsOf(details) } : {}),
+  });
+}
+
+/** Of what Kubernetes knows, those that have its types. */
+function detailsOf(details: JsonObject): StatusDetails {
+  const texts = ["name", "group", "kind", "uid"].flatMap((name) =>
+    isText(details[name]) ? [[name, details[name]]] : [],
+  );
+  const causes = isJsonArray(details["causes"]) ? details["causes"].filter(isJsonObject) : [];
+  const seconds = details["retryAfterSeconds"];
+  return {
+    ...Object.fromEntries(texts),
+    ...(causes.length === 0
+      ? {}
+      : {
+          causes: causes.slice(0, 100).map((cause) => ({
+            reason: textOf(cause["reason"]),
+            message: textOf(cause["message"]),
+            field: textOf(cause["field"]),
+          })),
+        }),
+    ...(typeof seconds === "number" ? { retryAfterSeconds: seconds } : {}),
+  };
+}

@@ -1,0 +1,47 @@
+import type { LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
+import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ApiSurfaceDeps } from "@postern/apiserver/server/api-surface";
+import type { ApiAddress } from "../controllers/api-service/api-service-controller.ts";
+import type { RootAuthority } from "../controllers/namespace-objects/namespace-object-controller.ts";
+import type { CompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
+import type { ServiceAccountKey } from "../service-accounts/json-web-token.ts";
+import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
+
+export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {
+  /** Whose a bearer token is, for TokenReview. */
+  readonly tokens: TokenAuthenticator;
+  readonly audiences: readonly string[];
+  /** Signs the tokens of ServiceAccounts. Absent: they get none, and namespaces get no ServiceAccount of their own. */
+  readonly serviceAccountKey?: ServiceAccountKey;
+  /** Judges what tokens of ServiceAccounts go back to. Absent: they go back to nothing. */
+  readonly lineages?: LineageVerifier | undefined;
+  /** The CA that verifies the server, published in every namespace. Absent: none is. */
+  readonly rootAuthority?: RootAuthority | undefined;
+  /** Resources beside the built-in ones. */
+  readonly resources?: readonly ResourceDefinition[];
+  /** Serves CustomResourceDefinitions and what they define; shared by all surfaces of a process. Absent: none can be created. */
+  readonly customResources?: CompiledDefinitions | undefined;
+  /** Serves the kinds that charts and controllers expect of a cluster. Absent: those of every surface alone. */
+  readonly cluster?: ClusterOptions | undefined;
+  /** Namespaces that are there from the start. */
+  readonly namespaces?: readonly string[];
+  readonly onControllerError: (error: unknown, subject: string) => void;
+  /** Where the work queues of the controllers are counted. Absent: nowhere. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
+};
+
+export type ClusterOptions = {
+  /** Whether workloads are kept as objects; otherwise they are refused, since there are no nodes. */
+  readonly keepsWorkloads: () => boolean;
+  /** Whether Jobs are taken for complete, though no pod of theirs runs. */
+  readonly completesJobs: () => boolean;
+  /** Asks its admission webhooks. */
+  readonly webhooks: WebhookCaller;
+  /** Where those calls are counted. Absent: nowhere. */
+  readonly webhookMetrics?: WebhookMetrics | undefined;
+  /** Where its API is reached, as in `ApiServiceDeps`. Absent: that is not known. */
+  readonly apiAddress?: (() => ApiAddress | undefined) | undefined;
+};

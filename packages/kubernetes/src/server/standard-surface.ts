@@ -1,0 +1,281 @@
+// An API surface of a bare Kubernetes cluster: built-in kinds, RBAC, namespaces, and their controllers.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createNamespaceLifecycle, type NamespaceLookup } from "@postern/apiserver/admission/namespace-lifecycle";
+import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
+import {
+  type TokenAuthenticator,
+  unionTokenAuthenticator,
+} from "@postern/apiserver/authentication/token-authenticator";
+import {
+  type Authorizer,
+  type RuleResolver,
+  unionAuthorizer,
+  unionRuleResolver,
+} from "@postern/apiserver/authorization/authorizer";
+import { mastersAuthorizer } from "@postern/apiserver/authorization/builtin-authorizers";
+import { createCachedRbacSource, type RbacViews } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
+import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
+import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
+import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import { newUid } from "@postern/apiserver/registry/store/object-meta";
+import { type ApiSurface, type ApiSurfaceDeps, createApiSurface } from "@postern/apiserver/server/api-surface";
+import type { TokenRequestOptions } from "../builtin/authentication/token-requests.ts";
+import { builtinResources } from "../builtin/builtin-resources.ts";
+import { clusterKinds } from "../builtin/cluster-kinds.ts";
+import { createQuotaAdmission } from "../builtin/quotas/quota-admission.ts";
+import {
+  BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
+  BOOTSTRAP_CLUSTER_ROLES,
+  CLUSTER_KIND_ROLES,
+} from "../builtin/rbac/bootstrap-policy.ts";
+import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
+import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
+import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
+import { apiServiceObjects } from "../controllers/api-service/api-service-controller.ts";
+import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
+import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
+import { createAdmissionLimit } from "../policies/admission-limit.ts";
+import { createParamsAccess } from "../policies/params-access.ts";
+import { createPolicyAdmission } from "../policies/policy-admission.ts";
+import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "../policies/policy-kinds.ts";
+import { ADMISSION_GROUP } from "../policies/validating-admission-policy.ts";
+import { createWebhookAdmission } from "../policies/webhooks/webhook-admission.ts";
+import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "../policies/webhooks/webhook-kinds.ts";
+import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
+import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
+import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
+import { requiredResource } from "./required-resource.ts";
+import type { ClusterOptions, StandardSurfaceDeps } from "./standard-surface-options.ts";
+import { apiServiceOf, startControllers } from "./start-controllers.ts";
+
+export type StandardSurface = ApiSurface &
+  Disposable & {
+    readonly authorizer: Authorizer;
+    readonly ruleResolver: RuleResolver;
+    /** Knows the tokens of ServiceAccounts; nothing where there is no key for them. */
+    readonly serviceAccountTokens: TokenAuthenticator;
+    /** Resolves when no controller has anything left to do. */
+    idle(): Promise<void>;
+    /** Makes the roles, bindings and namespaces that every cluster begins with, where they are missing. */
+    bootstrap(signal: AbortSignal): Promise<void>;
+  };
+
+const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/** The cache must be ready. Controllers run until the surface is disposed. */
+export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurface {
+  const { composition, cache, runtime, tokens, audiences } = deps;
+  const source = createCachedRbacSource(rbacViews(composition, cache), runtime.scheduler);
+  const rbac = createRbacAuthorizer({ source });
+  const authorizer = unionAuthorizer([mastersAuthorizer, rbac]);
+  const ruleResolver = unionRuleResolver([mastersAuthorizer, rbac]);
+  const serviceAccountTokens = createTokensOfAccounts(deps);
+  const services = totalsOfServices(deps);
+  const builtin = builtinResources({
+    authorizer,
+    ruleResolver,
+    rbacSource: source,
+    tokens:
+      serviceAccountTokens === undefined ? tokens : unionTokenAuthenticator([serviceAccountTokens.tokens, tokens]),
+    audiences: serviceAccountTokens === undefined ? audiences : [...audiences, SERVICE_ACCOUNT_ISSUER],
+    serviceAccountTokens,
+    customResourceDefinitions: customResourceDefinitions(deps.customResources),
+    ...(deps.cluster === undefined
+      ? {}
+      : {
+          clusterKinds: [
+            ...clusterKinds(addressesOfServices(services, deps)),
+            validatingAdmissionPolicies,
+            validatingAdmissionPolicyBindings,
+            validatingWebhookConfigurations,
+            mutatingWebhookConfigurations,
+          ],
+        }),
+  });
+  const surface = createApiSurface({
+    ...deps,
+    authorizer,
+    resources: [...builtin, ...(deps.resources ?? [])],
+    admission: (registry) => [
+      createNamespaceLifecycle({ namespaces: namespaceLookup(registry, runtime.clock) }),
+      createOwnerReferencesAdmission({
+        authorizer,
+        findKind: (group, kind) => registry.findKind(group, kind)?.definition,
+      }),
+      createDefinitionLimit(registry),
+      ...(deps.cluster === undefined
+        ? []
+        : clusterAdmission(registry, deps.cluster, { ...deps, authorizer, services })),
+    ],
+  });
+  const controllers = startControllers(surface.registry, deps, { tokens: serviceAccountTokens?.tokens, services });
+
+  return {
+    ...surface,
+    authorizer,
+    ruleResolver,
+    serviceAccountTokens: serviceAccountTokens?.tokens ?? { authenticateToken: () => undefined },
+    async idle() {
+      for (const controller of controllers) await controller.idle();
+    },
+    bootstrap: (signal) => bootstrap(surface.registry, deps, signal),
+    [Symbol.dispose]() {
+      for (const controller of controllers) controller[Symbol.dispose]();
+      services[Symbol.dispose]();
+      source[Symbol.dispose]();
+    },
+  };
+}
+
+const clusterAdmission = (
+  registry: ResourceRegistry,
+  { keepsWorkloads, webhooks, webhookMetrics }: ClusterOptions,
+  {
+    runtime: { clock, random },
+    authorizer,
+    services,
+  }: Pick<StandardSurfaceDeps, "runtime"> & { readonly authorizer: Authorizer; readonly services: ServiceTotals },
+): readonly AdmissionPlugin[] => [
+  createNoNodesAdmission(keepsWorkloads),
+  createAdmissionLimit(registry),
+  createParamsAccess({
+    policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    registry,
+    authorizer,
+  }),
+  createWebhookAdmission({
+    mutating: requiredResource(registry, ADMISSION_GROUP, "MutatingWebhookConfiguration"),
+    validating: requiredResource(registry, ADMISSION_GROUP, "ValidatingWebhookConfiguration"),
+    services: requiredResource(registry, "", "Service"),
+    endpoints: requiredResource(registry, "", "Endpoints"),
+    registry,
+    namespaces: namespaceLookup(registry, clock),
+    authorizer,
+    caller: webhooks,
+    newUid: () => newUid(random),
+    elapsed: () => clock.elapsed(),
+    metrics: webhookMetrics,
+  }),
+  createPolicyAdmission({
+    authorizer,
+    policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    bindings: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicyBinding"),
+    registry,
+    namespaces: namespaceLookup(registry, clock),
+  }),
+  createQuotaAdmission({
+    quotas: () => requiredResource(registry, "", "ResourceQuota"),
+    registry,
+    services,
+    elapsed: () => clock.elapsed(),
+  }),
+];
+
+/** Read by the strategy of Services, which is made before they are installed. */
+function totalsOfServices({ composition, cache, runtime }: StandardSurfaceDeps): ServiceTotals {
+  const { prefix } = createResourceKeys(composition, { group: "", resource: "services", namespaced: true });
+  return createServiceTotals({ view: cache.view(prefix), prefix }, runtime);
+}
+
+function addressesOfServices(totals: ServiceTotals, { runtime }: StandardSurfaceDeps): ServiceAddresses {
+  return createServiceAddresses({
+    totals,
+    elapsed: () => runtime.clock.elapsed(),
+    random: () => new DataView(runtime.random.bytes(4).slice().buffer).getUint32(0) / 2 ** 32,
+  });
+}
+
+/** Where RBAC reads its roles and bindings, known before the resources themselves are made. */
+export function rbacViews(composition: string, cache: WatchCache): RbacViews {
+  const view = (resource: string, namespaced: boolean) => {
+    const { prefix } = createResourceKeys(composition, { group: RBAC_GROUP, resource, namespaced });
+    return { view: cache.view(prefix), prefix };
+  };
+  return {
+    roles: view("roles", true),
+    roleBindings: view("rolebindings", true),
+    clusterRoles: view("clusterroles", false),
+    clusterRoleBindings: view("clusterrolebindings", false),
+  };
+}
+
+/** How admission looks namespaces up: in memory first, in the store before it says that one is absent. */
+export function namespaceLookup(
+  registry: ResourceRegistry,
+  clock: ApiSurfaceDeps["runtime"]["clock"],
+): NamespaceLookup {
+  const namespaces = requiredResource(registry, "", "Namespace");
+  /** Every write in a namespace asks for it, and its annotations may be many. */
+  const decoded = new WeakMap<CachedObject, KubeObject>();
+  return {
+    cached(name) {
+      const found = namespaces.view.get(namespaces.keys.of("", name));
+      if (found === undefined) return undefined;
+      const known = decoded.get(found) ?? found.decode();
+      decoded.set(found, known);
+      return known;
+    },
+    async live(name, signal) {
+      try {
+        const context = createSystemContext({ verb: "get", resource: "namespaces", name }, { clock, signal });
+        return (await namespaces.genericStore.get(context, "", name, { resourceVersion: "" })).decode();
+      } catch (error) {
+        if (isApiError(error, "NotFound")) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+/** Where the objects are that tokens speak of is known before the resources themselves are made. */
+function createTokensOfAccounts({
+  serviceAccountKey,
+  composition,
+  cache,
+  runtime,
+  lineages,
+}: StandardSurfaceDeps): (TokenRequestOptions & { readonly tokens: ServiceAccountTokens }) | undefined {
+  if (serviceAccountKey === undefined) return undefined;
+  const subjects = (resource: string): TokenSubjects => {
+    const keys = createResourceKeys(composition, { group: "", resource, namespaced: true });
+    return { view: cache.view(keys.prefix), keys };
+  };
+  const [accounts, secrets] = [subjects("serviceaccounts"), subjects("secrets")];
+  return {
+    accounts,
+    secrets,
+    tokens: createServiceAccountTokens({ key: serviceAccountKey, accounts, secrets, runtime, lineages }),
+  };
+}
+
+async function bootstrap(
+  registry: ResourceRegistry,
+  { runtime, namespaces = FIRST_NAMESPACES, cluster }: StandardSurfaceDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const objects = [
+    ...namespaces.map((name): KubeObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
+    ...BOOTSTRAP_CLUSTER_ROLES,
+    ...(cluster === undefined ? [] : CLUSTER_KIND_ROLES),
+    ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
+  ];
+  await Promise.all(
+    objects.map(async (object) => {
+      const group = object.apiVersion === "v1" ? "" : RBAC_GROUP;
+      const resource = requiredResource(registry, group, object.kind);
+      await createWhenAbsent(resource, object, runtime.clock, signal);
+    }),
+  );
+  // In a namespace, which has to be there.
+  for (const { resource, object } of cluster === undefined ? [] : apiServiceObjects(apiServiceOf(registry, cluster))) {
+    await createWhenAbsent(resource, object, runtime.clock, signal);
+  }
+}

@@ -1,0 +1,87 @@
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import {
+  type Controller,
+  type ControllerPort,
+  controlledResources,
+} from "@postern/apiserver/controllers/controller-port";
+import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { ServiceTotals } from "../builtin/services/service-totals.ts";
+import { type ApiServiceDeps, createApiServiceController } from "../controllers/api-service/api-service-controller.ts";
+import { createEventExpiry } from "../controllers/event-expiry.ts";
+import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
+import { createJobCompletion } from "../controllers/job-completion.ts";
+import { createNamespaceController } from "../controllers/namespace-controller/namespace-controller.ts";
+import {
+  createNamespaceObjectController,
+  DEFAULT_SERVICE_ACCOUNT,
+  type KeptObject,
+  rootCertificateAuthority,
+} from "../controllers/namespace-objects/namespace-object-controller.ts";
+import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
+import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
+import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
+import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
+import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
+import { createPolicyStatusController } from "../policies/policy-status-controller.ts";
+import { ADMISSION_GROUP } from "../policies/validating-admission-policy.ts";
+import type { ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
+import { requiredResource } from "./required-resource.ts";
+import type { ClusterOptions, StandardSurfaceDeps } from "./standard-surface-options.ts";
+
+/** They run until they are disposed. */
+export function startControllers(
+  registry: ResourceRegistry,
+  deps: StandardSurfaceDeps,
+  { tokens, services }: { readonly tokens: ServiceAccountTokens | undefined; readonly services: ServiceTotals },
+): readonly Controller[] {
+  const { runtime, onControllerError: onError, queueMetrics, rootAuthority } = deps;
+  const { customResources: compiled } = deps;
+  const port: ControllerPort = { resources: controlledResources(registry), runtime, onError, queueMetrics };
+  const namespaces = requiredResource(registry, "", "Namespace");
+  const inNamespaces = (queueName: string, object: KeptObject): Controller => {
+    const resource = requiredResource(registry, "", object.kind);
+    return createNamespaceObjectController(port, { queueName, namespaces, resource, object });
+  };
+  const definitions = registry.findKind(APIEXTENSIONS_GROUP, "CustomResourceDefinition");
+  return [
+    // First: the others look after what it serves.
+    ...(compiled === undefined || definitions === undefined
+      ? []
+      : [createCustomResourceController(port, definitions, { registry, compiled, caller: deps.cluster?.webhooks })]),
+    ...(tokens === undefined
+      ? []
+      : [
+          inNamespaces("serviceaccount", DEFAULT_SERVICE_ACCOUNT),
+          createTokenSecretController(port, {
+            secrets: requiredResource(registry, "", "Secret"),
+            accounts: requiredResource(registry, "", "ServiceAccount"),
+            tokens,
+            rootAuthority,
+          }),
+        ]),
+    ...(rootAuthority === undefined
+      ? []
+      : [inNamespaces("root_ca_cert_publisher", rootCertificateAuthority(rootAuthority))]),
+    createNamespaceController(port, namespaces),
+    createGarbageCollector(port),
+    ...(deps.cluster === undefined
+      ? []
+      : [
+          createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), services),
+          createApiServiceController(port, apiServiceOf(registry, deps.cluster)),
+          createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
+          createPolicyStatusController(
+            port,
+            requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+            registry,
+          ),
+        ]),
+    createEventExpiry(port, requiredResource(registry, "", "Event")),
+    createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
+  ];
+}
+
+export const apiServiceOf = (registry: ResourceRegistry, { apiAddress: address }: ClusterOptions): ApiServiceDeps => ({
+  resource: (group, kind) => requiredResource(registry, group, kind),
+  address,
+});

@@ -1,0 +1,34 @@
+// OIDC discovery for ServiceAccount tokens: the discovery document of the issuer, and its key set.
+// Source: k8s.io/kubernetes/pkg/serviceaccount/openidmetadata.go
+
+import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
+import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import { SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
+import { type ServiceAccountKey, TOKEN_ALGORITHM } from "./json-web-token.ts";
+
+const CONFIGURATION_PATH = "/.well-known/openid-configuration";
+const KEYS_PATH = "/openid/v1/jwks";
+export const ISSUER_DISCOVERY_PATHS: readonly string[] = [CONFIGURATION_PATH, KEYS_PATH];
+
+/** The key set is named where the client has found the document: below the same address. Throws ApiError 405 for writes. */
+export function createIssuerDiscovery({ verificationKey, id }: ServiceAccountKey): NonResourceHandler {
+  const key = { ...verificationKey.export({ format: "jwk" }), use: "sig", alg: TOKEN_ALGORITHM, kid: id };
+  const keySet = jsonResponse(200, JSON.stringify({ keys: [key] }), { "content-type": "application/jwk-set+json" });
+  const configuration = (address: string): ApiResponse =>
+    jsonResponse(
+      200,
+      JSON.stringify({
+        issuer: SERVICE_ACCOUNT_ISSUER,
+        jwks_uri: `${address}${KEYS_PATH}`,
+        response_types_supported: ["id_token"],
+        subject_types_supported: ["public"],
+        id_token_signing_alg_values_supported: [TOKEN_ALGORITHM],
+      }),
+    );
+  return ({ request: { method, host, basePath }, info: { path } }) => {
+    if (!ISSUER_DISCOVERY_PATHS.includes(path)) return undefined;
+    if (method !== "GET") throw methodNotAllowedError();
+    return Promise.resolve(path === KEYS_PATH ? keySet : configuration(`https://${host}${basePath}`));
+  };
+}

@@ -1,0 +1,183 @@
+// ServiceAccount tokens: issuing, authentication, and revocation.
+// Source: k8s.io/kubernetes/pkg/serviceaccount/jwt.go
+
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { ApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import {
+  type Authentication,
+  type Credential,
+  CredentialRefusedError,
+} from "@postern/apiserver/authentication/authenticator";
+import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
+import { type RevocationWatch, watchExpiry, watchFirst } from "@postern/apiserver/authentication/revocation-watch";
+import { serviceAccountGroups, serviceAccountUsername } from "@postern/apiserver/authentication/service-account";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { newUid } from "@postern/apiserver/registry/store/object-meta";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
+import { decodeSegment, openToken, type ServiceAccountKey, signToken } from "./json-web-token.ts";
+import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
+import { findSubject, isThere, type ObjectIdentity, type TokenSubjects, untilChanged } from "./token-subjects.ts";
+
+export type ServiceAccountTokenRequest = Pick<
+  BoundToken,
+  "namespace" | "account" | "secret" | "audiences" | "lineage"
+> & {
+  readonly expirationSeconds: number;
+};
+
+/** `expiresAt` in milliseconds since the epoch. */
+export type IssuedToken = { readonly token: string; readonly expiresAt: number };
+
+export type ServiceAccountTokens = TokenAuthenticator & {
+  issue(request: ServiceAccountTokenRequest): IssuedToken;
+  /** A token that never expires. It is valid once the Secret contains it. */
+  issueForSecret(token: SecretToken): string;
+};
+
+export type ServiceAccountTokensDeps = {
+  readonly key: ServiceAccountKey;
+  readonly accounts: TokenSubjects;
+  readonly secrets: TokenSubjects;
+  readonly runtime: Runtime;
+  /** Asked at every use of a token that goes back to another credential. Absent: no token does. */
+  readonly lineages?: LineageVerifier | undefined;
+};
+
+const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
+/** What the id of a credential begins with that is such a token. */
+export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
+
+export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): ServiceAccountTokens {
+  const { key, runtime } = deps;
+  return {
+    issue({ expirationSeconds, ...bound }) {
+      const notBefore = Math.floor(runtime.clock.now() / 1000);
+      const expiresAt = notBefore + expirationSeconds;
+      const claims = boundTokenClaims({ ...bound, id: newUid(runtime.random), notBefore, expiresAt });
+      return { token: signToken(claims, key), expiresAt: expiresAt * 1000 };
+    },
+
+    issueForSecret: (token) => signToken(secretTokenClaims(token), key),
+
+    authenticateToken(token, audiences = [SERVICE_ACCOUNT_ISSUER]) {
+      const claims = openToken(token, key);
+      if (claims === undefined) return undefined;
+      return claims["iss"] === SECRET_TOKEN_ISSUER
+        ? authenticateSecretToken(deps, token, claims, audiences)
+        : authenticateBoundToken(deps, claims, audiences);
+    },
+  };
+}
+
+/** Throws ApiError 401. */
+function authenticateBoundToken(
+  deps: ServiceAccountTokensDeps,
+  claims: JsonObject,
+  audiences: readonly string[],
+): Authentication {
+  const { accounts, secrets, runtime } = deps;
+  const bound = readBoundToken(claims);
+  const now = runtime.clock.now();
+  if (bound === undefined || now < bound.notBefore * 1000 || now >= bound.expiresAt * 1000) throw unauthorizedError();
+  const { id, namespace, account, secret } = bound;
+  const common = audiences.filter((audience) => bound.audiences.includes(audience));
+  const isOver = (): boolean =>
+    !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));
+  if (common.length === 0 || isOver()) throw unauthorizedError();
+  const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
+  const descent = judge(bound.lineage, credentialId, deps);
+  const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
+    untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
+  const onRevoked = watchFirst([
+    watchExpiry(bound.expiresAt * 1000, runtime),
+    untilGone(accounts, account),
+    ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
+    ...descent.watches,
+  ]);
+  return {
+    user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
+    credential: { ...descent.credential, id: credentialId, onRevoked },
+    audiences: common,
+  };
+}
+
+/** Throws ApiError 401. */
+function authenticateSecretToken(
+  deps: ServiceAccountTokensDeps,
+  token: string,
+  claims: JsonObject,
+  audiences: readonly string[],
+): Authentication {
+  const { accounts, secrets, runtime } = deps;
+  const content = readSecretToken(claims);
+  if (content === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER)) throw unauthorizedError();
+  const holder = holderOf(token, content, deps);
+  if (holder === undefined) throw unauthorizedError();
+  const { namespace, account, secretName, lineage } = content;
+  const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
+  const descent = judge(lineage, credentialId, deps);
+  const isOver = (): boolean => holderOf(token, content, deps) === undefined;
+  const onRevoked = watchFirst([
+    untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
+    untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
+    ...descent.watches,
+  ]);
+  return {
+    user: userOf(namespace, account),
+    credential: { ...descent.credential, id: credentialId, onRevoked },
+    audiences: [SERVICE_ACCOUNT_ISSUER],
+  };
+}
+
+type Descent = {
+  readonly credential: Pick<Credential, "lineage" | "annotations">;
+  readonly watches: readonly RevocationWatch[];
+};
+
+/** Throws ApiError 401 for a token whose ancestor credential is no longer valid. */
+function judge(
+  lineage: CredentialLineage | undefined,
+  credentialId: string,
+  { lineages }: ServiceAccountTokensDeps,
+): Descent {
+  if (lineage === undefined || lineages === undefined) return { credential: {}, watches: [] };
+  const annotations = lineages.annotationsOf(lineage);
+  const why = lineages.refusalOf(lineage);
+  if (why !== undefined) throw refusedError(why, credentialId, annotations);
+  return {
+    credential: { lineage: () => lineage, annotations },
+    watches: [(listener) => lineages.onRevoked(lineage, listener)],
+  };
+}
+
+const refusedError = (...refusal: ConstructorParameters<typeof CredentialRefusedError>): ApiError => {
+  const { code, reason, message } = unauthorizedError();
+  return new ApiError({ code, reason, message, cause: new CredentialRefusedError(...refusal) });
+};
+
+/** The Secret that contains the token; undefined if it no longer does. */
+function holderOf(
+  token: string,
+  { namespace, secretName, account }: SecretToken,
+  { accounts, secrets }: ServiceAccountTokensDeps,
+): KubeObject | undefined {
+  const secret = findSubject(secrets, namespace, secretName);
+  return tokenIn(secret) === token && isThere(accounts, namespace, account) ? secret : undefined;
+}
+
+/** A cheap check without proof: whether a token is of this kind, before its key is looked up. */
+export function looksLikeServiceAccountToken(token: string): boolean {
+  const [, payload = "", signature] = token.split(".", 3);
+  return signature !== undefined && ISSUERS.includes(decodeSegment(payload)?.["iss"] ?? "");
+}
+
+const ISSUERS: readonly JsonValue[] = [SERVICE_ACCOUNT_ISSUER, SECRET_TOKEN_ISSUER];
+
+const userOf = (namespace: string, { name, uid }: ObjectIdentity): UserInfo => ({
+  name: serviceAccountUsername(namespace, name),
+  uid,
+  groups: serviceAccountGroups(namespace),
+});

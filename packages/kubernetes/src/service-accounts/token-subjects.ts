@@ -1,0 +1,37 @@
+// The objects that tokens are bound to: whether they exist, and notifications of their deletion.
+
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { type RevocationWatch, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+
+/** The ServiceAccounts, or the Secrets, of a cluster. */
+export type TokenSubjects = { readonly view: ViewPrefix["view"]; readonly keys: ResourceKeys };
+
+/** An object by name that has to be the same one still. */
+export type ObjectIdentity = { readonly name: string; readonly uid: string };
+
+/** Undefined also where it is being deleted. */
+export function findSubject({ view, keys }: TokenSubjects, namespace: string, name: string): KubeObject | undefined {
+  const object = view.get(keys.of(namespace, name))?.decode();
+  return object === undefined || isBeingDeleted(object) ? undefined : object;
+}
+
+export const isThere = (subjects: TokenSubjects, namespace: string, { name, uid }: ObjectIdentity): boolean =>
+  findSubject(subjects, namespace, name)?.metadata.uid === uid;
+
+/** Of a credential that a change of this object may end, as `isOver` then says. */
+export const untilChanged = (
+  { view, keys }: TokenSubjects,
+  scheduler: Scheduler,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  isOver: () => boolean,
+): RevocationWatch =>
+  watchRevocation(isOver, (listener) => {
+    const wanted = keys.of(namespace, name);
+    const tell = ({ key }: { readonly key: string }): void => {
+      if (key === wanted) listener();
+    };
+    return followView({ view, prefix: wanted }, scheduler, { replace: listener, put: tell, delete: tell });
+  });
