@@ -10,7 +10,7 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   cel: ["apimachinery"],
   client: ["apimachinery"],
   api: ["apimachinery"],
-  apiserver: ["apimachinery", "structured-merge", "cel"],
+  apiserver: ["apimachinery", "structured-merge"],
   kubernetes: ["apimachinery", "structured-merge", "cel", "apiserver"],
   stores: ["apimachinery", "apiserver/storage"],
   platform: ["apimachinery", "structured-merge", "cel", "api", "apiserver", "kubernetes", "stores", "client"],
