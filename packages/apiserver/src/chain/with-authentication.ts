@@ -199,16 +199,16 @@ function authenticate(
   { request, innerRequest }: Call,
   { authenticator }: Pick<WithAuthenticationDeps, "authenticator">,
 ): Awaitable<Authentication> {
-  const isPresented = presentedToken(request) !== undefined || request.peerCertificate() !== undefined;
+  const token = presentedToken(request);
   const found = authenticator.authenticate(request, innerRequest);
   return found instanceof Promise
-    ? found.then((authentication) => authentication ?? anonymous(isPresented))
-    : (found ?? anonymous(isPresented));
+    ? found.then((authentication) => authentication ?? anonymous(token))
+    : (found ?? anonymous(token));
 }
 
-/** A token or a client certificate that no authenticator accepts is an error on every path. */
-function anonymous(isPresented: boolean): Authentication {
-  if (isPresented) throw unauthorizedError();
+/** An unknown token is an error on every path. A surface without a CA for clients does not look at certificates, as kube-apiserver without one. */
+function anonymous(token: string | undefined): Authentication {
+  if (token !== undefined) throw unauthorizedError();
   return { user: anonymousUser };
 }
 

@@ -23,7 +23,7 @@ export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): H
   const server = createSecureServer({
     ...secureContextOf(tls),
     allowHTTP1: true,
-    // Authenticators check the chain: the handshake accepts any certificate, and a request with an unknown one gets 401.
+    // Authenticators check the chain: the handshake accepts any certificate.
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: limits.handshakeTimeoutMs,

@@ -1,9 +1,11 @@
 // Authenticates requests to virtual clusters and spaces by the clusters' own credentials: certificates, and ServiceAccount tokens.
 
+import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { bearerTokenOf } from "@postern/apiserver/request/credentials";
 import type { InnerRequest } from "@postern/apiserver/request/request-info";
+import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
@@ -11,18 +13,23 @@ import {
 import { ProxiedCall, type ProxyPath } from "../authorization/proxied-call.ts";
 import { below, type DestinationDeps, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
-/** Accepts the certificates of the virtual cluster that the path names. */
+/** Accepts the certificates of the virtual cluster that the path names. Throws ApiError 401 for any other: it says nothing about whether there is such a cluster. */
 export function createProxyCertificateAuthenticator(...deps: DestinationDeps): Authenticator {
   return {
     authenticate(request, innerRequest) {
       if (request.peerCertificate() === undefined) return undefined;
       const path = pathOf(innerRequest);
       if (path === undefined) return undefined;
-      return findVirtualCluster(path, ...deps)
+      const found = findVirtualCluster(path, ...deps)
         ?.open()
         .authenticateCertificate(below(request, path));
+      return whenDone(found, (authentication) => authentication ?? refuse());
     },
   };
+}
+
+function refuse(): never {
+  throw unauthorizedError();
 }
 
 /** Accepts the tokens that the virtual cluster or space which the path names gave to its ServiceAccounts. */
