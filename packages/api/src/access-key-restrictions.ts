@@ -1,7 +1,7 @@
 // The restrictions of a key: the fields of scope and rules, and the reading of both.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { s } from "@postern/apimachinery/schema/builder";
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
 
 export type ScopeRole = {
   /** The canonical name: `agent`, `vcluster`, `network-peer`, `platform-cli`, `workspace`, `metrics-writer`, `metrics-reader`, `scim`. */
@@ -241,3 +241,6 @@ export const accessKeyScope = s
   .describe(
     "Limits the key to the listed projects, spaces, virtual clusters, clusters and roles. Unset: the key has all permissions of its owner.",
   );
+
+/** A scope as clients write it. */
+export type KeyScope = Infer<typeof accessKeyScope>;

@@ -143,4 +143,5 @@ export const identityProviderFields = s
 
 export type IdentityProvider = KindOf<typeof identityProviderFields>;
 export type IdentityProviderSpec = Infer<typeof spec>;
+export type ClaimMapping = Infer<ReturnType<typeof mapping>>;
 export const identityProviderSchema = kindSchema(identityProviderFields.schema);

@@ -119,6 +119,7 @@ export const projectFields = s
   );
 
 export type Project = KindOf<typeof projectFields>;
+export type ProjectMember = Infer<typeof memberFields>;
 export type ProjectStatus = Infer<typeof projectFields>["status"];
 
 // Which clusters the instances of a project may be placed in.

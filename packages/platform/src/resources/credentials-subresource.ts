@@ -2,12 +2,10 @@
 // all descendants.
 
 import type { AccessKeyScope } from "@postern/api/access-key-restrictions";
-import { issuedByField } from "@postern/api/owned-access-key";
+import { type CredentialLedger, credentialLedgerSchema } from "@postern/api/credential-ledger";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { invalidObjectError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import { s } from "@postern/apimachinery/schema/builder";
-import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { invalidError, notFoundFieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -34,8 +32,6 @@ export type CredentialsDeps = EntryDeps & {
 
 const KIND = "CredentialLedger";
 const AUDIT_REVOKED = "revoked-credentials";
-
-type Ledger = KindOf<typeof credentialLedgerFields>;
 
 /** `subjectOf` gives what belongs to the object of the path; it throws 404 where the caller does not see that object. */
 export function credentialsSubresource(
@@ -115,12 +111,12 @@ export function credentialsSubresource(
   return {
     name: "credentials",
     kind,
-    schema: kindSchema(credentialLedgerFields.schema),
+    schema: credentialLedgerSchema,
     description: "All valid credentials: access keys, kubeconfig tokens and certificates.",
     get: answer,
     async create(context, body) {
       // The schema has been checked on the way here.
-      await revoke((body as Ledger).spec?.revoke ?? [], context);
+      await revoke((body as CredentialLedger).spec?.revoke ?? [], context);
       return await answer(context);
     },
   };
@@ -130,45 +126,6 @@ export function credentialsSubresource(
 const notRevocable = ({ notAfter }: IssuedCertificate): string =>
   `cannot be revoked: it is valid until ${formatTimestamp(notAfter)} in the cluster itself, which verifies it without asking the platform. ` +
   "Remove the permissions of its subject there, or replace the client CA of the cluster. Before: use a shorter spec.certificateTTL, or kubeconfigs with tokens";
-
-// The fields of a list of credentials, and of the request to revoke some of them.
-
-const credential = s.object({
-  id: s.string().describe("Public ID of an access key, or serial:<serial> of a certificate."),
-  kind: s.string().describe("AccessKey or Certificate."),
-  name: s.string().describe("Name of the access key."),
-  type: s.string().describe("spec.type of the access key."),
-  owner: s.string().describe("Owner of the credential, such as user/jane."),
-  subject: s.string().describe("Subject of a certificate."),
-  virtualCluster: s.string().describe("The virtual cluster, if the credential is valid for this one only."),
-  parents: s.list(s.string()).describe("IDs of the access keys that it was created with. It is revoked with them."),
-  creationTimestamp: s.timestamp().describe("When it was created."),
-  expirationTimestamp: s.timestamp().describe("When it expires. Unset if it never expires."),
-  lastActivity: s.timestamp().describe("Last time an access key was used."),
-  enforcedBy: s
-    .string()
-    .describe(
-      "Cluster for a certificate that the cluster itself verifies: it cannot be revoked, and is valid there until expirationTimestamp. Unset if the platform refuses the credential once it is revoked.",
-    ),
-  issuedBy: issuedByField,
-});
-
-const credentialLedgerFields = s
-  .object({
-    spec: s
-      .object({
-        revoke: s
-          .list(s.string())
-          .describe(
-            "IDs of credentials to revoke. An access key is disabled together with all credentials created with it; a certificate is refused by its serial number. Certificates that a cluster itself verifies cannot be revoked, and stay in the list until they expire.",
-          ),
-      })
-      .describe("What to revoke."),
-    status: s
-      .object({ credentials: s.list(credential).describe("Credentials, each after the one it was created with.") })
-      .describe("Valid credentials. Read-only."),
-  })
-  .describe("Credentials of an object.");
 
 // How a credential is shown in a list of them.
 

@@ -4,6 +4,7 @@ import { clusterFields } from "@postern/api/cluster";
 import { accessKeySchema } from "@postern/api/owned-access-key";
 import { createPlatformNames } from "@postern/api/platform-names";
 import { projectFields } from "@postern/api/project";
+import { selfSchema } from "@postern/api/self";
 import { spaceInstanceFields } from "@postern/api/space-instance";
 import { teamSchema } from "@postern/api/team";
 import { userSchema } from "@postern/api/user";
@@ -11,7 +12,6 @@ import { virtualClusterInstanceFields } from "@postern/api/virtual-cluster-insta
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describe, expect, it } from "vitest";
-import { selfSchema } from "./selves/index.ts";
 import original from "./testing/original-fields.json" with { type: "json" };
 
 const names = createPlatformNames({ domain: "loft.sh", name: "loft", projectNamespacePrefix: "p-" });

@@ -1,5 +1,6 @@
 // Warns about names in the scope of a key that match nothing, and about values that others can read who may do less than the key.
 
+import type { KeyScope } from "@postern/api/access-key-restrictions";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
@@ -26,7 +27,7 @@ export const scopeWarnings =
     return spec?.scope && warnOfUnknown(spec.scope, context, deps);
   };
 
-async function warnOfUnknown(scope: Scope, context: RequestContext, deps: ScopeWarningDeps): Promise<void> {
+async function warnOfUnknown(scope: KeyScope, context: RequestContext, deps: ScopeWarningDeps): Promise<void> {
   for (const text of await unknownNames(namedInScope(scope, deps), context, deps)) context.warnings.add(text);
 }
 
@@ -42,9 +43,7 @@ function warnOfReaders(
   warnings.add(`spec.secretRef.namespace: ${text}`);
 }
 
-type Scope = NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>;
-
-function isLimitedTo(project: string, scope: Scope | undefined): boolean {
+function isLimitedTo(project: string, scope: KeyScope | undefined): boolean {
   if (scope === undefined) return false;
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
   const places = [...projects, ...spaces, ...virtualClusters];
@@ -52,7 +51,7 @@ function isLimitedTo(project: string, scope: Scope | undefined): boolean {
 }
 
 /** What a scope names, but for its stars. */
-export function* namedInScope(scope: Scope, { names, lookup }: ScopeWarningDeps): Generator<NamedObject> {
+export function* namedInScope(scope: KeyScope, { names, lookup }: ScopeWarningDeps): Generator<NamedObject> {
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
   const projectAt = (path: string, name = ""): readonly NamedObject[] =>
     isOne(name)

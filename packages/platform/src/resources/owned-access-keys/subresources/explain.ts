@@ -1,10 +1,13 @@
 // POST ownedaccesskeys/{name}/explain: whether a key may do something, and why not; and how its scope could be narrowed.
 
-import type { AccessKeySpec } from "@postern/api/owned-access-key";
+import type { KeyScope } from "@postern/api/access-key-restrictions";
+import {
+  type ExplainedRequest,
+  type OwnedAccessKeyExplanation,
+  ownedAccessKeyExplanationSchema,
+} from "@postern/api/owned-access-key-explanation";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import { type Infer, s } from "@postern/apimachinery/schema/builder";
-import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -40,84 +43,14 @@ export type ExplainDeps = ScopeWarningDeps &
     readonly usage: Pick<KeyUsage, "of">;
   };
 
-const resourceAttributes = s
-  .object({
-    verb: s.string().describe("Verb, such as get, list, create or use."),
-    group: s.string().describe("API group; empty for the core group."),
-    resource: s.string().describe("Plural name of the resource."),
-    subresource: s.string().describe("Subresource, such as kubeconfig."),
-    namespace: s.string().describe("Namespace; empty for cluster-scoped resources, or for all namespaces."),
-    name: s.string().describe("Name of the object; empty for all objects."),
-  })
-  .describe("A request for a resource of the management API.");
-
-const fields = s
-  .object({
-    spec: s
-      .object({
-        resourceAttributes,
-        method: s.string().describe("HTTP method of the request to explain, together with path. Defaults to GET."),
-        path: s
-          .string()
-          .describe(
-            "Path of the request to explain, with its query, as sent by a client. Paths through the proxy are allowed.",
-          ),
-      })
-      .describe("Request to explain, by attributes or by path. Unset: only report the use of the key."),
-    status: s
-      .object({
-        allowed: s.boolean().describe("Whether the request would be allowed."),
-        request: s.string().describe("How the server understands the request."),
-        steps: s
-          .list(
-            s.object({
-              step: s
-                .string()
-                .describe("Step of the decision: the key, the permissions of its owner, its scope and rules."),
-              passed: s.boolean().describe("Whether this step allows the request."),
-              reason: s.string().describe("What decided it."),
-            }),
-          )
-          .describe("Steps of the decision. All of them must allow the request."),
-        remedies: s
-          .list(s.string())
-          .describe("What to change so that the request is allowed, for each step that refuses it."),
-        refusal: s.string().describe("Why the key itself is refused. Unset if it is valid."),
-        usedSince: s
-          .timestamp()
-          .describe("Start of the recorded use. Use from the last minute may be lost when the server restarts."),
-        leastScope: s.anyObject().describe("Narrowest spec.scope that allows everything the key was used for."),
-        beyondScopes: s.list(s.string()).describe("Use of the key that only rules, not a scope, can allow."),
-        isUsageComplete: s.boolean().describe("False if the key was used for more than the server records."),
-        uses: s
-          .list(
-            s.object({
-              target: s
-                .anyObject()
-                .describe(
-                  "Entry of a scope that names the virtual cluster, space or cluster. Unset for the management API.",
-                ),
-              apiGroup: s.string().describe("API group; empty for the core group."),
-              resource: s.string().describe("Plural name of the resource, with its subresource: pods/log."),
-              verbs: s.list(s.string()).describe("Verbs of the requests that were allowed, sorted."),
-            }),
-          )
-          .describe("Resources that the key was used on, and with which verbs. At most 100."),
-      })
-      .describe("The explanation. Read-only."),
-  })
-  .describe("Explains what an access key may do.");
-
-type KeyScope = NonNullable<AccessKeySpec["scope"]>;
-type Explanation = KindOf<typeof fields>;
-type Question = NonNullable<Explanation["spec"]>;
+type Question = NonNullable<OwnedAccessKeyExplanation["spec"]>;
 
 export const explain = (deps: ExplainDeps): Subresource => {
   const { names, keys, ownKeys, identityOf, decisions, usage } = deps;
   return {
     name: "explain",
     kind: { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyExplanation" },
-    schema: kindSchema(fields.schema),
+    schema: ownedAccessKeyExplanationSchema,
     description: "Explain what the access key may do, and what it was used for.",
     async create(context, body) {
       const object = await visibleKey(context, ownKeys());
@@ -125,7 +58,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
       if (key === undefined)
         throw notFoundError({ group: names.managementGroup, resource: "ownedaccesskeys" }, context.info.name);
       // The schema has been checked on the way here.
-      const { spec = {} } = body as Explanation;
+      const { spec = {} } = body as OwnedAccessKeyExplanation;
       const request = requestOf(spec);
       const refusal = keys.refusalOf(key);
       return {
@@ -231,7 +164,7 @@ function requestOfPath(method: string, text: string): PlatformRequest {
   }
 }
 
-function requestOfAttributes(attributes: Infer<typeof resourceAttributes>): PlatformRequest {
+function requestOfAttributes(attributes: ExplainedRequest): PlatformRequest {
   const { verb = "", group = "", resource = "", subresource = "", namespace = "", name = "" } = attributes;
   return managementRequest({
     ...nonResourceInfo("GET", ""),
