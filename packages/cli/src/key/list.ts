@@ -1,5 +1,6 @@
 // `postern key list` and `postern key get`: print access keys.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ApiClient, Query } from "@postern/client/api-client";
@@ -11,7 +12,7 @@ import { parseDurationSeconds } from "../duration-seconds.ts";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { LIST_FORMATS, type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields, printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
-import { accessKeysAddress, accessKeysOf, type OwnedAccessKey, ownerOf } from "./access-keys.ts";
+import { accessKeysAddress, accessKeysOf, ownerOf } from "./access-keys.ts";
 import { FULL_SCOPE, ruleWords, scopeWords } from "./scope-words.ts";
 
 type ListFlags = ConnectionFlags &

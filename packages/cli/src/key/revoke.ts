@@ -1,5 +1,6 @@
 // `postern key disable`, `enable` and `revoke`: disable, enable or delete access keys.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ResourceClient } from "@postern/client/resource-client";
@@ -10,7 +11,7 @@ import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { describeFailure } from "../failure.ts";
 import { type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
 import { plainText } from "../plain-text.ts";
-import { accessKeysOf, type OwnedAccessKey, ownerOf } from "./access-keys.ts";
+import { accessKeysOf, ownerOf } from "./access-keys.ts";
 
 const FORMATS: readonly OutputFormat[] = ["text", "json", "yaml", "name"];
 const NAMES = ["<name...>", "names of the keys"] as const;
