@@ -72,6 +72,7 @@ const fields = s
   .describe("Explains what an access key may do.");
 
 export type OwnedAccessKeyExplanation = KindOf<typeof fields>;
+export type ExplanationStatus = NonNullable<OwnedAccessKeyExplanation["status"]>;
 export type ExplainedRequest = Infer<typeof resourceAttributes>;
 export type ResourceUse = Infer<typeof resourceUse>;
 export const ownedAccessKeyExplanationSchema = kindSchema(fields.schema);

@@ -1,5 +1,5 @@
+import type { Credential } from "@postern/api/credential-ledger";
 import { expect, it } from "vitest";
-import type { Credential } from "../api/resources.ts";
 import { treeOf } from "./credential-tree.tsx";
 
 const credential = (id: string, ...parents: readonly string[]): Credential => ({ id, kind: "AccessKey", parents });

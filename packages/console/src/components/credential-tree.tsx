@@ -1,34 +1,37 @@
 // A tree of credentials below the ones that created them. Revoking one also revokes those below it.
 
+import type { Credential } from "@postern/api/credential-ledger";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { FileBadge, KeyRound } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { type Credential, managementVersion } from "../api/resources.ts";
+import { managementVersion } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
 import { Confirm } from "./confirm.tsx";
 import { useFirst } from "./long-list.tsx";
 import { Button, Time } from "./ui.tsx";
 
+const idOf = ({ id = "" }: Credential): string => id;
+
 type Node = { readonly credential: Credential; readonly below: readonly Node[] };
 
 /** Each credential once, below the first of its parents in the list. */
 export function treeOf(credentials: readonly Credential[]): readonly Node[] {
-  const known = new Set(credentials.map(({ id }) => id));
+  const known = new Set(credentials.map(idOf));
   const below = new Map<string, Credential[]>();
   const roots: Credential[] = [];
   for (const credential of credentials) {
-    const parent = credential.parents?.find((id) => known.has(id) && id !== credential.id);
+    const parent = credential.parents?.find((id) => known.has(id) && id !== idOf(credential));
     const siblings = parent === undefined ? roots : below.get(parent);
     if (siblings !== undefined) siblings.push(credential);
     else if (parent !== undefined) below.set(parent, [credential]);
   }
   const nodeOf = (credential: Credential): Node => ({
     credential,
-    below: (below.get(credential.id) ?? []).map(nodeOf),
+    below: (below.get(idOf(credential)) ?? []).map(nodeOf),
   });
   return roots.map(nodeOf);
 }
@@ -59,7 +62,7 @@ export function CredentialTree(props: {
       apiVersion: managementVersion,
       kind: "CredentialLedger",
       metadata: {},
-      spec: { revoke: [asked.id] },
+      spec: { revoke: [idOf(asked)] },
     };
     await createResourceClient(client, address).createSubresource(name, "credentials", body);
     await queries.invalidateQueries({ queryKey: ["credentials"] });
@@ -85,7 +88,7 @@ export function CredentialTree(props: {
 }
 
 const titleOf = ({ kind, name, subject, id }: Credential): string =>
-  kind === "AccessKey" && name !== undefined ? name : t("credential.certificate", { subject: subject ?? id });
+  kind === "AccessKey" && name !== undefined ? name : t("credential.certificate", { subject: subject ?? id ?? "" });
 
 /** Whether something that was created with the credential stays valid in a cluster. */
 function hasClusterCertificates(asked: Credential | undefined, credentials: readonly Credential[]): boolean {
@@ -140,8 +143,7 @@ function Leaf(props: { readonly credential: Credential; readonly onRevoke: Branc
       <span className="leaf-times muted">
         {kind === "AccessKey" && (
           <span>
-            {lastActivity !== undefined && t("credential.used")}{" "}
-            <Time at={lastActivity} otherwise={t("key.neverUsed")} />
+            {lastActivity != null && t("credential.used")} <Time at={lastActivity} otherwise={t("key.neverUsed")} />
           </span>
         )}
         <span>

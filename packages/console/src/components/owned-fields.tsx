@@ -1,5 +1,6 @@
 // The first fields of objects with an owner: names, description and owner.
 
+import type { Owner } from "@postern/api/owner";
 import type { ReactNode } from "react";
 import { TEAMS, USERS } from "../api/resources.ts";
 import { t } from "../texts/text.tsx";
@@ -12,8 +13,6 @@ import type { ErrorAt, FieldsProps } from "./object-form.tsx";
 type OwnerDraft = { readonly kind: "" | "user" | "team"; readonly name: string };
 
 const EMPTY_OWNER: OwnerDraft = { kind: "", name: "" };
-
-type Owner = { readonly user?: string; readonly team?: string };
 
 const ownerDraftOf = (owner: Owner | undefined): OwnerDraft =>
   owner?.team ? { kind: "team", name: owner.team } : owner?.user ? { kind: "user", name: owner.user } : EMPTY_OWNER;

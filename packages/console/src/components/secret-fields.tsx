@@ -1,9 +1,10 @@
 // Fields for a reference to a key in a Secret: namespace, name and key.
 
-import type { SecretRef } from "../api/resources.ts";
 import { t } from "../texts/text.tsx";
 import { GroupError } from "./fields.tsx";
 import { TextField } from "./text-field.tsx";
+
+type SecretRef = { readonly secretNamespace?: string; readonly secretName?: string; readonly key?: string };
 
 export type SecretDraft = { readonly namespace: string; readonly name: string; readonly key: string };
 

@@ -22,9 +22,10 @@ export function Badge({ tone, children }: { readonly tone: Tone; readonly childr
 }
 
 /** A relative time, with the exact time on hover and for screen readers. */
-export function Time({ at, otherwise }: { readonly at: string | undefined; readonly otherwise: string }) {
+export function Time(props: { readonly at: string | null | undefined; readonly otherwise: string }) {
+  const { at, otherwise } = props;
   const now = useNow();
-  if (at === undefined || at === "") return <span className="muted">{otherwise}</span>;
+  if (!at) return <span className="muted">{otherwise}</span>;
   const time = Date.parse(at);
   return (
     <time dateTime={at} title={absoluteTime(time)}>

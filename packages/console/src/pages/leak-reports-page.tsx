@@ -1,8 +1,9 @@
 // Keys whose values were reported as leaked, their state, and how to report a leak.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { ACCESS_KEYS, type AccessKey, nameOf } from "../api/resources.ts";
+import { ACCESS_KEYS, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Code } from "../components/copy-text.tsx";
 import type { Column } from "../components/data-table.tsx";
@@ -15,9 +16,9 @@ import { KeyStateBadge } from "./keys/key-state-badge.tsx";
 
 const REPORTED_AT = `${settings.domain}/leak-reported-at`;
 
-const reportedAt = ({ metadata }: AccessKey): string => metadata.annotations?.[REPORTED_AT] ?? "";
+const reportedAt = ({ metadata }: OwnedAccessKey): string => metadata.annotations?.[REPORTED_AT] ?? "";
 
-const COLUMNS: readonly Column<AccessKey>[] = [
+const COLUMNS: readonly Column<OwnedAccessKey>[] = [
   {
     id: "name",
     header: t("keys.column.name"),
@@ -47,7 +48,7 @@ const COLUMNS: readonly Column<AccessKey>[] = [
 ];
 
 export function LeakReportsPage() {
-  const list = useLive<AccessKey>(ACCESS_KEYS);
+  const list = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { items } = list;
   const reported = useMemo(() => items.filter((key) => reportedAt(key) !== ""), [items]);
   return (

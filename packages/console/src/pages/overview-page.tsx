@@ -1,18 +1,13 @@
 // What needs attention, and the number of keys and virtual clusters.
 
+import type { Cluster } from "@postern/api/cluster";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link } from "@tanstack/react-router";
 import { CircleCheck } from "lucide-react";
 import { useMemo } from "react";
 import { useApi } from "../api/api-context.tsx";
-import {
-  ACCESS_KEYS,
-  type AccessKey,
-  CLUSTERS,
-  type Cluster,
-  nameOf,
-  VIRTUAL_CLUSTERS,
-  type VirtualCluster,
-} from "../api/resources.ts";
+import { ACCESS_KEYS, CLUSTERS, nameOf, VIRTUAL_CLUSTERS } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { useMay } from "../api/use-may.ts";
 import { NewObjectLink } from "../components/new-object-link.tsx";
@@ -28,8 +23,8 @@ const ORDER: readonly Attention[] = ["refused", "ending", "unused"];
 const SHOWN = 6;
 
 /** The keys that need attention, and the number of valid ones, in one pass over all keys. */
-function overviewOf(keys: readonly AccessKey[], now: Moment) {
-  const found: { readonly [attention in Attention]: AccessKey[] } = { refused: [], ending: [], unused: [] };
+function overviewOf(keys: readonly OwnedAccessKey[], now: Moment) {
+  const found: { readonly [attention in Attention]: OwnedAccessKey[] } = { refused: [], ending: [], unused: [] };
   let good = 0;
   for (const key of keys) {
     const state = keyState(key, now);
@@ -45,8 +40,8 @@ function overviewOf(keys: readonly AccessKey[], now: Moment) {
 
 export function OverviewPage() {
   const { session } = useApi();
-  const keys = useLive<AccessKey>(ACCESS_KEYS);
-  const clusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
+  const clusters = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const now = useMoment();
   const { groups, good } = useMemo(() => overviewOf(keys.items, now), [keys.items, now]);
   const mayListHosts = useMay({ verb: "list", resource: "clusters" });
@@ -134,7 +129,7 @@ export function OverviewPage() {
   );
 }
 
-function KeyLine({ accessKey, now }: { readonly accessKey: AccessKey; readonly now: Moment }) {
+function KeyLine({ accessKey, now }: { readonly accessKey: OwnedAccessKey; readonly now: Moment }) {
   const { id, tone } = keyState(accessKey, now);
   const { status, spec } = accessKey;
   return (

@@ -1,12 +1,14 @@
 // The signed-in user: name and groups, sessions and keys, and signing out everywhere.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { Self } from "@postern/api/self";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, managementVersion, nameOf } from "../api/resources.ts";
+import { ACCESS_KEYS, managementVersion, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Confirm } from "../components/confirm.tsx";
 import { Button, DescriptionList, ErrorNotice, PageHead, Section, Time } from "../components/ui.tsx";
@@ -17,26 +19,16 @@ import { KeyList } from "./keys/key-list.tsx";
 import { isLogin } from "./keys/key-state.ts";
 import { keysOf, Sessions, sessionsIn } from "./people/sessions.tsx";
 
-type Self = {
-  readonly user?: {
-    readonly name?: string;
-    readonly email?: string;
-    readonly teams?: readonly { readonly name?: string }[];
-  };
-  readonly subject?: string;
-  readonly groups?: readonly string[];
-};
-
 export function ProfilePage() {
   const { client, session } = useApi();
   const { end } = useSession();
-  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const self = useQuery({
     queryKey: ["self"],
     async queryFn({ signal }) {
       const body: JsonObject = { apiVersion: managementVersion, kind: "Self", metadata: {}, spec: {} };
       const path = `/apis/${settings.managementGroup}/v1/selves`;
-      const answer = (await client.request({ method: "POST", path, body, signal })) as { readonly status?: Self };
+      const answer = (await client.request({ method: "POST", path, body, signal })) as Self;
       return answer.status ?? {};
     },
   });
@@ -44,7 +36,7 @@ export function ProfilePage() {
   const own = keysOf(keys.items, session.user);
   const sessions = sessionsIn(own);
   const others = sessions.filter((key) => nameOf(key) !== session.keyName);
-  const resource = createResourceClient<AccessKey>(client, ACCESS_KEYS);
+  const resource = createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
   const endAll = async (report: (done: number, all: number) => void): Promise<void> => {
     for (const [done, key] of others.entries()) {
       report(done, sessions.length);

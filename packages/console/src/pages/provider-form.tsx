@@ -1,7 +1,8 @@
 // Creates and edits an identity provider: the client, claim mappings, and who can sign in.
 
+import type { ClaimMapping, IdentityProvider } from "@postern/api/identity-provider";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { type ClaimMapping, IDENTITY_PROVIDERS, type IdentityProvider } from "../api/resources.ts";
+import { IDENTITY_PROVIDERS } from "../api/resources.ts";
 import { withoutEmpty } from "../api/spec-changes.ts";
 import { Code } from "../components/copy-text.tsx";
 import { Checkbox, GroupError, SelectField } from "../components/fields.tsx";
@@ -56,11 +57,11 @@ const EMPTY: Draft = {
 };
 
 const draftOf = (provider: IdentityProvider): Draft => {
-  const { issuer, clientId = "", clientSecretRef, claimMappings = {}, ...spec } = provider.spec ?? {};
+  const { issuer, clientId, clientSecretRef, claimMappings, ...spec } = provider.spec;
   return {
     ...namesOf(provider),
-    url: issuer?.url ?? "",
-    certificateAuthority: issuer?.certificateAuthority ?? "",
+    url: issuer.url,
+    certificateAuthority: issuer.certificateAuthority ?? "",
     clientId,
     secret: secretDraftOf(clientSecretRef),
     mappings: {

@@ -1,6 +1,7 @@
 // Identity providers, and what to configure at them for this server.
 
-import { IDENTITY_PROVIDERS, type IdentityProvider, nameOf } from "../api/resources.ts";
+import type { IdentityProvider } from "@postern/api/identity-provider";
+import { IDENTITY_PROVIDERS, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Code } from "../components/copy-text.tsx";
 import { DisableSwitch } from "../components/disable-switch.tsx";
@@ -37,7 +38,7 @@ export function ProvidersPage() {
 
 function Provider({ provider }: { readonly provider: IdentityProvider }) {
   const name = nameOf(provider);
-  const { spec = {}, status = {} } = provider;
+  const { spec, status = {} } = provider;
   const isDisabled = spec.disabled === true;
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
@@ -70,7 +71,7 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
               t("provider.fact.state"),
               <ReadyBadge key="state" isDisabled={isDisabled} conditions={status.conditions} />,
             ],
-            [t("provider.fact.issuer"), <code key="issuer">{spec.issuer?.url}</code>],
+            [t("provider.fact.issuer"), <code key="issuer">{spec.issuer.url}</code>],
             [t("provider.fact.client"), <code key="client">{spec.clientId}</code>],
             [t("provider.fact.who"), spec.allowedGroups?.join(", ") || t("provider.everybody")],
             [t("provider.fact.users"), spec.createUsers === true ? t("provider.creates") : t("provider.known")],

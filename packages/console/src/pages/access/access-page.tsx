@@ -1,5 +1,7 @@
 // Explains why a user or an access key may or may not do something: step by step for a key, by an access review for a user.
 
+import type { ExplanationStatus, OwnedAccessKeyExplanation } from "@postern/api/owned-access-key-explanation";
+import type { User } from "@postern/api/user";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
@@ -7,7 +9,7 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { Check, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { type Api, useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type Explanation, managementVersion, PROJECTS, USERS, type User } from "../../api/resources.ts";
+import { ACCESS_KEYS, managementVersion, PROJECTS, USERS } from "../../api/resources.ts";
 import { RadioField, SelectField } from "../../components/fields.tsx";
 import { NameField } from "../../components/name-field.tsx";
 import { TextField } from "../../components/text-field.tsx";
@@ -39,7 +41,7 @@ type Question = {
   readonly name: string;
 };
 type Answer = { readonly allowed: boolean; readonly reason: string } & Pick<
-  Explanation,
+  ExplanationStatus,
   "request" | "steps" | "remedies" | "refusal"
 >;
 
@@ -153,7 +155,7 @@ function AnswerView({ answer, project }: { readonly answer: Answer; readonly pro
         {reason !== "" && <p>{reason}</p>}
         {steps.length > 0 && (
           <ul className="lines">
-            {steps.map(({ step, passed, reason: why }) => (
+            {steps.map(({ step = "", passed, reason: why }) => (
               <li key={step}>
                 <span>
                   {passed ? (
@@ -232,7 +234,7 @@ async function answerForKey({ client }: Pick<Api, "client">, name: string, resou
   };
   const keys = createResourceClient(client, ACCESS_KEYS);
   // The kind has this shape: see its schema in the API.
-  const { status = {} } = (await keys.createSubresource(name, "explain", body)) as { readonly status?: Explanation };
+  const { status = {} } = (await keys.createSubresource(name, "explain", body)) as OwnedAccessKeyExplanation;
   return { ...status, allowed: status.allowed === true, reason: status.refusal ?? "" };
 }
 

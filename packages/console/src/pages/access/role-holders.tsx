@@ -1,20 +1,13 @@
 // Who has a ClusterRole on the whole platform and in projects. Grants it to users and teams, and revokes it.
 
+import type { Project } from "@postern/api/project";
+import type { User } from "@postern/api/user";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Api, useApi } from "../../api/api-context.tsx";
-import {
-  CLUSTER_ROLE_BINDINGS,
-  type ClusterRoleBinding,
-  nameOf,
-  PROJECTS,
-  type Project,
-  TEAMS,
-  USERS,
-  type User,
-} from "../../api/resources.ts";
+import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS, TEAMS, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { AddMember, type MemberKind } from "../../components/add-member.tsx";

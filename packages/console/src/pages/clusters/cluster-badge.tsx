@@ -1,16 +1,16 @@
 // A badge with the state of a virtual cluster, and whether it is external.
 
-import type { VirtualCluster } from "../../api/resources.ts";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Badge, type Tone } from "../../components/ui.tsx";
 import { named } from "../../texts/text.tsx";
 
 const TONES: { readonly [phase: string]: Tone } = { Ready: "good", Sleeping: "muted", Pending: "info", Failed: "bad" };
 
 /** Whether this server runs it. Users run external clusters themselves. */
-export const isBuiltIn = ({ spec }: VirtualCluster): boolean =>
+export const isBuiltIn = ({ spec }: VirtualClusterInstance): boolean =>
   spec?.external !== true && spec?.clusterRef?.cluster === "embedded";
 
-export function ClusterBadge({ cluster }: { readonly cluster: VirtualCluster }) {
+export function ClusterBadge({ cluster }: { readonly cluster: VirtualClusterInstance }) {
   const phase = cluster.metadata.deletionTimestamp == null ? (cluster.status?.phase ?? "Pending") : "Deleting";
   return <Badge tone={TONES[phase] ?? "info"}>{named("cluster.phase", phase)}</Badge>;
 }

@@ -1,18 +1,12 @@
 // Creates and edits a virtual cluster: names, owner, place, and roles inside.
 
+import type { Cluster } from "@postern/api/cluster";
+import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import {
-  CLUSTERS,
-  inNamespace,
-  type Named,
-  nameOf,
-  PROJECTS,
-  type Project,
-  VIRTUAL_CLUSTERS,
-  type VirtualCluster,
-} from "../../api/resources.ts";
+import { CLUSTERS, inNamespace, nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { RowsField, SelectField } from "../../components/fields.tsx";
@@ -40,7 +34,7 @@ type Draft = OwnedDraft & {
 
 const NO_ACCESS: AccessRow = { users: "", teams: "", clusterRole: "" };
 
-const draftOf = (cluster: VirtualCluster): Draft => ({
+const draftOf = (cluster: VirtualClusterInstance): Draft => ({
   ...ownedDraftOf(cluster),
   project: projectOf(cluster.metadata.namespace ?? ""),
   where: ANYWHERE,
@@ -68,7 +62,7 @@ const specOf = (draft: Draft): JsonObject =>
 const addressIn = (project: string) => inNamespace(VIRTUAL_CLUSTERS, namespaceOf(project));
 
 /** `project`: the preselected project of a new virtual cluster. */
-const formFor = (project: string): FormDefinition<Draft, VirtualCluster> => ({
+const formFor = (project: string): FormDefinition<Draft, VirtualClusterInstance> => ({
   page: "cluster",
   kindOf: () => "VirtualClusterInstance",
   empty: { ...NO_OWNED, project, where: ANYWHERE, access: [] },
@@ -158,7 +152,7 @@ function Where(props: {
   readonly onChange: (changes: Pick<Draft, "where">) => void;
 }) {
   const { project, where, error, onChange } = props;
-  const { items } = useLive<Named>(CLUSTERS);
+  const { items } = useLive<Cluster>(CLUSTERS);
   const allowed = (project?.spec?.allowedClusters ?? []).map(({ name }) => name);
   const clusters = items.filter((cluster) => allowed.includes("*") || allowed.includes(nameOf(cluster)));
   return (

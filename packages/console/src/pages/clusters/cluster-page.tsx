@@ -1,21 +1,15 @@
 // One virtual cluster: its state, who has access, its valid credentials, and sleep.
 
+import type { CredentialLedger } from "@postern/api/credential-ledger";
+import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import {
-  type Credential,
-  inNamespace,
-  nameOf,
-  ownerName,
-  PROJECTS,
-  type Project,
-  VIRTUAL_CLUSTERS,
-  type VirtualCluster,
-} from "../../api/resources.ts";
+import { inNamespace, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
@@ -39,13 +33,13 @@ export function ClusterPage() {
   const { project = "", name = "" } = useParams({ strict: false });
   const address = inNamespace(VIRTUAL_CLUSTERS, namespaceOf(project));
   return (
-    <ObjectPage<VirtualCluster> kind="cluster" address={address} name={name}>
+    <ObjectPage<VirtualClusterInstance> kind="cluster" address={address} name={name}>
       {(cluster) => <ClusterView cluster={cluster} project={project} />}
     </ObjectPage>
   );
 }
 
-function ClusterView({ cluster, project }: { readonly cluster: VirtualCluster; readonly project: string }) {
+function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
   const name = nameOf(cluster);
   const { spec = {}, status = {}, metadata } = cluster;
   return (
@@ -71,10 +65,7 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualCluster; r
               t("cluster.fact.where"),
               spec.external === true ? t("cluster.external") : (spec.clusterRef?.cluster ?? "–"),
             ],
-            [
-              t("cluster.fact.created"),
-              <Time key="created" at={metadata.creationTimestamp ?? undefined} otherwise="" />,
-            ],
+            [t("cluster.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -85,14 +76,14 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualCluster; r
   );
 }
 
-function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster; readonly project: string }) {
+function ClusterActions({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
   const { client } = useApi();
   const name = nameOf(cluster);
   const { namespace = "" } = cluster.metadata;
   const right = { resource: "virtualclusterinstances", namespace, name };
   const mayUpdate = useMay({ verb: "update", ...right });
   const [asked, setAsked] = useState<"kubeconfig" | "sleep">();
-  const instances = createResourceClient<VirtualCluster>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
+  const instances = createResourceClient<VirtualClusterInstance>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
   const annotate = (annotations: JsonObject) =>
     instances.patch(name, { type: "merge", patch: { metadata: { annotations } } });
   const wake = useMutation({ mutationFn: () => annotate({ [FORCE_SLEEP]: null, [SLEEP_FOR]: null }) });
@@ -154,7 +145,7 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
   );
 }
 
-function Conditions({ cluster }: { readonly cluster: VirtualCluster }) {
+function Conditions({ cluster }: { readonly cluster: VirtualClusterInstance }) {
   const bad = (cluster.status?.conditions ?? []).filter(
     ({ status, reason }) => status !== "True" && reason !== "Sleeping",
   );
@@ -186,7 +177,7 @@ const holdersOf = ({ users = [], teams = [] }: Holders, what: string) => [
 ];
 
 /** Members of the project, and users and teams that the virtual cluster gives access to. */
-function Access({ cluster, project }: { readonly cluster: VirtualCluster; readonly project: string }) {
+function Access({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
   const { object } = useLiveObject<Project>(PROJECTS, project);
   const { owner, access = [], extraAccessRules = [] } = cluster.spec ?? {};
   const rows = [
@@ -240,7 +231,7 @@ function Access({ cluster, project }: { readonly cluster: VirtualCluster; readon
 }
 
 /** All valid credentials for the virtual cluster, if the user may see them. */
-function useCredentials(cluster: VirtualCluster) {
+function useCredentials(cluster: VirtualClusterInstance) {
   const { client } = useApi();
   const name = nameOf(cluster);
   const { namespace = "" } = cluster.metadata;
@@ -255,9 +246,7 @@ function useCredentials(cluster: VirtualCluster) {
     queryKey: ["credentials", "virtualcluster", namespace, name],
     async queryFn({ signal }) {
       const instances = createResourceClient(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
-      const { status } = (await instances.getSubresource(name, "credentials", { signal })) as {
-        readonly status?: { readonly credentials?: readonly Credential[] };
-      };
+      const { status } = (await instances.getSubresource(name, "credentials", { signal })) as CredentialLedger;
       return status?.credentials ?? [];
     },
     enabled: right.isAllowed,
@@ -266,7 +255,7 @@ function useCredentials(cluster: VirtualCluster) {
   return { right, ...credentials };
 }
 
-function Credentials({ cluster }: { readonly cluster: VirtualCluster }) {
+function Credentials({ cluster }: { readonly cluster: VirtualClusterInstance }) {
   const { right, data, error } = useCredentials(cluster);
   return (
     <Section title={t("cluster.credentials.title")} lead={t("cluster.credentials.lead")}>

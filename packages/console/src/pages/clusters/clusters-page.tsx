@@ -1,9 +1,11 @@
 // All virtual clusters that the user can see.
 
+import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
-import { nameOf, PROJECTS, type Project, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
+import { nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
@@ -15,11 +17,11 @@ import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 
-const projectNameOf = (cluster: VirtualCluster): string => projectOf(cluster.metadata.namespace ?? "");
-const titleOf = (cluster: VirtualCluster): string => cluster.spec?.displayName || nameOf(cluster);
+const projectNameOf = (cluster: VirtualClusterInstance): string => projectOf(cluster.metadata.namespace ?? "");
+const titleOf = (cluster: VirtualClusterInstance): string => cluster.spec?.displayName || nameOf(cluster);
 
 export function ClustersPage() {
-  const list = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const list = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const { items } = list;
   const projects = useLive<Project>(PROJECTS);
   const namespaces = useMemo(
@@ -28,8 +30,8 @@ export function ClustersPage() {
   );
   const { q = "" } = useSearch({ strict: false }) as { readonly q?: string };
   const navigate = useNavigate({ from: "/clusters" });
-  const [chosen, setChosen] = useState<VirtualCluster>();
-  const columns = useMemo((): readonly Column<VirtualCluster>[] => columnsWith(setChosen), []);
+  const [chosen, setChosen] = useState<VirtualClusterInstance>();
+  const columns = useMemo((): readonly Column<VirtualClusterInstance>[] => columnsWith(setChosen), []);
   const shown = useMemo(() => {
     const wanted = q.trim().toLowerCase();
     return items.filter((cluster) =>
@@ -74,7 +76,7 @@ export function ClustersPage() {
   );
 }
 
-const columnsWith = (choose: (cluster: VirtualCluster) => void): readonly Column<VirtualCluster>[] => [
+const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonly Column<VirtualClusterInstance>[] => [
   {
     id: "name",
     header: t("clusters.column.name"),
@@ -117,7 +119,7 @@ const columnsWith = (choose: (cluster: VirtualCluster) => void): readonly Column
     width: "130px",
     from: "wide",
     sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
   },
   {
     id: "kubeconfig",

@@ -1,11 +1,12 @@
 // Gets a kubeconfig for a virtual cluster: a file with a token or a certificate, or a command that writes one without a secret.
 
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { inNamespace, managementVersion, nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
+import { inNamespace, managementVersion, nameOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Code, CopyButton, DownloadButton } from "../../components/copy-text.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -39,7 +40,7 @@ export function KubeconfigDialog({
   cluster,
   onClose,
 }: {
-  readonly cluster: VirtualCluster;
+  readonly cluster: VirtualClusterInstance;
   readonly onClose: () => void;
 }) {
   const { client } = useApi();
@@ -67,7 +68,7 @@ export function KubeconfigDialog({
         ...(server === undefined ? {} : { server }),
       };
       const body = { apiVersion: managementVersion, kind: "VirtualClusterInstanceKubeConfig", metadata: {}, spec };
-      const instances = createResourceClient<VirtualCluster>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
+      const instances = createResourceClient<VirtualClusterInstance>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
       const { status } = (await instances.createSubresource(name, "kubeconfig", body)) as {
         readonly status?: { readonly kubeConfig?: string; readonly expirationTimestamp?: string };
       };
@@ -160,7 +161,7 @@ export function KubeconfigDialog({
 }
 
 /** The address below which this server forwards requests to the virtual cluster. */
-const proxyAddressOf = ({ metadata: { namespace = "", name = "" } }: VirtualCluster): string =>
+const proxyAddressOf = ({ metadata: { namespace = "", name = "" } }: VirtualClusterInstance): string =>
   `${location.origin}/kubernetes/project/${projectOf(namespace)}/virtualcluster/${name}`;
 
 const commandOf = (

@@ -1,6 +1,6 @@
 // A badge with the state of a host cluster.
 
-import type { Cluster } from "../../api/resources.ts";
+import type { Cluster } from "@postern/api/cluster";
 import { Badge, type Tone } from "../../components/ui.tsx";
 import { named } from "../../texts/text.tsx";
 

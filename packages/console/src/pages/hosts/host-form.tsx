@@ -1,7 +1,8 @@
 // Connects a cluster, and edits a host cluster: names, owner, and the Secret with its kubeconfig.
 
+import type { Cluster } from "@postern/api/cluster";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { CLUSTERS, type Cluster } from "../../api/resources.ts";
+import { CLUSTERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { Checkbox, GroupError } from "../../components/fields.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";

@@ -1,16 +1,10 @@
 // One host cluster: whether it is connected, which projects may use it, and what runs in it.
 
+import type { Cluster } from "@postern/api/cluster";
+import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link, useParams } from "@tanstack/react-router";
-import {
-  CLUSTERS,
-  type Cluster,
-  nameOf,
-  ownerName,
-  PROJECTS,
-  type Project,
-  VIRTUAL_CLUSTERS,
-  type VirtualCluster,
-} from "../../api/resources.ts";
+import { CLUSTERS, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
@@ -80,7 +74,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
               ? []
               : [[t("host.fact.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>] as const]),
             [t("host.fact.new"), t(spec.usable === false ? "host.closed" : "host.open")],
-            [t("cluster.fact.created"), <Time key="at" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+            [t("cluster.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -115,7 +109,7 @@ function Projects({ name }: { readonly name: string }) {
 }
 
 function Instances({ name }: { readonly name: string }) {
-  const { items, isLoading } = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const { items, isLoading } = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const here = items.filter(({ spec }) => spec?.clusterRef?.cluster === name);
   return (
     <Section title={t("clusters.title")}>

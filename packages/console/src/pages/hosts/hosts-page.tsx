@@ -1,7 +1,8 @@
 // Host clusters: where virtual clusters and spaces run.
 
+import type { Cluster } from "@postern/api/cluster";
 import { Link } from "@tanstack/react-router";
-import { CLUSTERS, type Cluster, nameOf, ownerName } from "../../api/resources.ts";
+import { CLUSTERS, nameOf, ownerName } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
@@ -51,7 +52,7 @@ const COLUMNS: readonly Column<Cluster>[] = [
     width: "130px",
     from: "wide",
     sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
   },
 ];
 

@@ -1,8 +1,10 @@
 // Edits an access key: names, TTL and scope. Its value and owner stay.
 
+import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
-import { ACCESS_KEYS, type AccessKey, type KeyScope } from "../../api/resources.ts";
+import { ACCESS_KEYS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { EditObject, type FormDefinition } from "../../components/object-form.tsx";
@@ -21,7 +23,7 @@ type Draft = Names &
     readonly rules: readonly JsonObject[] | undefined;
   };
 
-const draftOf = (key: AccessKey): Draft => ({
+const draftOf = (key: OwnedAccessKey): Draft => ({
   ...namesOf(key),
   ...draftOfScope(key.spec?.scope),
   ttl: key.spec?.ttl === undefined ? "default" : String(key.spec.ttl),
@@ -34,7 +36,7 @@ const draftOf = (key: AccessKey): Draft => ({
 function wholeScope(draft: Draft): KeyScope | undefined {
   const scope = scopeOf(draft);
   if (scope === undefined) return undefined;
-  const roles = scope.roles?.map(({ role }) => draft.before?.roles?.find((known) => known.role === role) ?? { role });
+  const roles = scope.roles?.map((role) => draft.before?.roles?.find((known) => known.role === role.role) ?? role);
   return {
     ...scope,
     ...(roles === undefined ? {} : { roles }),
@@ -53,7 +55,7 @@ const specOf = (draft: Draft): JsonObject => {
   };
 };
 
-const FORM: FormDefinition<Draft, AccessKey> = {
+const FORM: FormDefinition<Draft, OwnedAccessKey> = {
   page: "key",
   kindOf: () => "OwnedAccessKey",
   empty: { ...NO_NAMES, ...EMPTY_SCOPE, ttl: "", restarts: false, before: undefined, rules: undefined },

@@ -1,11 +1,13 @@
 // The actions of an access key. Each lists its consequences before it is done.
 
+import type { Credential } from "@postern/api/credential-ledger";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, type Credential, managementVersion, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, managementVersion, nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -26,7 +28,7 @@ export function KeyActions({
   accessKey,
   made,
 }: {
-  readonly accessKey: AccessKey;
+  readonly accessKey: OwnedAccessKey;
   readonly made: readonly Credential[];
 }) {
   const name = nameOf(accessKey);
@@ -37,7 +39,7 @@ export function KeyActions({
   const [asked, setAsked] = useState<Asked>();
   const [grace, setGrace] = useState<(typeof GRACES)[number]>("3600");
   const [newValue, setNewValue] = useState<NewValue>();
-  const keys = createResourceClient<AccessKey>(client, ACCESS_KEYS);
+  const keys = createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
   const isOwnSession = name === session.keyName;
   const isDisabled = accessKey.spec?.disabled === true;
   const close = (): void => setAsked(undefined);

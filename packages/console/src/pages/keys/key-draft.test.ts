@@ -1,5 +1,5 @@
+import type { KeyScope } from "@postern/api/access-key-restrictions";
 import { expect, it } from "vitest";
-import type { KeyScope } from "../../api/resources.ts";
 import { nameFrom } from "../../format/name-from.ts";
 import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
 import { draftOfScope, scopeOf } from "./scope-draft.ts";
@@ -60,6 +60,13 @@ it("is read from a scope as it was made", () => {
   const scope = scopeOf(draft);
   expect(scopeOf(draftOfScope(scope))).toEqual(scope);
   expect(scopeOf(draftOfScope(undefined))).toBeUndefined();
+});
+
+it("reads a missing name of a scope as an empty one", () => {
+  const scope: KeyScope = { spaces: [{ space: "dev" }], virtualClusters: [{ project: "shop" }], roles: [{}] };
+  expect(draftOfScope(scope)).toMatchObject({ spaces: ["/dev"], virtualClusters: ["shop/"], roles: [""] });
+  expect(scopeSummary({ scope })).not.toMatch(/undefined/);
+  expect(scopeWords({ scope }).can.join()).not.toMatch(/undefined/);
 });
 
 it("describes a scope in words", () => {

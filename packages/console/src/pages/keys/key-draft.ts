@@ -57,13 +57,13 @@ export function commandOf(draft: KeyDraft): string | undefined {
     ...(description === "" ? [] : [["description", description] as const]),
     ...(ttl === "default" ? [] : [["ttl", lifeOf(ttl)] as const]),
     ...(kind === "user" || kind === "team" ? [[kind, ownerName] as const] : []),
-    ...(scope?.projects ?? []).map(({ project }) => ["project", project] as const),
+    ...(scope?.projects ?? []).map(({ project = "" }) => ["project", project] as const),
     ...(scope?.virtualClusters ?? []).map(
-      ({ project, virtualCluster }) => ["virtual-cluster", `${project}/${virtualCluster}`] as const,
+      ({ project = "", virtualCluster = "" }) => ["virtual-cluster", `${project}/${virtualCluster}`] as const,
     ),
-    ...(scope?.spaces ?? []).map(({ project, space }) => ["space", `${project}/${space}`] as const),
-    ...(scope?.clusters ?? []).map(({ cluster }) => ["cluster", cluster] as const),
-    ...(scope?.roles ?? []).map(({ role }) => ["role", role] as const),
+    ...(scope?.spaces ?? []).map(({ project = "", space = "" }) => ["space", `${project}/${space}`] as const),
+    ...(scope?.clusters ?? []).map(({ cluster = "" }) => ["cluster", cluster] as const),
+    ...(scope?.roles ?? []).map(({ role = "" }) => ["role", role] as const),
   ];
   const words = ["postern key create", ...(name === "" ? [] : [quoted(name)])];
   const written = flags.map(([flag, value]) => `--${flag} ${quoted(value)}`);

@@ -1,7 +1,8 @@
 // Access keys as a list on the page of their owner or trust rule.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { Link } from "@tanstack/react-router";
-import { type AccessKey, nameOf } from "../../api/resources.ts";
+import { nameOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { LongList } from "../../components/long-list.tsx";
 import { Loading } from "../../components/ui.tsx";
@@ -10,9 +11,9 @@ import { KeyStateBadge } from "./key-state-badge.tsx";
 /** `keys`: the keys of `list` to show; `none`: the text without keys; `noteOf`: a note for one key. */
 export function KeyList(props: {
   readonly list: LiveList<unknown>;
-  readonly keys: readonly AccessKey[];
+  readonly keys: readonly OwnedAccessKey[];
   readonly none: string;
-  readonly noteOf?: (key: AccessKey) => string | undefined;
+  readonly noteOf?: (key: OwnedAccessKey) => string | undefined;
 }) {
   const { list, keys, none, noteOf } = props;
   if (list.isLoading) return <Loading />;

@@ -1,10 +1,12 @@
 // One access key: its scope, its recorded use, credentials that were created with it, and its actions.
 
+import type { CredentialLedger } from "@postern/api/credential-ledger";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { type Api, useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, type Credential, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { CredentialTree } from "../../components/credential-tree.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
 import { DescriptionList, ErrorNotice, Loading, Notice, Section, Time } from "../../components/ui.tsx";
@@ -19,18 +21,18 @@ import { KeyUse } from "./key-use.tsx";
 import { ScopeList } from "./scope-list.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
-const keysOf = ({ client }: Pick<Api, "client">) => createResourceClient<AccessKey>(client, ACCESS_KEYS);
+const keysOf = ({ client }: Pick<Api, "client">) => createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
 
 export function KeyPage() {
   const { name = "" } = useParams({ strict: false });
   return (
-    <ObjectPage<AccessKey> kind="key" address={ACCESS_KEYS} name={name}>
+    <ObjectPage<OwnedAccessKey> kind="key" address={ACCESS_KEYS} name={name}>
       {(accessKey) => <KeyView accessKey={accessKey} />}
     </ObjectPage>
   );
 }
 
-function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
+function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const name = nameOf(accessKey);
   const credentials = useCredentials(name, accessKey);
   const { spec = {}, status = {}, metadata } = accessKey;
@@ -54,7 +56,7 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
             [t("key.fact.owner"), `${ownerOf(accessKey).name} (${t(`owner.${ownerOf(accessKey).kind}`)})`],
             [t("key.fact.used"), <Time key="used" at={status.lastActivity} otherwise={t("key.neverUsed")} />],
             [t("key.fact.expires"), <Expiry key="expires" accessKey={accessKey} />],
-            [t("key.fact.created"), <Time key="created" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+            [t("key.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
             ...(status.issuedBy === undefined
               ? []
               : [[t("key.fact.issuedBy"), `${status.issuedBy.rule} (${status.issuedBy.subject})`] as const]),
@@ -87,26 +89,24 @@ function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
   );
 }
 
-function Expiry({ accessKey: { spec, status } }: { readonly accessKey: AccessKey }) {
+function Expiry({ accessKey: { spec, status } }: { readonly accessKey: OwnedAccessKey }) {
   return (
     <>
       <Time at={status?.expirationTimestamp} otherwise={t("key.neverExpires")} />
       {spec?.ttlAfterLastActivity === true && (
-        <span className="hint block">{t("key.fact.restarts", { duration: duration(spec.ttl ?? 0) })}</span>
+        <span className="hint block">{t("key.fact.restarts", { duration: duration(Number(spec.ttl ?? 0)) })}</span>
       )}
     </>
   );
 }
 
 /** All valid credentials that were created with the key, and the key itself. Fetched again whenever the key changes. */
-function useCredentials(name: string, accessKey: AccessKey | undefined) {
+function useCredentials(name: string, accessKey: OwnedAccessKey | undefined) {
   const api = useApi();
   return useQuery({
     queryKey: ["credentials", "key", name, accessKey?.metadata.resourceVersion],
     async queryFn({ signal }) {
-      const { status } = (await keysOf(api).getSubresource(name, "credentials", { signal })) as {
-        readonly status?: { readonly credentials?: readonly Credential[] };
-      };
+      const { status } = (await keysOf(api).getSubresource(name, "credentials", { signal })) as CredentialLedger;
       return status?.credentials ?? [];
     },
     enabled: accessKey !== undefined,

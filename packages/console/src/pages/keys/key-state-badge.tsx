@@ -1,7 +1,7 @@
 // A badge with the state of an access key.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { useMemo } from "react";
-import type { AccessKey } from "../../api/resources.ts";
 import { Badge } from "../../components/ui.tsx";
 import { useNow } from "../../format/now.ts";
 import { named } from "../../texts/text.tsx";
@@ -12,7 +12,7 @@ export function useMoment(): Moment {
   return useMemo(() => momentOf(now), [now]);
 }
 
-export function KeyStateBadge({ accessKey }: { readonly accessKey: AccessKey }) {
+export function KeyStateBadge({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const { id, tone } = keyState(accessKey, useMoment());
   return <Badge tone={tone}>{named("key.state", id)}</Badge>;
 }

@@ -1,5 +1,5 @@
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { expect, it } from "vitest";
-import type { AccessKey } from "../../api/resources.ts";
 import { attentionOf, filterKeys, keyState, momentOf } from "./key-state.ts";
 
 const NOW = Date.parse("2026-06-15T12:00:00Z");
@@ -7,7 +7,12 @@ const MOMENT = momentOf(NOW);
 const DAY = 86_400_000;
 const at = (days: number): string => new Date(NOW + days * DAY).toISOString();
 const refusedFor = (reason: string) => ({ conditions: [{ type: "Ready", status: "False", reason }] });
-const key = (name: string, spec: AccessKey["spec"] = {}, status: AccessKey["status"] = {}, age = 1): AccessKey => ({
+const key = (
+  name: string,
+  spec: OwnedAccessKey["spec"] = {},
+  status: OwnedAccessKey["status"] = {},
+  age = 1,
+): OwnedAccessKey => ({
   apiVersion: "management.postern/v1",
   kind: "OwnedAccessKey",
   metadata: { name, creationTimestamp: at(-age) },
@@ -15,13 +20,19 @@ const key = (name: string, spec: AccessKey["spec"] = {}, status: AccessKey["stat
   status,
 });
 
-const deleted = (name: string, days: number, spec: AccessKey["spec"] = {}): AccessKey => {
+const deleted = (name: string, days: number, spec: OwnedAccessKey["spec"] = {}): OwnedAccessKey => {
   const object = key(name, spec);
   return { ...object, metadata: { ...object.metadata, deletionTimestamp: at(days), deletionGracePeriodSeconds: 60 } };
 };
 
 it.each([
   ["good", key("a"), "Ready", undefined],
+  [
+    "without an end or a use, both null",
+    key("a", {}, { expirationTimestamp: null, lastActivity: null }),
+    "Ready",
+    undefined,
+  ],
   ["about to end", key("a", { ttl: 30 * 86_400 }, { expirationTimestamp: at(3) }, 27), "ExpiresSoon", "ending"],
   ["made for a day", key("a", { ttl: 86_400 }, { expirationTimestamp: at(0.9) }, 0.1), "Ready", undefined],
   [

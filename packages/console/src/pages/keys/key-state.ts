@@ -1,6 +1,6 @@
 // The state of an access key for lists: whether it is valid, whether it needs attention, and who owns it.
 
-import type { AccessKey } from "../../api/resources.ts";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { nameOf } from "../../api/resources.ts";
 import type { Tone } from "../../components/ui.tsx";
 
@@ -33,9 +33,9 @@ export function momentOf(now: number): Moment {
   return { now, text: textOf(now), soon: textOf(now + SOON_MS), unusedSince: textOf(now - UNUSED_MS) };
 }
 
-export function keyState({ metadata, spec, status }: AccessKey, { now, text, soon }: Moment): KeyState {
+export function keyState({ metadata, spec, status }: OwnedAccessKey, { now, text, soon }: Moment): KeyState {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
-  const end = status?.expirationTimestamp;
+  const end = status?.expirationTimestamp ?? undefined;
   // The server updates the condition a moment later.
   if (end !== undefined && end <= text) return { id: "Expired", tone: "muted" };
   if (ready?.status === "False") {
@@ -54,21 +54,24 @@ export function keyState({ metadata, spec, status }: AccessKey, { now, text, soo
 
 export type Owner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
 
-export function ownerOf({ spec }: AccessKey): Owner {
+export function ownerOf({ spec }: OwnedAccessKey): Owner {
   if (spec?.team !== undefined && spec.team !== "") return { kind: "team", name: spec.team };
   if (spec?.user !== undefined && spec.user !== "") return { kind: "user", name: spec.user };
   return { kind: "subject", name: spec?.subject ?? "" };
 }
 
-export const isLogin = ({ spec }: AccessKey): boolean => spec?.type === "Login";
+export const isLogin = ({ spec }: OwnedAccessKey): boolean => spec?.type === "Login";
 
 /** Tokens of kubeconfigs and of CI jobs: a new one is issued when it is needed. */
-const isShortLived = ({ spec }: AccessKey): boolean => (spec?.ttl ?? 0) > 0 && (spec?.ttl ?? 0) * 1000 <= SOON_MS;
+function isShortLived({ spec }: OwnedAccessKey): boolean {
+  const ttl = Number(spec?.ttl ?? 0);
+  return ttl > 0 && ttl * 1000 <= SOON_MS;
+}
 
 export type Attention = "refused" | "ending" | "unused";
 
 /** Why the key needs attention; undefined if it does not. */
-export function attentionOf(key: AccessKey, now: Moment, state = keyState(key, now)): Attention | undefined {
+export function attentionOf(key: OwnedAccessKey, now: Moment, state = keyState(key, now)): Attention | undefined {
   const { id, tone } = state;
   if (tone === "bad") return "refused";
   if (isLogin(key)) return undefined;
@@ -88,14 +91,14 @@ export type KeyFilter = {
 };
 
 /** The texts that a search compares, ignoring case. */
-const textsOf = (key: AccessKey): readonly (string | undefined)[] => [
+const textsOf = (key: OwnedAccessKey): readonly (string | undefined)[] => [
   nameOf(key),
   key.spec?.displayName,
   key.spec?.description,
   ownerOf(key).name,
 ];
 
-export function filterKeys(keys: readonly AccessKey[], filter: KeyFilter, now: Moment): readonly AccessKey[] {
+export function filterKeys(keys: readonly OwnedAccessKey[], filter: KeyFilter, now: Moment): readonly OwnedAccessKey[] {
   const wanted = filter.text.trim().toLowerCase();
   return keys.filter((key) => {
     if (!filter.hasSessions && isLogin(key)) return false;
@@ -106,7 +109,7 @@ export function filterKeys(keys: readonly AccessKey[], filter: KeyFilter, now: M
   });
 }
 
-function isIn(state: string, key: AccessKey, now: Moment): boolean {
+function isIn(state: string, key: OwnedAccessKey, now: Moment): boolean {
   if (state === "") return true;
   const { id, tone } = keyState(key, now);
   switch (state) {

@@ -1,17 +1,13 @@
 // The recorded use of a key by resource and verb, and the narrowest scope for it.
 
+import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { OwnedAccessKeyExplanation, ResourceUse } from "@postern/api/owned-access-key-explanation";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import {
-  ACCESS_KEYS,
-  type AccessKey,
-  type Explanation,
-  managementVersion,
-  nameOf,
-  type ResourceUse,
-} from "../../api/resources.ts";
+import { ACCESS_KEYS, managementVersion, nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
@@ -28,8 +24,8 @@ const USES: readonly Column<ResourceUse>[] = [
   {
     id: "resource",
     header: t("key.use.resource"),
-    sortBy: ({ resource }) => resource,
-    cell: ({ resource, apiGroup }) => (
+    sortBy: ({ resource = "" }) => resource,
+    cell: ({ resource, apiGroup = "" }) => (
       <span className="two-lines">
         <span className="mono">{resource}</span>
         {apiGroup !== "" && <span className="muted mono">{apiGroup}</span>}
@@ -48,7 +44,7 @@ const USES: readonly Column<ResourceUse>[] = [
     id: "verbs",
     header: t("key.use.verbs"),
     width: "34%",
-    cell: ({ verbs }) => (
+    cell: ({ verbs = [] }) => (
       <span className="mono" title={verbs.join(", ")}>
         {verbs.join(", ")}
       </span>
@@ -56,25 +52,23 @@ const USES: readonly Column<ResourceUse>[] = [
   },
 ];
 
-export function KeyUse({ accessKey }: { readonly accessKey: AccessKey }) {
+export function KeyUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const name = nameOf(accessKey);
   const { client } = useApi();
   const right = useMay({ verb: "update", resource: "ownedaccesskeys", name });
-  const keys = createResourceClient<AccessKey>(client, ACCESS_KEYS);
+  const keys = createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
   const [isAsked, setAsked] = useState(false);
   const usage = useQuery({
     queryKey: ["usage", name, accessKey.metadata.resourceVersion],
     async queryFn({ signal }) {
       const body = { apiVersion: managementVersion, kind: "OwnedAccessKeyExplanation", metadata: {}, spec: {} };
-      const { status } = (await keys.createSubresource(name, "explain", body, { signal })) as {
-        readonly status?: Explanation;
-      };
+      const { status } = (await keys.createSubresource(name, "explain", body, { signal })) as OwnedAccessKeyExplanation;
       return status ?? {};
     },
     placeholderData: (before) => before,
   });
   const narrow = useMutation({
-    mutationFn: (scope: NonNullable<Explanation["leastScope"]>) => {
+    mutationFn: (scope: KeyScope) => {
       const operation = { op: "add", path: "/spec/scope", value: scope };
       return keys.patch(name, { type: "json", operations: [operation] });
     },

@@ -1,8 +1,9 @@
 // All access keys that the user can see: their own, those of their teams, and all keys for administrators.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useDeferredValue, useMemo } from "react";
-import { ACCESS_KEYS, type AccessKey, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { Checkbox, SearchField, SelectField } from "../../components/fields.tsx";
@@ -19,7 +20,7 @@ const STATES = ["", "attention", "good", "ending", "unused", "refused"] as const
 /** Sorts after every time. Times of the API sort as texts, which is much faster than parsing ten thousand of them. */
 const NEVER = "~";
 
-const columnsAt = (now: Moment): readonly Column<AccessKey>[] => [
+const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
   {
     id: "name",
     header: t("keys.column.name"),
@@ -84,12 +85,12 @@ const columnsAt = (now: Moment): readonly Column<AccessKey>[] => [
     width: "120px",
     from: "wide",
     sortBy: (key) => key.metadata.creationTimestamp ?? "",
-    cell: (key) => <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />,
+    cell: (key) => <Time at={key.metadata.creationTimestamp} otherwise="" />,
   },
 ];
 
 /** Each owner once, as the filter names it. */
-function ownersOf(keys: readonly AccessKey[]): readonly string[] {
+function ownersOf(keys: readonly OwnedAccessKey[]): readonly string[] {
   const found = new Set<string>();
   for (const key of keys) {
     const { kind, name } = ownerOf(key);
@@ -99,7 +100,7 @@ function ownersOf(keys: readonly AccessKey[]): readonly string[] {
 }
 
 export function KeysPage() {
-  const list = useLive<AccessKey>(ACCESS_KEYS);
+  const list = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { items } = list;
   const search: { readonly [name: string]: string } = useSearch({ strict: false });
   const navigate = useNavigate({ from: "/keys" });

@@ -1,12 +1,15 @@
 // Creates an access key: beside the form, it describes the scope in words, and shows the manifest and the command. The value is shown once.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { Team } from "@postern/api/team";
+import type { User } from "@postern/api/user";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { stringify } from "yaml";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, type Named, nameOf, TEAMS, USERS } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf, TEAMS, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Code, DownloadButton } from "../../components/copy-text.tsx";
@@ -30,7 +33,7 @@ export function NewKeyPage() {
   const create = useMutation({
     async mutationFn() {
       api.warnings.take();
-      const keys = createResourceClient<AccessKey>(api.client, ACCESS_KEYS);
+      const keys = createResourceClient<OwnedAccessKey>(api.client, ACCESS_KEYS);
       const made = await keys.create(manifestOf(draft), { fieldValidation: "Strict", fieldManager: "console" });
       return { name: nameOf(made), value: made.spec?.key ?? "", warnings: api.warnings.take() };
     },
@@ -140,8 +143,8 @@ function OwnerField({
 }) {
   const { session } = useApi();
   const users = useMay({ verb: "impersonate", group: "", resource: "users" });
-  const teams = useLive<Named>(TEAMS);
-  const others = useLive<Named>(USERS, { isWanted: users.isAllowed });
+  const teams = useLive<Team>(TEAMS);
+  const others = useLive<User>(USERS, { isWanted: users.isAllowed });
   const choices = [
     { id: "me", label: t("new.owner.me", { name: session.displayName }) },
     ...teams.items.map((team) => ({

@@ -1,6 +1,6 @@
 // The draft of a scope, converted from and to the scope of the API.
 
-import type { KeyScope } from "../../api/resources.ts";
+import type { KeyScope } from "@postern/api/access-key-restrictions";
 
 export type ScopeDraft = {
   readonly isLimited: boolean;
@@ -59,9 +59,11 @@ export function scopeOf(draft: ScopeDraft): KeyScope | undefined {
 /** The part of a scope that the picker can show. */
 export const draftOfScope = (scope: KeyScope | undefined): ScopeDraft => ({
   isLimited: scope !== undefined,
-  projects: (scope?.projects ?? []).map(({ project }) => project),
-  virtualClusters: (scope?.virtualClusters ?? []).map(({ project, virtualCluster }) => `${project}/${virtualCluster}`),
-  spaces: (scope?.spaces ?? []).map(({ project, space }) => `${project}/${space}`),
-  clusters: (scope?.clusters ?? []).map(({ cluster }) => cluster),
-  roles: (scope?.roles ?? []).map(({ role }) => role),
+  projects: (scope?.projects ?? []).map(({ project = "" }) => project),
+  virtualClusters: (scope?.virtualClusters ?? []).map(
+    ({ project = "", virtualCluster = "" }) => `${project}/${virtualCluster}`,
+  ),
+  spaces: (scope?.spaces ?? []).map(({ project = "", space = "" }) => `${project}/${space}`),
+  clusters: (scope?.clusters ?? []).map(({ cluster = "" }) => cluster),
+  roles: (scope?.roles ?? []).map(({ role = "" }) => role),
 });

@@ -1,7 +1,7 @@
 // What a key can and cannot do, as two lists of sentences.
 
+import type { KeyScope } from "@postern/api/access-key-restrictions";
 import { Check, X } from "lucide-react";
-import type { KeyScope } from "../../api/resources.ts";
 import { t } from "../../texts/text.tsx";
 import { scopeWords } from "./scope-words.ts";
 

@@ -1,16 +1,10 @@
 // Selects a scope: whole projects, or virtual clusters and spaces in them, clusters, and roles for programs.
 
+import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { useMemo, useState } from "react";
-import {
-  CLUSTERS,
-  nameOf,
-  PROJECTS,
-  type Project,
-  SPACES,
-  VIRTUAL_CLUSTERS,
-  type VirtualCluster,
-} from "../../api/resources.ts";
+import { CLUSTERS, nameOf, PROJECTS, SPACES, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, SearchField } from "../../components/fields.tsx";
 import { Loading } from "../../components/ui.tsx";
@@ -34,7 +28,7 @@ export function ScopePicker(props: {
 }) {
   const { draft, onChange } = props;
   const projects = useLive<Project>(PROJECTS);
-  const virtualClusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const virtualClusters = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const spaces = useLive<Titled>(SPACES);
   const clusters = useLive<Titled>(CLUSTERS);
   const [text, setText] = useState("");

@@ -1,6 +1,6 @@
 // Describes in words what the scope of an access key allows, and what it does not.
 
-import type { KeyScope } from "../../api/resources.ts";
+import type { KeyScope } from "@postern/api/access-key-restrictions";
 import { counted, named, t } from "../../texts/text.tsx";
 
 type Limits = { readonly scope?: KeyScope | undefined; readonly rules?: readonly unknown[] | undefined };
@@ -21,27 +21,27 @@ function partsOf({ projects, virtualClusters, spaces, clusters, roles }: KeyScop
     if (only !== undefined) parts.push(list.length === 1 ? one(only) : many(list.length));
   };
   add(
-    (projects ?? []).map(({ project }) => project),
+    (projects ?? []).map(({ project = "" }) => project),
     (name) => (name === "*" ? t("scope.allProjects") : t("scope.project", { name })),
     (count) => counted("scope.projects", count),
   );
   add(
-    (virtualClusters ?? []).map(({ project, virtualCluster }) => `${project}/${virtualCluster}`),
+    (virtualClusters ?? []).map(({ project = "", virtualCluster = "" }) => `${project}/${virtualCluster}`),
     (name) => t("scope.virtualCluster", { name }),
     (count) => counted("scope.virtualClusters", count),
   );
   add(
-    (spaces ?? []).map(({ project, space }) => `${project}/${space}`),
+    (spaces ?? []).map(({ project = "", space = "" }) => `${project}/${space}`),
     (name) => t("scope.space", { name }),
     (count) => counted("scope.spaces", count),
   );
   add(
-    (clusters ?? []).map(({ cluster }) => cluster),
+    (clusters ?? []).map(({ cluster = "" }) => cluster),
     (name) => (name === "*" ? t("scope.allClusters") : t("scope.cluster", { name })),
     (count) => counted("scope.clusters", count),
   );
   add(
-    (roles ?? []).map(({ role }) => role),
+    (roles ?? []).map(({ role = "" }) => role),
     (name) => t("scope.role", { name }),
     (count) => counted("scope.roles", count),
   );
@@ -61,19 +61,19 @@ export function scopeWords({ scope, rules }: Limits): ScopeWords {
   }
   const { projects = [], virtualClusters = [], spaces = [], clusters = [], roles = [] } = scope;
   const can = [
-    ...projects.map(({ project }) =>
+    ...projects.map(({ project = "" }) =>
       project === "*" ? t("scope.words.allProjects") : t("scope.words.project", { project }),
     ),
-    ...virtualClusters.map(({ project, virtualCluster }) =>
+    ...virtualClusters.map(({ project = "", virtualCluster = "" }) =>
       virtualCluster === "*"
         ? t("scope.words.allVirtualClusters", { project })
         : t("scope.words.virtualCluster", { project, virtualCluster }),
     ),
-    ...spaces.map(({ project, space }) => t("scope.words.space", { project, space })),
-    ...clusters.map(({ cluster }) =>
+    ...spaces.map(({ project = "", space = "" }) => t("scope.words.space", { project, space })),
+    ...clusters.map(({ cluster = "" }) =>
       cluster === "*" ? t("scope.words.allClusters") : t("scope.words.cluster", { cluster }),
     ),
-    ...roles.map(({ role }) => named("scope.words.role", role)),
+    ...roles.map(({ role = "" }) => named("scope.words.role", role)),
     ...limited,
     t("scope.words.always"),
   ];

@@ -1,7 +1,8 @@
 // The teams and projects of a user or a team, and the roles there and on the whole platform.
 
+import type { Project } from "@postern/api/project";
 import { Link } from "@tanstack/react-router";
-import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS, type Project } from "../../api/resources.ts";
+import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Section } from "../../components/ui.tsx";

@@ -1,9 +1,10 @@
 // The sessions of a user in browsers and command lines, with a button to end each.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
@@ -13,24 +14,24 @@ import { t } from "../../texts/text.tsx";
 import { isLogin, keyState, momentOf, ownerOf } from "../keys/key-state.ts";
 
 /** Keys of the user. */
-export const keysOf = (keys: readonly AccessKey[], user: string): readonly AccessKey[] =>
+export const keysOf = (keys: readonly OwnedAccessKey[], user: string): readonly OwnedAccessKey[] =>
   keys.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === user);
 
 /** The keys among `keys` that are sessions. */
-export const sessionsIn = (keys: readonly AccessKey[]): readonly AccessKey[] =>
+export const sessionsIn = (keys: readonly OwnedAccessKey[]): readonly OwnedAccessKey[] =>
   keys.filter((key) => isLogin(key) && keyState(key, momentOf(Date.now())).tone !== "muted");
 
 /** `list`: the list of all keys; `keys`: those of the user. */
 export function Sessions(props: {
   readonly user: string;
   readonly list: LiveList<unknown>;
-  readonly keys: readonly AccessKey[];
+  readonly keys: readonly OwnedAccessKey[];
   readonly lead: string;
 }) {
   const { user, list, keys, lead } = props;
   const { client, session } = useApi();
   const right = useMay({ verb: "delete", resource: "ownedaccesskeys" });
-  const [ending, setEnding] = useState<AccessKey>();
+  const [ending, setEnding] = useState<OwnedAccessKey>();
   const sessions = sessionsIn(keys);
   // Users may always end their own sessions.
   const mayEnd = right.isAllowed || user === session.user;
@@ -48,8 +49,8 @@ export function Sessions(props: {
                   {nameOf(key) === session.keyName && <Badge tone="info">{t("sessions.this")}</Badge>}
                 </span>
                 <span className="muted">
-                  {t("sessions.began")} <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />
-                  {key.status?.lastActivity !== undefined && (
+                  {t("sessions.began")} <Time at={key.metadata.creationTimestamp} otherwise="" />
+                  {key.status?.lastActivity != null && (
                     <>
                       , {t("credential.used")} <Time at={key.status.lastActivity} otherwise="" />
                     </>

@@ -1,7 +1,8 @@
 // Creates and edits a team. Members are added on the team's page.
 
+import type { Team } from "@postern/api/team";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { TEAMS, type Team } from "../../api/resources.ts";
+import { TEAMS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";

@@ -1,10 +1,12 @@
 // One team: its members and its permissions.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { Team } from "@postern/api/team";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf, ownerName, TEAMS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { AddMember } from "../../components/add-member.tsx";
@@ -54,7 +56,7 @@ function TeamView({ team }: { readonly team: Team }) {
             ...(spec.groups === undefined || spec.groups.length === 0
               ? []
               : [[t("team.fact.groups"), spec.groups.join(", ")] as const]),
-            [t("team.fact.created"), <Time key="at" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+            [t("team.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -66,7 +68,7 @@ function TeamView({ team }: { readonly team: Team }) {
 }
 
 function TeamKeys({ name }: { readonly name: string }) {
-  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const own = keys.items.filter((key) => ownerOf(key).kind === "team" && ownerOf(key).name === name);
   return (
     <Section title={t("team.keys.title")} lead={t("team.keys.lead")}>

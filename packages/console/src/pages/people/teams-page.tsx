@@ -1,7 +1,8 @@
 // All teams that the user can see.
 
+import type { Team } from "@postern/api/team";
 import { Link } from "@tanstack/react-router";
-import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
+import { nameOf, ownerName, TEAMS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
@@ -50,7 +51,7 @@ const COLUMNS: readonly Column<Team>[] = [
     width: "130px",
     from: "wide",
     sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
   },
 ];
 

@@ -1,7 +1,8 @@
 // Creates and edits a user: a person who signs in, or a bot with access keys.
 
+import type { User } from "@postern/api/user";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { USERS, type User } from "../../api/resources.ts";
+import { USERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { RadioField } from "../../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";

@@ -1,10 +1,12 @@
 // One user: how they sign in, their teams, projects and keys, and the lock.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { User } from "@postern/api/user";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, type AccessKey, nameOf, USERS, type User } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
@@ -30,7 +32,7 @@ export function UserPage() {
 
 function UserView({ user }: { readonly user: User }) {
   const name = nameOf(user);
-  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { spec = {}, status = {}, metadata } = user;
   const own = keysOf(keys.items, name);
   return (
@@ -68,7 +70,7 @@ function UserView({ user }: { readonly user: User }) {
             ...(spec.groups === undefined || spec.groups.length === 0
               ? []
               : [[t("user.fact.groups"), spec.groups.join(", ")] as const]),
-            [t("user.fact.created"), <Time key="at" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+            [t("user.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>

@@ -1,8 +1,9 @@
 // All users that the signed-in user can see: people and bots.
 
+import type { User } from "@postern/api/user";
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { nameOf, USERS, type User } from "../../api/resources.ts";
+import { nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
@@ -61,7 +62,7 @@ const COLUMNS: readonly Column<User>[] = [
     width: "130px",
     from: "wide",
     sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
   },
 ];
 

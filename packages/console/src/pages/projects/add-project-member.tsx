@@ -1,7 +1,8 @@
 // Adds a user or a team to a project, with a ClusterRole.
 
+import type { ProjectMember } from "@postern/api/project";
 import { useState } from "react";
-import { CLUSTER_ROLES, type ClusterRole, type Member, nameOf } from "../../api/resources.ts";
+import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { AddMember } from "../../components/add-member.tsx";
@@ -13,8 +14,8 @@ import { builtInRole, roleName } from "../access/role-name.ts";
 const ROLES = ["project-user", "project-viewer", "project-admin"];
 
 export function AddProjectMember(props: {
-  readonly members: readonly Member[];
-  readonly onAdd: (member: Member) => Promise<unknown>;
+  readonly members: readonly ProjectMember[];
+  readonly onAdd: (member: ProjectMember) => Promise<unknown>;
   readonly onClose: () => void;
 }) {
   const { members, onAdd, onClose } = props;

@@ -1,7 +1,9 @@
 // Creates and edits a project: names, owner, allowed clusters and quotas.
 
+import type { Cluster } from "@postern/api/cluster";
+import type { Project } from "@postern/api/project";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { CLUSTERS, type Named, nameOf, PROJECTS, type Project } from "../../api/resources.ts";
+import { CLUSTERS, nameOf, PROJECTS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -91,7 +93,7 @@ function AllowedClusters(props: {
 }) {
   const { chosen, error, onChange } = props;
   const right = useMay({ verb: "list", resource: "clusters" });
-  const { items } = useLive<Named>(CLUSTERS, { isWanted: right.isAllowed });
+  const { items } = useLive<Cluster>(CLUSTERS, { isWanted: right.isAllowed });
   // Clusters that are gone, or that the user cannot see, stay until they are removed.
   const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort();
   const isAll = chosen.includes("*");

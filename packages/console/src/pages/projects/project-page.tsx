@@ -1,22 +1,14 @@
 // One project: its members and their roles, quotas, virtual clusters and trust rules.
 
+import type { Project, ProjectMember } from "@postern/api/project";
+import type { TrustRule } from "@postern/api/trust-rule";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
 import { Plus, UserPlus } from "lucide-react";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import {
-  inNamespace,
-  type Member,
-  nameOf,
-  ownerName,
-  PROJECTS,
-  type Project,
-  TRUST_RULES,
-  type TrustRule,
-  VIRTUAL_CLUSTERS,
-  type VirtualCluster,
-} from "../../api/resources.ts";
+import { inNamespace, nameOf, ownerName, PROJECTS, TRUST_RULES, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
@@ -71,7 +63,7 @@ function ProjectView({ project }: { readonly project: Project }) {
               t("project.fact.clusters"),
               spec.allowedClusters?.map((cluster) => cluster.name).join(", ") || t("project.builtInOnly"),
             ],
-            [t("project.fact.created"), <Time key="at" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+            [t("project.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
             ...Object.entries(spec.quotas?.project ?? {}).map(
               ([resource, amount]) => [named("project.quota", resource), amount] as const,
             ),
@@ -89,11 +81,11 @@ function Members({ project }: { readonly project: Project }) {
   const name = nameOf(project);
   const { client } = useApi();
   const right = useMay({ verb: "update", resource: "projects", name });
-  const [asked, setAsked] = useState<Member | "add">();
+  const [asked, setAsked] = useState<ProjectMember | "add">();
   const members = project.spec?.members ?? [];
   const projects = createResourceClient<Project>(client, PROJECTS);
   /** Fails with a conflict if the list was changed since it was shown. */
-  const save = (changed: readonly Member[]) =>
+  const save = (changed: readonly ProjectMember[]) =>
     projects.patch(name, {
       type: "merge",
       patch: {
@@ -170,7 +162,7 @@ function Members({ project }: { readonly project: Project }) {
 
 function Clusters({ name }: { readonly name: string }) {
   const namespace = namespaceOf(name);
-  const { items, isLoading, error } = useLive<VirtualCluster>(inNamespace(VIRTUAL_CLUSTERS, namespace));
+  const { items, isLoading, error } = useLive<VirtualClusterInstance>(inNamespace(VIRTUAL_CLUSTERS, namespace));
   const right = useMay({ verb: "create", resource: "virtualclusterinstances", namespace });
   return (
     <Section
@@ -228,9 +220,9 @@ function Rules({ name }: { readonly name: string }) {
           {(rule) => (
             <li key={rule.metadata.uid}>
               <Link to="/trust/$project/$name" params={{ project: name, name: nameOf(rule) }}>
-                {rule.spec?.displayName || nameOf(rule)}
+                {rule.spec.displayName || nameOf(rule)}
               </Link>
-              <span className="muted">{rule.spec?.issuer?.preset ?? rule.spec?.issuer?.url}</span>
+              <span className="muted">{rule.spec.issuer.preset ?? rule.spec.issuer.url}</span>
             </li>
           )}
         </LongList>

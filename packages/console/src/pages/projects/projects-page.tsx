@@ -1,15 +1,10 @@
 // All projects that the user can see.
 
+import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import {
-  nameOf,
-  ownerName,
-  PROJECTS,
-  type Project,
-  VIRTUAL_CLUSTERS,
-  type VirtualCluster,
-} from "../../api/resources.ts";
+import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
@@ -70,7 +65,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: "130px",
     from: "wide",
     sortBy: ({ project }) => project.metadata.creationTimestamp ?? "",
-    cell: ({ project }) => <Time at={project.metadata.creationTimestamp ?? undefined} otherwise="" />,
+    cell: ({ project }) => <Time at={project.metadata.creationTimestamp} otherwise="" />,
   },
 ];
 
@@ -82,7 +77,7 @@ export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | und
 export function ProjectsPage() {
   const list = useLive<Project>(PROJECTS);
   const { items } = list;
-  const clusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const clusters = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const [text, setText] = useState("");
   const rows = useMemo(() => {
     const counts = new Map<string, number>();

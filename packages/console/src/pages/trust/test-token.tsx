@@ -1,5 +1,6 @@
 // Asks the server which conditions of a trust rule a token meets. No key is issued, and the token stays in this form.
 
+import type { TrustTest } from "@postern/api/trust-rule";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { Check, CircleHelp, X } from "lucide-react";
@@ -11,17 +12,6 @@ import { TextField } from "../../components/text-field.tsx";
 import { Badge, Button, ErrorNotice, Section } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
-
-type Verdict = {
-  readonly accepted?: boolean;
-  readonly checks?: readonly {
-    readonly type: string;
-    readonly field?: string;
-    readonly status: string;
-    readonly message?: string;
-  }[];
-  readonly claims?: { readonly [claim: string]: string };
-};
 
 const MARKS = {
   True: <Check aria-hidden="true" className="lucide yes" />,
@@ -44,7 +34,7 @@ export function TestToken({ address, name }: { readonly address: ResourceAddress
       const body = { apiVersion: managementVersion, kind: "TrustTest", metadata: {}, spec: { token: token.trim() } };
       const rules = createResourceClient(client, address);
       // The kind has this shape: see its schema in the API.
-      const { status } = (await rules.createSubresource(name, "test", body)) as { readonly status?: Verdict };
+      const { status } = (await rules.createSubresource(name, "test", body)) as TrustTest;
       return status ?? {};
     },
   });
@@ -84,7 +74,11 @@ export function TestToken({ address, name }: { readonly address: ResourceAddress
   );
 }
 
-function VerdictView({ verdict: { accepted = false, checks = [], claims = {} } }: { readonly verdict: Verdict }) {
+function VerdictView({
+  verdict: { accepted = false, checks = [], claims = {} },
+}: {
+  readonly verdict: NonNullable<TrustTest["status"]>;
+}) {
   return (
     <>
       <p>

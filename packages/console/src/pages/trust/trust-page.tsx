@@ -1,8 +1,10 @@
 // Trust rules of the whole platform and of projects: which tokens are exchanged for keys.
 
+import type { Condition } from "@postern/api/conditions";
+import type { TrustRule } from "@postern/api/trust-rule";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { CLUSTER_TRUST_RULES, type Condition, nameOf, TRUST_RULES, type TrustRule } from "../../api/resources.ts";
+import { CLUSTER_TRUST_RULES, nameOf, TRUST_RULES } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
@@ -12,12 +14,11 @@ import { projectOf } from "../../settings.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 import { scopeSummary } from "../keys/scope-words.ts";
 
-const titleOf = (rule: TrustRule): string => rule.spec?.displayName || nameOf(rule);
+const titleOf = (rule: TrustRule): string => rule.spec.displayName || nameOf(rule);
 const placeOf = ({ metadata }: TrustRule): string =>
   metadata.namespace === undefined || metadata.namespace === "" ? "" : projectOf(metadata.namespace);
 
-export const issuerOf = ({ spec }: TrustRule): string =>
-  named("issuer", spec?.issuer?.preset ?? spec?.issuer?.url ?? "");
+export const issuerOf = ({ spec }: TrustRule): string => named("issuer", spec.issuer.preset ?? spec.issuer.url ?? "");
 
 /** Ready, disabled, or the reason. */
 export function ReadyBadge(props: {
@@ -99,9 +100,9 @@ const COLUMNS: readonly Column<TrustRule>[] = [
 
 /** A rule of a project without a scope gives access to the whole project. */
 export const trustScope = (rule: TrustRule): string =>
-  rule.spec?.scope === undefined && placeOf(rule) !== ""
+  rule.spec.scope === undefined && placeOf(rule) !== ""
     ? t("scope.project", { name: placeOf(rule) })
-    : scopeSummary(rule.spec ?? {});
+    : scopeSummary(rule.spec);
 
 export function TrustPage() {
   const right = useMay({ verb: "list", resource: "clustertrustrules" });

@@ -1,9 +1,12 @@
 // Creates and edits a trust rule: the tokens that it accepts, and the scope of the keys that it issues.
 
+import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { Project } from "@postern/api/project";
+import type { TrustRule } from "@postern/api/trust-rule";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { type KeyScope, nameOf, PROJECTS, type Project, type TrustRule, USERS } from "../../api/resources.ts";
+import { nameOf, PROJECTS, USERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, GroupError, RadioField, RowsField, SelectField } from "../../components/fields.tsx";
@@ -61,13 +64,13 @@ const EMPTY: Draft = {
 
 const draftOf = (rule: TrustRule): Draft => {
   const { namespace = "" } = rule.metadata;
-  const { issuer, audiences, claims = [], conditions = [], singleUse, user = "", scope, ttl } = rule.spec ?? {};
+  const { issuer, audiences, claims = [], conditions = [], singleUse, user, scope, ttl } = rule.spec;
   return {
     ...namesOf(rule),
     place: namespace === "" ? EVERYWHERE : projectOf(namespace),
-    issuer: ISSUERS.find((id) => id === issuer?.preset) ?? "other",
-    url: issuer?.url ?? "",
-    jwks: issuer?.jwks ?? "",
+    issuer: ISSUERS.find((id) => id === issuer.preset) ?? "other",
+    url: issuer.url ?? "",
+    jwks: issuer.jwks ?? "",
     audiences: asLines(audiences),
     claims: claims.flatMap(({ claim, values }) => values.map((value) => ({ claim, value }))),
     conditions: conditions.map(({ expression, message = "" }) => ({ expression, message })),
@@ -82,7 +85,7 @@ const draftOf = (rule: TrustRule): Draft => {
 const specOf = (draft: Draft): JsonObject => {
   const { displayName, description, issuer, url, jwks, audiences, conditions, singleUse, user, ttl } = draft;
   const scope = scopeOf(draft.scope);
-  const roles = scope?.roles?.map(({ role }) => draft.roles?.find((known) => known.role === role) ?? { role });
+  const roles = scope?.roles?.map((role) => draft.roles?.find((known) => known.role === role.role) ?? role);
   return {
     ...withoutEmpty({
       displayName,

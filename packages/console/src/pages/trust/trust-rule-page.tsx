@@ -1,15 +1,9 @@
 // One trust rule: the tokens that it accepts, the keys that it issues, and a tester for tokens.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { TrustRule } from "@postern/api/trust-rule";
 import { useParams } from "@tanstack/react-router";
-import {
-  ACCESS_KEYS,
-  type AccessKey,
-  CLUSTER_TRUST_RULES,
-  inNamespace,
-  nameOf,
-  TRUST_RULES,
-  type TrustRule,
-} from "../../api/resources.ts";
+import { ACCESS_KEYS, CLUSTER_TRUST_RULES, inNamespace, nameOf, TRUST_RULES } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { DisableSwitch } from "../../components/disable-switch.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
@@ -43,7 +37,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
   const name = nameOf(rule);
   const isOfProject = project !== EVERYWHERE;
   const address = addressIn(project);
-  const { spec = {}, status = {} } = rule;
+  const { spec, status = {} } = rule;
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
     <>
@@ -90,7 +84,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
           </li>
           <li>
             <span>{t("trust.accepts.audience")}</span>
-            <span className="mono">{spec.audiences?.join(", ")}</span>
+            <span className="mono">{spec.audiences.join(", ")}</span>
           </li>
           {(spec.claims ?? []).map(({ claim, values }) => (
             <li key={claim}>
@@ -111,7 +105,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
         <div className="card">
           <DescriptionList
             items={[
-              [t("trust.gives.user"), spec.user ?? ""],
+              [t("trust.gives.user"), spec.user],
               [t("trust.gives.scope"), trustScope(rule)],
               [t("trust.gives.ttl"), duration(spec.ttl ?? LONGEST_SECONDS)],
             ]}
@@ -125,7 +119,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
 }
 
 function Issued({ rule }: { readonly rule: string }) {
-  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const issued = keys.items.filter(({ status }) => status?.issuedBy?.rule === rule);
   return (
     <Section title={t("trust.issued.title")} lead={t("trust.issued.lead")}>
