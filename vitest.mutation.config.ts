@@ -31,8 +31,8 @@ export default defineConfig({
     include: [
       "packages/apiserver/src/authorization/authorizers.test.ts",
       "packages/apiserver/src/authorization/rbac/rbac.test.ts",
-      "packages/platform/src/authorization/**/*.test.ts",
-      "packages/platform/src/access-keys/{is-within,key-expiration,key-refusal}.test.ts",
+      "packages/platform/src/features/authorization/**/*.test.ts",
+      "packages/platform/src/features/access-keys/{is-within,key-expiration,key-refusal}.test.ts",
     ],
     isolate: false,
     testTimeout: 120_000,

@@ -20,7 +20,7 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
 
 /**
  * The folders of a package in order: each imports only from earlier ones, types included, so that the top can change without the
- * bottom. Files beside the folders are listed with their extension. Tests and testing/ may import anything.
+ * bottom. A feature has up to three levels: what others build on, its kinds, and its controllers and routes. Files beside the folders are listed with their extension. Tests and testing/ may import anything.
  */
 const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   "structured-merge": ["fieldpath", "typed", "managedfields"],
@@ -61,32 +61,49 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   ],
   platform: [
     "served-version.ts",
-    "config",
-    "pki",
-    "kubeconfig",
-    "directory",
-    "proxy",
-    "encryption",
-    "tracing",
-    "store",
-    "lookup",
-    "access-keys",
-    "budgets",
-    "authorization",
-    "certificates",
-    "clusters",
-    "audit",
-    "trust",
-    "sign-in",
-    "console",
+    "foundation/config",
+    "foundation/pki",
+    "foundation/tracing",
+    "foundation/encryption",
+    "foundation/store",
+    "foundation/lookup",
+    "foundation/kubeconfig",
+    "foundation/kinds",
+    "foundation/http",
+    "features/directory",
+    "features/access-keys",
+    "features/authorization",
+    "features/access-keys/usage",
+    "features/budgets",
+    "features/certificates",
+    "features/proxy",
+    "features/virtual-clusters",
+    "features/trust",
+    "features/sign-in",
+    "features/audit",
+    "features/console",
+    "features/notices",
     "core",
     "operations",
-    "resources",
-    "controllers",
-    "notices",
+    "features/projects",
+    "features/access-keys/kinds",
+    "features/authorization/kinds",
+    "features/directory/kinds",
+    "features/scim",
+    "features/virtual-clusters/kinds",
+    "features/trust/kinds",
+    "features/sign-in/kinds",
+    "features/projects/kinds",
+    "features/access-keys/controllers",
+    "features/virtual-clusters/controllers",
+    "features/trust/controllers",
+    "features/sign-in/controllers",
+    "features/projects/controllers",
+    "features/access-keys/routes",
+    "features/trust/routes",
     "server",
     "bootstrap",
-    "doctor",
+    "operations/doctor",
     "compose-server.ts",
     "main.ts",
   ],
@@ -99,8 +116,12 @@ const PLATFORM_IN_CLI =
 /** Packages without I/O and without Node, which run anywhere. */
 const PURE = new Set(["apimachinery", "structured-merge", "cel"]);
 
-/** `access-keys` of `packages/platform/src/access-keys/rotation/rotate-value.ts`. */
-const roomOf = (path: string): string => path.split("/")[3] ?? "";
+/** The longest of the rooms that the path begins with: `features/access-keys` of `packages/platform/src/features/access-keys/rotation/rotate-value.ts`. */
+function roomOf(path: string, rooms: readonly string[]): string {
+  const inside = path.split("/").slice(3).join("/");
+  const around = rooms.filter((room) => inside === room || inside.startsWith(`${room}/`));
+  return around.sort((a, b) => b.length - a.length)[0] ?? inside;
+}
 
 const faults: string[] = [];
 const files = typeScriptFiles().filter((path) => path.startsWith("packages/"));
@@ -138,7 +159,7 @@ function faultOf(path: string, from: string, imported: string): string | undefin
 function upwards(path: string, target: string): string | undefined {
   const rooms = ROOMS[path.split("/")[1] ?? ""];
   if (rooms === undefined || isTest(path)) return undefined;
-  const [from, to] = [rooms.indexOf(roomOf(path)), rooms.indexOf(roomOf(target))];
-  if (from < 0) return `${roomOf(path)} has no place in the order of folders (tools/check-layers.ts)`;
-  return to > from ? `${roomOf(target)} comes after ${roomOf(path)} in the order of folders` : undefined;
+  const [from, to] = [roomOf(path, rooms), roomOf(target, rooms)];
+  if (!rooms.includes(from)) return `${from} has no place in the order of folders (tools/check-layers.ts)`;
+  return rooms.indexOf(to) > rooms.indexOf(from) ? `${to} comes after ${from} in the order of folders` : undefined;
 }

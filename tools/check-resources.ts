@@ -3,7 +3,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { readSource, reportGate, repositoryFiles } from "./source-files.ts";
 
-const ROOT = "packages/platform/src/resources";
+const INDEX = "packages/platform/src/server/kinds/index.ts";
+const FEATURES = "packages/platform/src/features";
 const REQUIRED = ["README.md", "index.ts"];
 
 /** Reviews and views, which are never written: they have no manifest. */
@@ -12,21 +13,24 @@ const WITHOUT_EXAMPLE = new Set(["selves", "access-keys"]);
 /** The tests of a view are beside its records. */
 const TESTED_ELSEWHERE = new Set(["access-keys", "teams"]);
 
-const index = readSource(`${ROOT}/index.ts`);
+const index = readSource(INDEX);
 const examples = repositoryFiles().filter((path) => path.startsWith("examples/"));
-const folders = readdirSync(ROOT, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && entry.name !== "testing")
-  .map(({ name }) => name);
+const folders = readdirSync(FEATURES).flatMap((feature) => {
+  const kinds = `${FEATURES}/${feature}/kinds`;
+  if (!existsSync(kinds)) return [];
+  return readdirSync(kinds, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== "testing" && entry.name !== "subresources")
+    .map(({ name }) => ({ feature, folder: name, path: `${kinds}/${name}` }));
+});
 
-const faults = folders.flatMap((folder) => {
+const faults = folders.flatMap(({ feature, folder, path }) => {
   const found: string[] = [];
-  const files = readdirSync(`${ROOT}/${folder}`);
+  const files = readdirSync(path);
   for (const required of REQUIRED) if (!files.includes(required)) found.push(`has no ${required}`);
-  if (!index.includes(`"./${folder}/index.ts"`)) found.push("is not in resources/index.ts");
+  if (!index.includes(`features/${feature}/kinds/${folder}/index.ts"`)) found.push(`is not in ${INDEX}`);
   if (!TESTED_ELSEWHERE.has(folder) && !files.some((file) => file.endsWith(".test.ts"))) found.push("has no test");
   const manifest = `examples/${folder.replaceAll("-", "").replace(/s$/, "")}.yaml`;
   if (!WITHOUT_EXAMPLE.has(folder) && !examples.includes(manifest)) found.push(`has no ${manifest}`);
-  return found.map((what) => `${ROOT}/${folder}: ${what}`);
+  return found.map((what) => `${path}: ${what}`);
 });
-if (!existsSync(`${ROOT}/index.ts`)) faults.push(`${ROOT}/index.ts is missing`);
 reportGate("resources", folders.length, faults);

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { renderReference } from "../packages/platform/src/config/reference.ts";
+import { renderReference } from "../packages/platform/src/foundation/config/reference.ts";
 
 const path = fileURLToPath(new URL("../docs/reference/configuration.md", import.meta.url));
 writeFileSync(path, renderReference());

@@ -240,7 +240,7 @@ export const NIGHTLY_RUNS: readonly Run[] = [
   {
     name: "properties of the decision point",
     project: "unit",
-    paths: ["packages/platform/src/authorization", "packages/platform/src/server/routes.property.test.ts"],
+    paths: ["packages/platform/src/features/authorization", "packages/platform/src/server/routes.property.test.ts"],
     environment: { POSTERN_PROPERTY_CASES: 300_000 },
   },
   {

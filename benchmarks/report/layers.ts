@@ -8,13 +8,13 @@ const LAYERS: readonly (readonly [layer: string, files: RegExp])[] = [
   ],
   [
     "audit: event, redaction, line, hash, file",
-    /^apiserver\/(audit\/|chain\/with-audit)|^platform\/audit\/|text\/redact/,
+    /^apiserver\/(audit\/|chain\/with-audit)|^platform\/features\/audit\/|text\/redact/,
   ],
   [
     "authentication",
     /with-authentication|^apiserver\/(authentication|request\/credentials)|access-key-(authenticator|format)|sign-in\//,
   ],
-  ["authorization", /with-authorization|^(apiserver|platform)\/authorization\/|key-ownership/],
+  ["authorization", /with-authorization|^(apiserver|platform\/features)\/authorization\/|key-ownership/],
   [
     "flow control, deadlines, metrics, rest of the chain",
     /^apiserver\/(chain|limits|metrics|context|tracing|logging)\//,
@@ -22,9 +22,9 @@ const LAYERS: readonly (readonly [layer: string, files: RegExp])[] = [
   ["validation: schema, metadata, rules", /apimachinery\/(schema|validation)\/|validat|check-schema|^cel\//],
   ["field managers", /structured-merge|field-manager/],
   ["admission", /admission|^kubernetes\/policies\//],
-  ["keys: value, hash, index, strategy", /^platform\/(access-keys|resources|controllers|directory|lookup)\//],
+  ["keys: value, hash, index, strategy", /^platform\/(features\/(access-keys|directory)|foundation\/lookup)\//],
   ["watch cache and watches", /^apiserver\/cache\/|endpoints\/handlers\/watch/],
-  ["store", /^stores\/|^apiserver\/storage\/|^platform\/(store|encryption)\//],
+  ["store", /^stores\/|^apiserver\/storage\/|^platform\/foundation\/(store|encryption)\//],
   [
     "routing, registry, response",
     /^apiserver\/(endpoints|registry|server|request|controllers)\/|^(kubernetes|api|platform)\//,

@@ -2,7 +2,7 @@
 // loops, and as servers that never answer.
 
 import { once } from "node:events";
-import { patching } from "@postern/platform/clusters/embedded/testing/webhook-server";
+import { patching } from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type AttackedWebhooks, endless, MAPS, startAttackedWebhooks } from "./testing/attacked-webhooks.ts";
 

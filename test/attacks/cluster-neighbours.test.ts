@@ -11,7 +11,7 @@ import {
   patching,
   startWebhookServer,
   type WebhookServer,
-} from "@postern/platform/clusters/embedded/testing/webhook-server";
+} from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { API, type AttackedServer, residentMiB, startAttackedServer } from "./testing/attacked-server.ts";
 

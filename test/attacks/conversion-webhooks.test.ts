@@ -1,7 +1,7 @@
 // A tenant's conversion webhook against the platform and other tenants, over the wire: as a way to addresses that only the platform reaches, as
 // answers without an end, as a server that never answers, and as a reader of what its maker may not read.
 
-import { converting } from "@postern/platform/clusters/embedded/testing/webhook-server";
+import { converting } from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { type AttackedWebhooks, endless, MAPS, startAttackedWebhooks } from "./testing/attacked-webhooks.ts";
 

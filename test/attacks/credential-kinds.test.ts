@@ -1,7 +1,7 @@
 // Nothing is served that yields a credential and is not in the table of those that do: a new kind has to be classified.
 
 import { join } from "node:path";
-import { CREDENTIAL_KINDS } from "@postern/platform/authorization/credential-kinds";
+import { CREDENTIAL_KINDS } from "@postern/platform/features/authorization/credential-kinds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";

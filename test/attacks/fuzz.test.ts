@@ -20,7 +20,7 @@ import {
   CertificateRequestError,
   createCertificateRequest,
   parseCertificateRequest,
-} from "@postern/platform/pki/certificate-request";
+} from "@postern/platform/foundation/pki/certificate-request";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AttackedServer, KEYS, startAttackedServer } from "./testing/attacked-server.ts";
 import { anyValue, type Chance, createChance, mutate, mutateBytes } from "./testing/mutations.ts";

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
-import { createAccessKeyFormat } from "@postern/platform/access-keys/access-key-format";
+import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";

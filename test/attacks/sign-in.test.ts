@@ -3,8 +3,13 @@
 import { createHash, createHmac, createPublicKey, KeyObject, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import {
+  encode,
+  newSigningKey,
+  type ServedIssuer,
+  serveIssuer,
+} from "@postern/platform/features/trust/testing/serve-issuer";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
-import { encode, newSigningKey, type ServedIssuer, serveIssuer } from "@postern/platform/trust/testing/serve-issuer";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Browse, browserOf, csrfIn, OWN, type PageAnswer, provideSignIn, SESSION } from "./testing/signing-in.ts";
 

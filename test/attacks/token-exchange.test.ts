@@ -2,14 +2,14 @@
 
 import { createHmac, createPublicKey, randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { githubClaims } from "@postern/platform/trust/testing/ci-claims";
+import { githubClaims } from "@postern/platform/features/trust/testing/ci-claims";
 import {
   encode,
   type IssuerSigningKey,
   newSigningKey,
   serveIssuer,
   signTexts,
-} from "@postern/platform/trust/testing/serve-issuer";
+} from "@postern/platform/features/trust/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AUDIENCE, type Exchanging, JWT, startExchanging } from "./testing/exchanging.ts";
 

@@ -3,13 +3,13 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
-import { githubClaims } from "@postern/platform/trust/testing/ci-claims";
+import { githubClaims } from "@postern/platform/features/trust/testing/ci-claims";
 import {
   type IssuerSigningKey,
   newSigningKey,
   type ServedIssuer,
   serveIssuer,
-} from "@postern/platform/trust/testing/serve-issuer";
+} from "@postern/platform/features/trust/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Exchanging, startExchanging } from "./testing/exchanging.ts";
 

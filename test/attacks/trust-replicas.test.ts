@@ -1,8 +1,8 @@
 // Trust rules on two servers of one etcd: a token is taken by one of them, and what a rule gave ends on both when either has answered.
 
 import { join } from "node:path";
-import { githubClaims } from "@postern/platform/trust/testing/ci-claims";
-import { type ServedIssuer, serveIssuer } from "@postern/platform/trust/testing/serve-issuer";
+import { githubClaims } from "@postern/platform/features/trust/testing/ci-claims";
+import { type ServedIssuer, serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {

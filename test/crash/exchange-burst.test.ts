@@ -3,7 +3,7 @@
 
 import { readFile } from "node:fs/promises";
 import { Agent } from "node:https";
-import { githubClaims } from "@postern/platform/trust/testing/ci-claims";
+import { githubClaims } from "@postern/platform/features/trust/testing/ci-claims";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Exchanging, startExchanging } from "../attacks/testing/exchanging.ts";
 

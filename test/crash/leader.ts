@@ -3,7 +3,7 @@
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { runWhileLeading } from "@postern/platform/store/run-while-leading";
+import { runWhileLeading } from "@postern/platform/foundation/store/run-while-leading";
 import { createEtcdLeaderElection } from "@postern/stores/etcd/etcd-leader-election";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 

@@ -4,7 +4,7 @@ import {
   patching,
   startWebhookServer,
   type WebhookServer,
-} from "@postern/platform/clusters/embedded/testing/webhook-server";
+} from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KubectlSession } from "./testing/kubectl-clients.ts";
 import { startTenantClusters, type TenantClusters } from "./testing/tenant-clusters.ts";

@@ -1,6 +1,10 @@
 // The console's views of projects, people, rights, trust and leaks, in a real browser: the main job of each.
 
-import { type IssuerSigningKey, newSigningKey, signClaims } from "@postern/platform/trust/testing/serve-issuer";
+import {
+  type IssuerSigningKey,
+  newSigningKey,
+  signClaims,
+} from "@postern/platform/features/trust/testing/serve-issuer";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";

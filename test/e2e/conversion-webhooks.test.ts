@@ -7,7 +7,7 @@ import {
   converting,
   startWebhookServer,
   type WebhookServer,
-} from "@postern/platform/clusters/embedded/testing/webhook-server";
+} from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";

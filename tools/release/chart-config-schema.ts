@@ -1,6 +1,6 @@
 // The JSON schema of `config` in the values of the chart: the names of all options, so that helm refuses others before the server does.
 
-import { CATALOGUE_ENTRIES } from "@postern/platform/config/catalogue";
+import { CATALOGUE_ENTRIES } from "@postern/platform/foundation/config/catalogue";
 
 type Properties = { [name: string]: { additionalProperties?: false; properties?: Properties; type?: "object" } };
 

@@ -61,7 +61,7 @@ describe("npm test where only Node is on the path", () => {
   // One that needs Node alone, two of programs that are missing, and one of the night.
   const FILES = [
     "packages/apimachinery/src/names/generate-name.test.ts",
-    "packages/platform/src/pki/certificates.test.ts",
+    "packages/platform/src/foundation/pki/certificates.test.ts",
     "test/e2e/certificate-signer.test.ts",
     "test/simulation/servers.test.ts",
   ];

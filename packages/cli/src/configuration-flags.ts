@@ -1,7 +1,7 @@
 // The options of the server as flags, and the resulting configuration.
 
-import type { CatalogueEntry } from "@postern/platform/config/catalogue";
-import type { Configuration } from "@postern/platform/config/configuration";
+import type { CatalogueEntry } from "@postern/platform/foundation/config/catalogue";
+import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import { type Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { withNotes } from "./help/help.ts";
@@ -24,7 +24,7 @@ export async function withConfigurationFlags(
   isWanted: (flag: string) => boolean,
   configDescription: string,
 ): Promise<ConfigurationFlags> {
-  const { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME } = await import("@postern/platform/config/catalogue");
+  const { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME } = await import("@postern/platform/foundation/config/catalogue");
   const entries = CATALOGUE_ENTRIES.filter(({ option }) => isWanted(option.flag));
   command.option("--config <file>", `${configDescription} [env: ${CONFIG_ENVIRONMENT_NAME}]`);
   // The help of one command is enough for a hundred options.
@@ -37,7 +37,7 @@ export async function withConfigurationFlags(
     given: () => givenFlags(command, entries),
     namesFile: () => configFile() !== undefined,
     async load(flags) {
-      const { loadConfiguration } = await import("@postern/platform/config/configuration");
+      const { loadConfiguration } = await import("@postern/platform/foundation/config/configuration");
       const config = configFile();
       return await loadConfiguration({
         flags,

@@ -1,6 +1,6 @@
 // `postern doctor`: checks an installation, and suggests how to fix what it finds.
 
-import type { Finding } from "@postern/platform/doctor/examine";
+import type { Finding } from "@postern/platform/operations/doctor/examine";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
@@ -34,10 +34,10 @@ export async function createDoctorCommand(context: CommandContext): Promise<Comm
 }
 
 async function examined(flags: Awaited<ReturnType<typeof withConfigurationFlags>>): Promise<readonly Finding[]> {
-  const { ConfigurationError } = await import("@postern/platform/config/configuration-error");
+  const { ConfigurationError } = await import("@postern/platform/foundation/config/configuration-error");
   try {
     const configuration = await flags.load(flags.given());
-    const { examine } = await import("@postern/platform/doctor/examine");
+    const { examine } = await import("@postern/platform/operations/doctor/examine");
     return await examine(configuration, Date.now());
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;

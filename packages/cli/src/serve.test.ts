@@ -4,7 +4,7 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Configuration } from "@postern/platform/config/configuration";
+import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import { Command } from "commander";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { run } from "./run.ts";

@@ -1,6 +1,6 @@
 // `postern serve`: reads the configuration, starts the server, prints its address, and stops it on a signal.
 
-import type { Configuration } from "@postern/platform/config/configuration";
+import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import type { RunningServer } from "@postern/platform/main";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";

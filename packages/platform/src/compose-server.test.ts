@@ -13,12 +13,12 @@ import { deferred } from "@postern/apiserver/transport/testing/deferred";
 import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { lastingPorts } from "@postern/stores/testing/lasting-ports";
 import { expect, it } from "vitest";
-import { memoryBudgets } from "./budgets/memory-limit.ts";
 import { composeServer } from "./compose-server.ts";
-import { loadConfiguration } from "./config/configuration.ts";
+import { memoryBudgets } from "./features/budgets/memory-limit.ts";
+import { loadConfiguration } from "./foundation/config/configuration.ts";
+import { openServerStore } from "./foundation/store/open-server-store.ts";
+import { readServerSecrets } from "./foundation/store/server-keys.ts";
 import { loadServingIdentity } from "./server/serving-identity.ts";
-import { openServerStore } from "./store/open-server-store.ts";
-import { readServerSecrets } from "./store/server-keys.ts";
 
 /** Loaded only once `until` has resolved. */
 function loadedAfter(cache: WatchCache, until: Promise<void>): WatchCache {

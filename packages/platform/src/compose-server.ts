@@ -12,19 +12,25 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
-import { eventOfKey } from "./access-keys/key-events.ts";
-import { createLastActivityWriter } from "./access-keys/last-activity.ts";
-import { openAuditLog } from "./audit/audit-log.ts";
-import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
 import { pathOf, readAdministratorKey } from "./bootstrap/admin-kubeconfig.ts";
 import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
-import type { MemoryBudgets } from "./budgets/memory-limit.ts";
-import type { Configuration } from "./config/configuration.ts";
-import type { ConsoleBuild } from "./console/console-build.ts";
 import { createPlatformCore } from "./core/platform-core.ts";
+import { eventOfKey } from "./features/access-keys/key-events.ts";
+import { createLastActivityWriter } from "./features/access-keys/last-activity.ts";
+import { createKeyUsageWriter } from "./features/access-keys/usage/key-usage-writer.ts";
+import { openAuditLog } from "./features/audit/audit-log.ts";
+import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
+import type { ConsoleBuild } from "./features/console/console-build.ts";
+import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
+import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
+import { LINK_PATH, PROFILE_PATH } from "./features/sign-in/sign-in-deps.ts";
+import type { Configuration } from "./foundation/config/configuration.ts";
+import { SETTLE_MS } from "./foundation/store/open-sealed-store.ts";
+import type { ServerStore } from "./foundation/store/open-server-store.ts";
+import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leading.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { createDomainMetrics, createKeyCounts } from "./server/domain-metrics.ts";
 import { createManagementSurface, followStorageMetrics } from "./server/management-surface.ts";
@@ -37,12 +43,6 @@ import { createServingState, endOf, reloadCertificate } from "./server/serving-r
 import { createSignInParts } from "./server/sign-in.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createStartingHandler } from "./server/starting-handler.ts";
-import { LINK_PARAMETER } from "./sign-in/link-routes.ts";
-import { createOneTimeLink } from "./sign-in/one-time-link.ts";
-import { LINK_PATH, PROFILE_PATH } from "./sign-in/sign-in-deps.ts";
-import { SETTLE_MS } from "./store/open-sealed-store.ts";
-import type { ServerStore } from "./store/open-server-store.ts";
-import { CONTROLLERS, runWhileLeading } from "./store/run-while-leading.ts";
 
 /** A server that answers requests, until it is closed. */
 export type RunningServer = {

@@ -8,18 +8,18 @@ import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Manifest } from "./bootstrap/manifests.ts";
-import { cacheBudgets } from "./budgets/cache-budgets.ts";
-import { detectedMemoryLimit, type MemoryBudgets, memoryBudgets } from "./budgets/memory-limit.ts";
-import { followMemoryPressure, type ProcessHeap } from "./budgets/memory-pressure.ts";
 import type { RunningServer } from "./compose-server.ts";
-import type { Configuration } from "./config/configuration.ts";
-import type { ConsoleBuild } from "./console/console-build.ts";
-import { ensurePrivateDirectory } from "./pki/private-file.ts";
+import { cacheBudgets } from "./features/budgets/cache-budgets.ts";
+import { detectedMemoryLimit, type MemoryBudgets, memoryBudgets } from "./features/budgets/memory-limit.ts";
+import { followMemoryPressure, type ProcessHeap } from "./features/budgets/memory-pressure.ts";
+import type { ConsoleBuild } from "./features/console/console-build.ts";
+import type { Configuration } from "./foundation/config/configuration.ts";
+import { ensurePrivateDirectory } from "./foundation/pki/private-file.ts";
+import { openServerStore } from "./foundation/store/open-server-store.ts";
+import { readServerSecrets } from "./foundation/store/server-keys.ts";
+import { openTracing } from "./foundation/tracing/open-tracing.ts";
 import { lockDataDirectory } from "./server/lock-data-directory.ts";
 import { assertOwnCertificate, hasAuthority, loadServingIdentity } from "./server/serving-identity.ts";
-import { openServerStore } from "./store/open-server-store.ts";
-import { readServerSecrets } from "./store/server-keys.ts";
-import { openTracing } from "./tracing/open-tracing.ts";
 
 export type { RunningServer } from "./compose-server.ts";
 

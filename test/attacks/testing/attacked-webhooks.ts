@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
-import { startWebhookServer } from "@postern/platform/clusters/embedded/testing/webhook-server";
+import { startWebhookServer } from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
 import { expect, vi } from "vitest";
 import type { Answer, HttpRequest } from "../../e2e/testing/http-client.ts";
 import { API, startAttackedServer } from "./attacked-server.ts";

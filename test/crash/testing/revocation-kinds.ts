@@ -1,7 +1,11 @@
 // Every way to take away what a credential opens: how to make a credential that opens something, what to ask with it, and what ends it.
 
 import { Agent, request } from "node:https";
-import { type IssuerSigningKey, newSigningKey, signClaims } from "@postern/platform/trust/testing/serve-issuer";
+import {
+  type IssuerSigningKey,
+  newSigningKey,
+  signClaims,
+} from "@postern/platform/features/trust/testing/serve-issuer";
 import type { ApiAnswer, ApiClient, ApiRequest } from "./api-client.ts";
 import { expectSuccess, KEYS, MANAGEMENT, statusFor } from "./keys.ts";
 

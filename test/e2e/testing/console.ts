@@ -1,6 +1,6 @@
 // The console in a real browser: a server with it, somebody who is signed in, and a record of all that must not happen in a page.
 
-import type { ConsoleBuild } from "@postern/platform/console/console-build";
+import type { ConsoleBuild } from "@postern/platform/features/console/console-build";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { newPerson, startBrowser } from "./browser.ts";

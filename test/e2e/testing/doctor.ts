@@ -2,8 +2,8 @@
 
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { loadConfiguration } from "@postern/platform/config/configuration";
-import { examine, type Finding } from "@postern/platform/doctor/examine";
+import { loadConfiguration } from "@postern/platform/foundation/config/configuration";
+import { examine, type Finding } from "@postern/platform/operations/doctor/examine";
 import { expect } from "vitest";
 import { createFakeTime } from "../../crash/testing/fake-time.ts";
 import { ENTRY, NODE, tool } from "./postern-process.ts";

@@ -7,13 +7,13 @@ import { Readable } from "node:stream";
 import { CHAIN_START, createChainReader, type TornEnd } from "@postern/apimachinery/audit/audit-chain";
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import { linesOf, withRotated } from "@postern/platform/audit/log-files";
+import { linesOf, withRotated } from "@postern/platform/features/audit/log-files";
 import {
   type AuditQuery,
   type AuditSummary,
   searchAuditLog,
   summarize,
-} from "@postern/platform/audit/search-audit-log";
+} from "@postern/platform/features/audit/search-audit-log";
 import { Command, InvalidArgumentError } from "commander";
 import { stringify } from "yaml";
 import type { CommandContext, Output } from "../command-context.ts";

@@ -4,7 +4,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadConfiguration } from "@postern/platform/config/configuration";
+import { loadConfiguration } from "@postern/platform/foundation/config/configuration";
 import { type RunningServer, startServer } from "@postern/platform/main";
 import { findBackupKey } from "@postern/platform/operations/backup-key";
 import { readBackup, readBackupHeader } from "@postern/platform/operations/read-backup";

@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import type { Configuration } from "@postern/platform/config/configuration";
+import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";

@@ -1,6 +1,6 @@
 // Flags that select a store on this machine, as in `postern serve`, and the resulting configuration.
 
-import type { Configuration } from "@postern/platform/config/configuration";
+import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { withConfigurationFlags } from "../configuration-flags.ts";
@@ -31,7 +31,7 @@ export async function withStoreFlags(
     isGiven: () => flags.namesFile() || flags.given().size > 0,
     async load(store) {
       if (store === undefined) return await flags.load(flags.given());
-      const { storeAddress } = await import("@postern/platform/config/store-address");
+      const { storeAddress } = await import("@postern/platform/foundation/config/store-address");
       const address = storeAddress(store.text);
       if ("fault" in address) throw new UsageError(`${store.flag} ${address.fault}`);
       return await flags.load(new Map([...flags.given(), ["store", store.text]]));

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { type AuditQuery, searchAuditLog, summarize } from "@postern/platform/audit/search-audit-log";
+import { type AuditQuery, searchAuditLog, summarize } from "@postern/platform/features/audit/search-audit-log";
 import { Command } from "commander";
 import { allFiles, parseTime, printSummary } from "../audit/audit.ts";
 import type { CommandContext } from "../command-context.ts";

@@ -35,7 +35,7 @@ export async function issueKubeconfig(
   if (wishes.clientCert !== true) return issuedKubeconfig(await ask(client, place, wishes, {}), nameOf(place, wishes));
   const subject = objectAt(await ask(client, place, wishes, { dryRun: true }), "certificateSubject");
   // Loads the platform's code only here: the other commands start without it.
-  const { createCertificateRequest } = await import("@postern/platform/pki/certificate-request");
+  const { createCertificateRequest } = await import("@postern/platform/foundation/pki/certificate-request");
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const certificateSigningRequest = createCertificateRequest(
     privateKey,

@@ -1,8 +1,8 @@
 // The kubeconfig of the first administrator: created at the first start, and updated when the server address changes.
 
 import { join } from "node:path";
-import { buildKubeconfig } from "../kubeconfig/kubeconfig.ts";
-import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "../pki/private-file.ts";
+import { buildKubeconfig } from "../foundation/kubeconfig/kubeconfig.ts";
+import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "../foundation/pki/private-file.ts";
 
 export const ADMIN_KUBE_CONFIG_FILE = "admin.kubeconfig";
 

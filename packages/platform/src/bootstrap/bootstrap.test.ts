@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ConfigurationError } from "../config/configuration-error.ts";
+import { ConfigurationError } from "../foundation/config/configuration-error.ts";
 import { startPlatform } from "../testing/running-platform.ts";
 import { type TemporaryDirectory, temporaryDirectory } from "../testing/temporary-directory.ts";
 

@@ -1,9 +1,9 @@
 // The default TTL of access keys if the configuration does not set one: fixed when the store was created.
 
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { Configuration } from "../config/configuration.ts";
-import { UNSET_TTL } from "../config/options/platform-options.ts";
-import { readFirstStartMark } from "../store/first-start-mark.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
+import { UNSET_TTL } from "../foundation/config/options/platform-options.ts";
+import { readFirstStartMark } from "../foundation/store/first-start-mark.ts";
 
 /** Ninety days. Stores that are older than this default keep their endless keys. */
 export const NEW_STORE_TTL_SECONDS = 90 * 86_400;

@@ -11,8 +11,8 @@ import { waitForObject } from "@postern/apiserver/registry/wait-for-object";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
-import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";
-import { isFirstStart, markFirstStart } from "../store/first-start-mark.ts";
+import { builtInClusterRoleBindings, builtInClusterRoles } from "../features/authorization/built-in-roles.ts";
+import { isFirstStart, markFirstStart } from "../foundation/store/first-start-mark.ts";
 import { NEW_STORE_TTL_SECONDS } from "./default-ttl.ts";
 
 export type FirstStartDeps = {

@@ -4,8 +4,8 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { buildKubeconfig } from "../kubeconfig/kubeconfig.ts";
-import { readFileIfPresent, replacePrivateFile } from "../pki/private-file.ts";
+import { buildKubeconfig } from "../foundation/kubeconfig/kubeconfig.ts";
+import { readFileIfPresent, replacePrivateFile } from "../foundation/pki/private-file.ts";
 
 const WHAT = "the value of an access key";
 const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;

@@ -6,8 +6,8 @@ import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { decodeYaml, splitYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
-import { ConfigurationError } from "../config/configuration-error.ts";
-import { systemErrorCode } from "../pki/private-file.ts";
+import { ConfigurationError } from "../foundation/config/configuration-error.ts";
+import { systemErrorCode } from "../foundation/pki/private-file.ts";
 
 export type Manifest = {
   /** Such as `users.yaml, document 2 (line 14)`. */

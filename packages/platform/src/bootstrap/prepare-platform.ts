@@ -3,9 +3,9 @@
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { markVerifiedElsewhere } from "../certificates/mark-verified-elsewhere.ts";
-import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
+import { markVerifiedElsewhere } from "../features/certificates/mark-verified-elsewhere.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
 import { MANAGEMENT_BASE } from "../server/front-door.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
 import type { ServingState } from "../server/serving-reload.ts";

@@ -12,50 +12,60 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { rbacViews } from "@postern/kubernetes/server/standard-surface";
-import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
+import {
+  type AccessKeyAuthenticator,
+  createAccessKeyAuthenticator,
+} from "../features/access-keys/access-key-authenticator.ts";
 import {
   type AccessKeySecrets,
   createAccessKeySecrets,
   createDigestRenewal,
-} from "../access-keys/access-key-secrets.ts";
-import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import { type CatchUp, createCatchUp } from "../access-keys/catch-up.ts";
-import { type ComparisonLimits, createComparisonLimits } from "../access-keys/comparison-limits.ts";
-import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
-import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
-import { isVoid, type KeyOrigin } from "../access-keys/key-origins.ts";
-import { createRotationMarks } from "../access-keys/key-validity.ts";
-import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
-import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
-import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
-import { accountOfClaim, createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
-import { createEffectiveRules } from "../authorization/effective-rules.ts";
-import { createInstancePermissionIndex } from "../authorization/instance-permissions.ts";
-import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
+} from "../features/access-keys/access-key-secrets.ts";
+import type { AccessKeyState } from "../features/access-keys/access-key-state.ts";
+import { type CatchUp, createCatchUp } from "../features/access-keys/catch-up.ts";
+import { type ComparisonLimits, createComparisonLimits } from "../features/access-keys/comparison-limits.ts";
+import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
+import { createIssuedGrants, type IssuedGrants } from "../features/access-keys/issued-grants.ts";
+import { isVoid, type KeyOrigin } from "../features/access-keys/key-origins.ts";
+import { createRotationMarks } from "../features/access-keys/key-validity.ts";
+import { createLastActivity, type LastActivity } from "../features/access-keys/last-activity.ts";
+import { createRotationGuard, type RotationGuard } from "../features/access-keys/rotation/rotation-guard.ts";
+import {
+  createSealedRecordWriter,
+  type SealedRecordWriter,
+} from "../features/access-keys/rotation/sealed-record-writer.ts";
+import { createKeyUsage, type KeyUsage } from "../features/access-keys/usage/key-usage.ts";
+import { accountOfClaim, createValueClaims, type ValueClaims } from "../features/access-keys/value-claims.ts";
+import { createEffectiveRules } from "../features/authorization/effective-rules.ts";
+import { createInstancePermissionIndex } from "../features/authorization/instance-permissions.ts";
 import {
   createPlatformAuthorizer,
   type DecisionDeps,
   type PlatformAuthorizer,
-} from "../authorization/platform-authorizer.ts";
-import { createProjectMembershipIndex } from "../authorization/project-memberships.ts";
-import { createVisibility, type Visibility } from "../authorization/visibility.ts";
-import { type CertificateLedger, createCertificateLedger } from "../certificates/certificate-ledger.ts";
-import type { Configuration } from "../config/configuration.ts";
-import { createDirectory } from "../directory/create-directory.ts";
-import type { Directory } from "../directory/directory.ts";
-import type { KeyRing } from "../encryption/key-ring.ts";
-import { createIdentityProviders, type IdentityProviders, unionGrants } from "../sign-in/identity-providers.ts";
-import { IDENTITY_PROVIDERS } from "../sign-in/provider-state.ts";
-import type { ExpiringRecords } from "../store/expiring-records.ts";
-import { followAccounts } from "../store/record-accounts.ts";
-import { recordPrefixOf } from "../store/record-kinds.ts";
-import type { RecordPrefixes } from "../store/record-prefixes.ts";
-import { fetchIssuerKeys } from "../trust/fetch-key-set.ts";
-import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
-import { createTokenVerifier, type TokenVerifier } from "../trust/token-verifier.ts";
-import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
-import { createTrustRules, type TrustRules } from "../trust/trust-rules.ts";
-import { accountOfTakenToken, type TakenTokens } from "../trust/used-tokens.ts";
+} from "../features/authorization/platform-authorizer.ts";
+import { createProjectMembershipIndex } from "../features/authorization/project-memberships.ts";
+import { createVisibility, type Visibility } from "../features/authorization/visibility.ts";
+import { type CertificateLedger, createCertificateLedger } from "../features/certificates/certificate-ledger.ts";
+import { createDirectory } from "../features/directory/create-directory.ts";
+import type { Directory } from "../features/directory/directory.ts";
+import {
+  createIdentityProviders,
+  type IdentityProviders,
+  unionGrants,
+} from "../features/sign-in/identity-providers.ts";
+import { IDENTITY_PROVIDERS } from "../features/sign-in/provider-state.ts";
+import { fetchIssuerKeys } from "../features/trust/fetch-key-set.ts";
+import { createIssuerKeys, type IssuerKeys } from "../features/trust/issuer-keys.ts";
+import { createTokenVerifier, type TokenVerifier } from "../features/trust/token-verifier.ts";
+import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../features/trust/trust-rule-state.ts";
+import { createTrustRules, type TrustRules } from "../features/trust/trust-rules.ts";
+import { accountOfTakenToken, type TakenTokens } from "../features/trust/used-tokens.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
+import type { KeyRing } from "../foundation/encryption/key-ring.ts";
+import type { ExpiringRecords } from "../foundation/store/expiring-records.ts";
+import { followAccounts } from "../foundation/store/record-accounts.ts";
+import { recordPrefixOf } from "../foundation/store/record-kinds.ts";
+import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";
 
 const CERTIFICATES = recordPrefixOf(MANAGEMENT, "certificates");
 /** When keys were used last, by the names of keys. */

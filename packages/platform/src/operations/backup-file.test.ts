@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BackupError } from "../store/backup-error.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
 import { decodeHeader, encodeHeader, MAGIC } from "./backup-header.ts";
 import { type BackupKey, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
 import { type BackupEntry, encodeEntry } from "./entry-frames.ts";

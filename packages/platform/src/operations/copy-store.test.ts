@@ -8,7 +8,7 @@ import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadConfiguration } from "../config/configuration.ts";
+import { loadConfiguration } from "../foundation/config/configuration.ts";
 import { startServer } from "../main.ts";
 import { backupStore, copyBetween, restoreStore } from "./commands.ts";
 import { copyStore } from "./copy-store.ts";

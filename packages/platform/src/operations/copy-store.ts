@@ -2,7 +2,7 @@
 
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, ValueTooLargeError } from "@postern/apiserver/storage/storage-errors";
-import { BackupError } from "../store/backup-error.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
 import { type BackupEntry, type ContentSummary, createSummary, encodeEntry, sameContent } from "./entry-frames.ts";
 import { entryCounter, type ReportProgress } from "./progress.ts";
 import { canBeFilled, countEntries, snapshotStore, summarizeStore } from "./read-store.ts";

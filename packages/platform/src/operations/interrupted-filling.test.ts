@@ -7,7 +7,7 @@ import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Configuration, loadConfiguration } from "../config/configuration.ts";
+import { type Configuration, loadConfiguration } from "../foundation/config/configuration.ts";
 import { startServer } from "../main.ts";
 import { backupStore, copyBetween, type KeyChoice, restoreStore } from "./commands.ts";
 

@@ -1,8 +1,8 @@
 // Reads a backup, and returns only authenticated data.
 
 import { createReadStream } from "node:fs";
-import { systemErrorCode } from "../pki/private-file.ts";
-import { BackupError } from "../store/backup-error.ts";
+import { systemErrorCode } from "../foundation/pki/private-file.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
 import { type BackupHeader, damagedHeader, decodeHeader, MAGIC, MAX_HEADER_BYTES } from "./backup-header.ts";
 import { type BackupKey, checkOf, fileKeyOf } from "./backup-key.ts";
 import { type BackupEntry, type ContentSummary, createSummary, decodeEntries, encodeEntry } from "./entry-frames.ts";

@@ -2,8 +2,8 @@
 
 import type { ListResult, Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
-import { BackupError } from "../store/backup-error.ts";
-import { INCOMPLETE_KEY } from "../store/incomplete-store.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
+import { INCOMPLETE_KEY } from "../foundation/store/incomplete-store.ts";
 import { type ContentSummary, createSummary, encodeEntry } from "./entry-frames.ts";
 
 export type StoreSnapshot = {

@@ -10,10 +10,10 @@ import {
   createInternalValues,
   encodeInternalRecord,
   envelopeOf,
-} from "../encryption/internal-records.ts";
-import type { KeyRing } from "../encryption/key-ring.ts";
-import { KEY_RING_KEY } from "../encryption/key-ring-record.ts";
-import { openEntry, sealEntry, sealedUnder } from "../encryption/sealed-storage.ts";
+} from "../foundation/encryption/internal-records.ts";
+import type { KeyRing } from "../foundation/encryption/key-ring.ts";
+import { KEY_RING_KEY } from "../foundation/encryption/key-ring-record.ts";
+import { openEntry, sealEntry, sealedUnder } from "../foundation/encryption/sealed-storage.ts";
 
 export type PassOptions = {
   /** As it is on disk. */

@@ -5,13 +5,13 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
-import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
-import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
-import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
-import { acceptedUntil, readSealedAccessKey, renewSecrets } from "../access-keys/sealed-access-key.ts";
-import type { KeyRing } from "../encryption/key-ring.ts";
-import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
+import type { AccessKeyRecord } from "../features/access-keys/access-key-record.ts";
+import type { AccessKeySecrets } from "../features/access-keys/access-key-secrets.ts";
+import type { LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
+import type { SealedRecordWriter } from "../features/access-keys/rotation/sealed-record-writer.ts";
+import { acceptedUntil, readSealedAccessKey, renewSecrets } from "../features/access-keys/sealed-access-key.ts";
+import type { KeyRing } from "../foundation/encryption/key-ring.ts";
+import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
 import {
   countSealed,
   type PassProgress,

@@ -9,15 +9,21 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageFullError } from "@postern/apiserver/storage/storage-errors";
 import { lockFile } from "@postern/stores/sqlite/lock-file";
 import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
-import { readSealedAccessKey, writeSealedAccessKey } from "../access-keys/sealed-access-key.ts";
-import { decodeCertificate } from "../certificates/issued-certificate.ts";
-import type { Configuration } from "../config/configuration.ts";
-import { ensurePrivateDirectory, exists, remedyForWrite, syncDirectory, systemErrorCode } from "../pki/private-file.ts";
-import { BackupError } from "../store/backup-error.ts";
-import { FIRST_START_KEY } from "../store/first-start-mark.ts";
-import { markComplete, markIncomplete, partialPathOf } from "../store/incomplete-store.ts";
-import { openStore } from "../store/open-store.ts";
-import type { RecordPrefixes } from "../store/record-prefixes.ts";
+import { readSealedAccessKey, writeSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
+import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
+import {
+  ensurePrivateDirectory,
+  exists,
+  remedyForWrite,
+  syncDirectory,
+  systemErrorCode,
+} from "../foundation/pki/private-file.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
+import { FIRST_START_KEY } from "../foundation/store/first-start-mark.ts";
+import { markComplete, markIncomplete, partialPathOf } from "../foundation/store/incomplete-store.ts";
+import { openStore } from "../foundation/store/open-store.ts";
+import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";
 import type { BackupHeader } from "./backup-header.ts";
 import type { BackupKey } from "./backup-key.ts";
 import { fillStore } from "./copy-store.ts";

@@ -5,24 +5,24 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { Configuration } from "../config/configuration.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
 import { createPlatformCore, type PlatformCore } from "../core/platform-core.ts";
-import { createSealedStorage } from "../encryption/sealed-storage.ts";
-import { readKeyRing } from "../encryption/stored-key-ring.ts";
-import { unreadableSecret } from "../encryption/unreadable-value.ts";
-import { exists } from "../pki/private-file.ts";
-import { isFirstStart } from "../store/first-start-mark.ts";
-import { assertComplete } from "../store/incomplete-store.ts";
-import { withRemedy } from "../store/open-sealed-store.ts";
-import { openStore } from "../store/open-store.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
+import { ConfigurationError } from "../foundation/config/configuration-error.ts";
+import { createSealedStorage } from "../foundation/encryption/sealed-storage.ts";
+import { readKeyRing } from "../foundation/encryption/stored-key-ring.ts";
+import { unreadableSecret } from "../foundation/encryption/unreadable-value.ts";
+import { exists } from "../foundation/pki/private-file.ts";
+import { isFirstStart } from "../foundation/store/first-start-mark.ts";
+import { assertComplete } from "../foundation/store/incomplete-store.ts";
+import { withRemedy } from "../foundation/store/open-sealed-store.ts";
+import { openStore } from "../foundation/store/open-store.ts";
 import {
   deriveServerKeys,
   readPreviousServerSecrets,
   readServerSecret,
   type ServerKeys,
   serverKeyPath,
-} from "../store/server-keys.ts";
+} from "../foundation/store/server-keys.ts";
 
 export type StoppedServer = AsyncDisposable & {
   /** The store as it is on disk. */

@@ -5,7 +5,7 @@ import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { startRelay } from "@postern/stores/etcd/testing/start-relay";
 import { expect, it } from "vitest";
-import { loadConfiguration } from "../config/configuration.ts";
+import { loadConfiguration } from "../foundation/config/configuration.ts";
 import { startServer } from "../main.ts";
 import { temporaryDirectory } from "../testing/temporary-directory.ts";
 import { openStoppedServer } from "./stopped-server.ts";

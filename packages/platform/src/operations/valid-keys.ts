@@ -7,10 +7,10 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { CacheView, WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
-import { decodeCertificate } from "../certificates/issued-certificate.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
-import { BackupError } from "../store/backup-error.ts";
+import { readSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
+import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
 
 export type KnownKey = {
   readonly uid: string;

@@ -2,7 +2,7 @@
 
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { RecordPrefixes } from "../store/record-prefixes.ts";
+import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";
 import { BACKUP_VERSION, type BackupHeader, encodeHeader, MAGIC } from "./backup-header.ts";
 import { type BackupKey, checkOf, fileKeyOf, SALT_BYTES } from "./backup-key.ts";
 import { createSummary, encodeEntry } from "./entry-frames.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { BackupError } from "../store/backup-error.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
 import { writeNewFile } from "./write-new-file.ts";
 
 let folder: string;

@@ -3,8 +3,14 @@
 import { randomUUID } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { exists, publishNewFile, remedyForWrite, syncDirectory, systemErrorCode } from "../pki/private-file.ts";
-import { BackupError } from "../store/backup-error.ts";
+import {
+  exists,
+  publishNewFile,
+  remedyForWrite,
+  syncDirectory,
+  systemErrorCode,
+} from "../foundation/pki/private-file.ts";
+import { BackupError } from "../foundation/store/backup-error.ts";
 
 /** Readable by its owner alone. Resolves with its length in bytes; rejects with BackupError where it is there already. */
 export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {

@@ -9,10 +9,10 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
 import type { PlatformCore } from "../core/platform-core.ts";
+import { readJsonBody } from "../foundation/http/read-json-body.ts";
 import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "../operations/backup-key.ts";
 import { encodeValidKeys, listValidKeys } from "../operations/valid-keys.ts";
 import { openBackup } from "../operations/write-backup.ts";
-import { readJsonBody } from "./read-json-body.ts";
 
 /** Requires permission to `post` to it, which administrators have. */
 export const BACKUP_PATH = "/backup";

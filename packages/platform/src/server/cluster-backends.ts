@@ -10,34 +10,44 @@ import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
-import { type ClusterMemory, type ClusterUsage, createClusterMemory } from "../budgets/cluster-memory.ts";
-import { type AccountUsage, filled } from "../budgets/management-budgets.ts";
-import type { MemoryBudgets } from "../budgets/memory-limit.ts";
-import { describeCertificate } from "../certificates/issued-certificate.ts";
-import { createLineageVerifier, decodeLineage, issuedToCreator } from "../certificates/key-lineage.ts";
-import { type BackendRegistry, createBackendRegistry } from "../clusters/backend-registry.ts";
-import { type ControlPlaneKeys, createControlPlaneKeys } from "../clusters/control-plane-keys.ts";
-import { standardBindings } from "../clusters/embedded/bind-roles.ts";
-import { createCertificateHolders } from "../clusters/embedded/certificate-holders.ts";
-import { createEmbeddedBackend, type EmbeddedBackendDeps } from "../clusters/embedded/embedded-backend.ts";
-import { createEmbeddedClusters, type EmbeddedClusters } from "../clusters/embedded/embedded-clusters.ts";
-import { createEmbeddedSpace } from "../clusters/embedded/embedded-space.ts";
-import { createInstanceSettings } from "../clusters/embedded/instance-settings.ts";
-import type { KubernetesBackends } from "../clusters/kubernetes-backend/kubernetes-backends.ts";
-import { apiAddressOf, type PlatformEndpoint } from "../clusters/platform-endpoint.ts";
-import { type ReachClustersDeps, reachClusters, tenantAddressRules } from "../clusters/reach-clusters.ts";
-import { createSpaceRegistry, type SpaceRegistry } from "../clusters/space-registry.ts";
-import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
+import type { KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
+import { type ClusterMemory, type ClusterUsage, createClusterMemory } from "../features/budgets/cluster-memory.ts";
+import { type AccountUsage, filled } from "../features/budgets/management-budgets.ts";
+import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
+import { describeCertificate } from "../features/certificates/issued-certificate.ts";
+import { createLineageVerifier, decodeLineage, issuedToCreator } from "../features/certificates/key-lineage.ts";
+import { type BackendRegistry, createBackendRegistry } from "../features/virtual-clusters/backend-registry.ts";
+import { type ControlPlaneKeys, createControlPlaneKeys } from "../features/virtual-clusters/control-plane-keys.ts";
+import { standardBindings } from "../features/virtual-clusters/embedded/bind-roles.ts";
+import { createCertificateHolders } from "../features/virtual-clusters/embedded/certificate-holders.ts";
+import {
+  createEmbeddedBackend,
+  type EmbeddedBackendDeps,
+} from "../features/virtual-clusters/embedded/embedded-backend.ts";
+import {
+  createEmbeddedClusters,
+  type EmbeddedClusters,
+} from "../features/virtual-clusters/embedded/embedded-clusters.ts";
+import { createEmbeddedSpace } from "../features/virtual-clusters/embedded/embedded-space.ts";
+import { createInstanceSettings } from "../features/virtual-clusters/embedded/instance-settings.ts";
+import type { KubernetesBackends } from "../features/virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
+import { apiAddressOf, type PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import {
+  type ReachClustersDeps,
+  reachClusters,
+  tenantAddressRules,
+} from "../features/virtual-clusters/reach-clusters.ts";
+import { createSpaceRegistry, type SpaceRegistry } from "../features/virtual-clusters/space-registry.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
 import {
   createInternalRecords,
   createInternalValues,
   virtualClusterComposition,
-} from "../encryption/internal-records.ts";
-import type { KeyRing } from "../encryption/key-ring.ts";
-import type { ObjectLookup } from "../lookup/object-lookup.ts";
-import type { KeyMint } from "../resources/mint-keys.ts";
-import { SERVED_VERSION } from "../served-version.ts";
+} from "../foundation/encryption/internal-records.ts";
+import type { KeyRing } from "../foundation/encryption/key-ring.ts";
+import type { ObjectLookup } from "../foundation/lookup/object-lookup.ts";
+import { SERVED_VERSION } from "../foundation/served-version.ts";
 
 export type ClusterBackends = Disposable & {
   readonly backends: BackendRegistry;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import { accessKey } from "../access-keys/testing/access-key.ts";
+import type { AccessKeyState } from "../features/access-keys/access-key-state.ts";
+import { accessKey } from "../features/access-keys/testing/access-key.ts";
 import { createKeyCounts } from "./domain-metrics.ts";
 
 const DAY = 86_400_000;

@@ -6,11 +6,11 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { AccessKeyOwner, AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { KeyEventReason } from "../access-keys/key-events.ts";
-import type { KeyRefusal } from "../access-keys/key-validity.ts";
-import type { IssuedCertificate } from "../certificates/issued-certificate.ts";
-import type { NoticeMetrics } from "../notices/key-notices.ts";
+import type { AccessKeyOwner, AccessKeyState } from "../features/access-keys/access-key-state.ts";
+import type { KeyEventReason } from "../features/access-keys/key-events.ts";
+import type { KeyRefusal } from "../features/access-keys/key-validity.ts";
+import type { IssuedCertificate } from "../features/certificates/issued-certificate.ts";
+import type { NoticeMetrics } from "../features/notices/key-notices.ts";
 
 type KubeconfigKind = "token" | "certificate";
 

@@ -8,11 +8,11 @@ import { canonicalPath, type ResolvedRequest, resolveRequest } from "@postern/ap
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import { resolveProxiedRequest } from "../authorization/proxied-call.ts";
-import { isConsoleRequest } from "../console/console-route.ts";
-import { type BrowserSessionDeps, openedBySessions } from "../sign-in/browser-session.ts";
-import { SCIM_PATH } from "../sign-in/scim-routes.ts";
-import { isSignInPath } from "../sign-in/sign-in-routes.ts";
+import { resolveProxiedRequest } from "../features/authorization/proxied-call.ts";
+import { isConsoleRequest } from "../features/console/console-route.ts";
+import { SCIM_PATH } from "../features/scim/scim-routes.ts";
+import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
+import { isSignInPath } from "../features/sign-in/sign-in-routes.ts";
 import { BACKUP_PATH } from "./backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */

@@ -1,9 +1,9 @@
 // Keys of a trust rule become invalid with the rule, its user, its writer and by TTL; and leave nothing behind.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { githubClaims } from "../features/trust/testing/ci-claims.ts";
+import { type ServedIssuer, serveIssuer } from "../features/trust/testing/serve-issuer.ts";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
-import { githubClaims } from "../trust/testing/ci-claims.ts";
-import { type ServedIssuer, serveIssuer } from "../trust/testing/serve-issuer.ts";
 
 const AUDIENCE = "https://postern.example";
 

@@ -10,11 +10,11 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { PlatformCore } from "../core/platform-core.ts";
-import { KeyRingError } from "../encryption/key-ring-record.ts";
-import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
+import { KeyRingError } from "../foundation/encryption/key-ring-record.ts";
+import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
+import { readJsonBody } from "../foundation/http/read-json-body.ts";
 import { readReencryptionState } from "../operations/reencrypt-store.ts";
 import { findDigestKeys } from "../operations/reencryption.ts";
-import { readJsonBody } from "./read-json-body.ts";
 
 /** Requires permission to `get` and `post` to it, which administrators have. */
 const KEY_RING_PATH = "/keyring";

@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { lockFile } from "@postern/stores/sqlite/lock-file";
 import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
-import type { Configuration } from "../config/configuration.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
+import { ConfigurationError } from "../foundation/config/configuration-error.ts";
 
 export const LOCK_FILE = "server.lock";
 

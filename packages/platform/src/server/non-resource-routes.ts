@@ -12,10 +12,10 @@ import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { PlatformCore } from "../core/platform-core.ts";
-import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "../served-version.ts";
-import { keyRingCheck } from "../store/open-sealed-store.ts";
-import type { ServerStore } from "../store/open-server-store.ts";
-import { withAuditSearch } from "./audit-route.ts";
+import { withAuditSearch } from "../features/audit/audit-route.ts";
+import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "../foundation/served-version.ts";
+import { keyRingCheck } from "../foundation/store/open-sealed-store.ts";
+import type { ServerStore } from "../foundation/store/open-server-store.ts";
 import { withBackup } from "./backup-route.ts";
 import { withKeyRing } from "./key-ring-route.ts";
 

@@ -6,13 +6,18 @@ import { badRequestError, forbiddenPathError, notFoundError } from "@postern/api
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../authorization/inside-groups.ts";
-import { type ProxyPath, proxiedCallOf } from "../authorization/proxied-call.ts";
-import { withKeyLineage } from "../certificates/key-lineage.ts";
-import type { SpaceBackend } from "../clusters/kubernetes-backend/space-backend.ts";
-import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
-import { isSystemName } from "../proxy/system-name.ts";
+import {
+  type InstancePlace,
+  insideIdentity,
+  instanceAt,
+  isKeptInside,
+} from "../features/authorization/inside-groups.ts";
+import { type ProxyPath, proxiedCallOf } from "../features/authorization/proxied-call.ts";
+import { withKeyLineage } from "../features/certificates/key-lineage.ts";
+import { isSystemName } from "../features/proxy/system-name.ts";
+import type { SpaceBackend } from "../features/virtual-clusters/kubernetes-backend/space-backend.ts";
+import type { VirtualClusterBackend } from "../features/virtual-clusters/virtual-cluster-backend.ts";
 import { boundRemoteRequest } from "./bound-remote-request.ts";
 import { creatorsOf, withCurrentGroups } from "./credential-creators.ts";
 import type { ManagementSurface } from "./management-surface.ts";

@@ -8,8 +8,8 @@ import type { FairShareLimits } from "@postern/apiserver/limits/fair-shares";
 import { createRateLimiter, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
-import type { MemoryBudgets } from "../budgets/memory-limit.ts";
-import type { Configuration } from "../config/configuration.ts";
+import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
 
 export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateLimits {
   const { keyQPS, keyBurst, sourceQPS, sourceBurst } = rateLimits;

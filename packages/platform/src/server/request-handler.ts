@@ -18,23 +18,34 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
-import { recordingUse } from "../authorization/key-usage.ts";
-import { provisioningAuthenticator } from "../authorization/provisioning.ts";
-import type { MemoryBudgets } from "../budgets/memory-limit.ts";
-import type { Configuration } from "../config/configuration.ts";
-import type { ConsoleBuild } from "../console/console-build.ts";
-import { createConsoleRoute } from "../console/console-route.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
-import { redeem } from "../sign-in/oauth-routes.ts";
-import { createScimRoutes } from "../sign-in/scim-routes.ts";
-import type { SignInRoutesDeps } from "../sign-in/sign-in-deps.ts";
-import { createSignInRoutes, signInLimits } from "../sign-in/sign-in-routes.ts";
-import { createTokenExchange } from "../trust/token-exchange.ts";
-import { markTokenUsed } from "../trust/used-tokens.ts";
+import {
+  createLeakReports,
+  leakReportAuthorizer,
+  leakReporters,
+  leakReportLimits,
+} from "../features/access-keys/routes/leak-reports.ts";
+import { recordingUse } from "../features/access-keys/usage/key-usage.ts";
+import { provisioningAuthenticator } from "../features/authorization/provisioning.ts";
+import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
+import type { ConsoleBuild } from "../features/console/console-build.ts";
+import { createConsoleRoute } from "../features/console/console-route.ts";
+import { createScimRoutes } from "../features/scim/scim-routes.ts";
+import { redeem } from "../features/sign-in/oauth-routes.ts";
+import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
+import { createSignInRoutes, signInLimits } from "../features/sign-in/sign-in-routes.ts";
+import { issueByRule } from "../features/trust/routes/issue-by-rule.ts";
+import {
+  createTokenExchangeRoute,
+  exchangeAuthorizer,
+  exchangers,
+  MAX_EXCHANGE_BYTES,
+} from "../features/trust/routes/token-exchange-route.ts";
+import { createTokenExchange } from "../features/trust/token-exchange.ts";
+import { markTokenUsed } from "../features/trust/used-tokens.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
 import { createFrontDoor } from "./front-door.ts";
-import { issueByRule } from "./issue-by-rule.ts";
-import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./leak-reports.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import {
   createProxyCertificateAuthenticator,
@@ -45,12 +56,6 @@ import { createProxyQuestion } from "./proxy-decision.ts";
 import { createProxyRoute } from "./proxy-route.ts";
 import { createUrgentCheck, failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
 import { createManagementCall, createSignInDeps, type SignInParts } from "./sign-in.ts";
-import {
-  createTokenExchangeRoute,
-  exchangeAuthorizer,
-  exchangers,
-  MAX_EXCHANGE_BYTES,
-} from "./token-exchange-route.ts";
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
 import { withReplicaConfirmation } from "./with-replica-confirmation.ts";
 

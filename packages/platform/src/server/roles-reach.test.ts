@@ -4,10 +4,10 @@
 import { createPlatformNames } from "@postern/api/platform-names";
 import { ruleAllows } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { alwaysAllowedRules } from "../authorization/always-allowed.ts";
-import { builtInClusterRoles } from "../authorization/built-in-roles.ts";
-import { managementRequest } from "../authorization/platform-request.ts";
-import { inScope } from "../authorization/scope.ts";
+import { alwaysAllowedRules } from "../features/authorization/always-allowed.ts";
+import { builtInClusterRoles } from "../features/authorization/built-in-roles.ts";
+import { managementRequest } from "../features/authorization/platform-request.ts";
+import { inScope } from "../features/authorization/scope.ts";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });

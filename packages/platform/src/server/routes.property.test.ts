@@ -3,15 +3,15 @@
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { judgedKeys } from "../access-keys/testing/key-world.ts";
-import { createPlatformAuthorizer } from "../authorization/platform-authorizer.ts";
-import { managementRequest, type PlatformRequest } from "../authorization/platform-request.ts";
-import { parseProxyPath, proxyRequest } from "../authorization/proxied-call.ts";
-import { anyWorld, caller } from "../authorization/testing/arbitraries.ts";
-import { presentedKey } from "../authorization/testing/key-arbitraries.ts";
-import { isGoodKey } from "../authorization/testing/key-oracle.ts";
-import { memorySources, withKey } from "../authorization/testing/memory-world.ts";
-import { scopeOpens, userMay } from "../authorization/testing/oracle.ts";
+import { judgedKeys } from "../features/access-keys/testing/key-world.ts";
+import { createPlatformAuthorizer } from "../features/authorization/platform-authorizer.ts";
+import { managementRequest, type PlatformRequest } from "../features/authorization/platform-request.ts";
+import { parseProxyPath, proxyRequest } from "../features/authorization/proxied-call.ts";
+import { anyWorld, caller } from "../features/authorization/testing/arbitraries.ts";
+import { presentedKey } from "../features/authorization/testing/key-arbitraries.ts";
+import { isGoodKey } from "../features/authorization/testing/key-oracle.ts";
+import { memorySources, withKey } from "../features/authorization/testing/memory-world.ts";
+import { scopeOpens, userMay } from "../features/authorization/testing/oracle.ts";
 import { startPlatform } from "../testing/running-platform.ts";
 import { servedRoutes } from "./testing/served-routes.ts";
 

@@ -3,13 +3,17 @@
 import { join } from "node:path";
 import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
 import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
-import type { Configuration } from "../config/configuration.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
-import { parseHostAndPort } from "../config/rules.ts";
-import { loadOrCreateAuthority } from "../pki/certificate-authority.ts";
-import { exists } from "../pki/private-file.ts";
-import { readServingAuthority } from "../pki/serving-authority.ts";
-import { loadOrCreateServingCertificate, readConfiguredCertificate, servingNames } from "../pki/serving-certificate.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
+import { ConfigurationError } from "../foundation/config/configuration-error.ts";
+import { parseHostAndPort } from "../foundation/config/rules.ts";
+import { loadOrCreateAuthority } from "../foundation/pki/certificate-authority.ts";
+import { exists } from "../foundation/pki/private-file.ts";
+import { readServingAuthority } from "../foundation/pki/serving-authority.ts";
+import {
+  loadOrCreateServingCertificate,
+  readConfiguredCertificate,
+  servingNames,
+} from "../foundation/pki/serving-certificate.ts";
 
 /** Another name than the certificate's own: verifiers take a certificate for self-signed when both are the same. */
 const AUTHORITY_NAME = "postern-ca";

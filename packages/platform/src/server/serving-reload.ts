@@ -4,8 +4,8 @@ import { X509Certificate } from "node:crypto";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
-import type { Configuration } from "../config/configuration.ts";
-import { followFiles } from "../pki/follow-files.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
+import { followFiles } from "../foundation/pki/follow-files.ts";
 import { loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
 
 /** The certificate that clients see now. */

@@ -10,19 +10,23 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ResponseBody } from "@postern/apiserver/transport/api-response";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
-import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
-import type { BackChannelLogoutDeps } from "../sign-in/back-channel-logout.ts";
-import type { IdentityProviders } from "../sign-in/identity-providers.ts";
-import { createMintChild, createMintLogin } from "../sign-in/login-keys.ts";
-import { createProviderClient, type ProviderClient } from "../sign-in/provider-client.ts";
-import { fetchFromProviders } from "../sign-in/provider-fetch.ts";
-import type { SignInRoutesDeps } from "../sign-in/sign-in-deps.ts";
-import { createSignInTransactions } from "../sign-in/sign-in-flow.ts";
-import { createSignInRecords } from "../sign-in/sign-in-records.ts";
-import { createSignInService, type ManagementAnswer, type ManagementCall } from "../sign-in/sign-in-service.ts";
-import { createSignInUsers, type SignInUsers } from "../sign-in/sign-in-users.ts";
-import { markTokenUsed } from "../trust/used-tokens.ts";
+import type { BackChannelLogoutDeps } from "../features/sign-in/back-channel-logout.ts";
+import type { IdentityProviders } from "../features/sign-in/identity-providers.ts";
+import { createMintChild, createMintLogin } from "../features/sign-in/login-keys.ts";
+import { createProviderClient, type ProviderClient } from "../features/sign-in/provider-client.ts";
+import { fetchFromProviders } from "../features/sign-in/provider-fetch.ts";
+import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
+import { createSignInTransactions } from "../features/sign-in/sign-in-flow.ts";
+import { createSignInRecords } from "../features/sign-in/sign-in-records.ts";
+import {
+  createSignInService,
+  type ManagementAnswer,
+  type ManagementCall,
+} from "../features/sign-in/sign-in-service.ts";
+import { createSignInUsers, type SignInUsers } from "../features/sign-in/sign-in-users.ts";
+import { markTokenUsed } from "../features/trust/used-tokens.ts";
+import type { Configuration } from "../foundation/config/configuration.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 
 export type SignInDeps = {

@@ -8,14 +8,14 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { SuiteSurface } from "@postern/kubernetes/testing/suite-surface";
-import { cacheBudgets } from "../budgets/cache-budgets.ts";
-import { memoryBudgets } from "../budgets/memory-limit.ts";
-import { defaultConfiguration } from "../config/configuration.ts";
 import { createPlatformCore } from "../core/platform-core.ts";
-import { createFixedKeyRing } from "../encryption/key-ring.ts";
+import { cacheBudgets } from "../features/budgets/cache-budgets.ts";
+import { memoryBudgets } from "../features/budgets/memory-limit.ts";
+import { defaultConfiguration } from "../foundation/config/configuration.ts";
+import { createFixedKeyRing } from "../foundation/encryption/key-ring.ts";
+import { deriveServerKeys } from "../foundation/store/server-keys.ts";
 import { createDomainMetrics, createKeyCounts } from "../server/domain-metrics.ts";
 import { createManagementSurface, followStorageMetrics } from "../server/management-surface.ts";
-import { deriveServerKeys } from "../store/server-keys.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {
   /** What the platform has registered. */

@@ -3,8 +3,8 @@
 import { readFile } from "node:fs/promises";
 import { Agent, request as httpsRequest } from "node:https";
 import { parse } from "yaml";
-import { type Configuration, loadConfiguration } from "../config/configuration.ts";
-import type { RawValue } from "../config/option.ts";
+import { type Configuration, loadConfiguration } from "../foundation/config/configuration.ts";
+import type { RawValue } from "../foundation/config/option.ts";
 import { type ServerSurroundings, startServer } from "../main.ts";
 import { logToFile } from "./log-to-file.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";

@@ -1,0 +1,210 @@
+// Authenticates requests, and tokens in reviews, by access key.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { ACCESS_KEY_ANNOTATION, ACCESS_KEY_ORIGINS_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import {
+  type Authentication,
+  type Authenticator,
+  type CredentialAnnotations,
+  CredentialRefusedError,
+} from "@postern/apiserver/authentication/authenticator";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/credentials";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
+import type { Directory } from "../directory/directory.ts";
+import type { AccessKeyIndex } from "./access-key-index.ts";
+import type { DigestRenewal } from "./access-key-secrets.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
+import type { KeyOrigin } from "./key-origins.ts";
+import type { LastActivity } from "./last-activity.ts";
+import type { RotationGuard } from "./rotation/rotation-guard.ts";
+
+/** The one text for unknown, disabled and expired keys; existing clients match it. */
+export const ACCESS_KEY_NOT_FOUND = "platform access key not found. Please login again";
+
+/** Why a key was refused, for the audit log alone: the cause of the 401. */
+export class AccessKeyRefusedError extends CredentialRefusedError {
+  override readonly name = "AccessKeyRefusedError";
+}
+
+export type AccessKeyAuthenticatorDeps = IdentityDeps & {
+  readonly keys: AccessKeyIndex;
+  readonly activity: LastActivity;
+  readonly clock: Clock;
+  /** Called for every presented key. Default: none. */
+  readonly rotations?: RotationGuard;
+  /** Called for every accepted value. Default: none. */
+  readonly renewal?: DigestRenewal;
+  /** Called with the reason of a refusal: the reason of the condition Ready, `NotFound` or `Malformed`. Default: none. */
+  readonly onRefused?: (reason: string) => void;
+};
+
+export type AccessKeyAuthenticator = Authenticator &
+  TokenAuthenticator & {
+    /** Who a key makes its bearer, remembered per revision of the key and version of the directory. */
+    identityOf(key: AccessKeyState): UserInfo;
+  };
+
+/** The header that was shown last on a connection and was good, and what it was found as. */
+type Proven = {
+  readonly header: string;
+  readonly token: string;
+  readonly key: AccessKeyState;
+  readonly version: number;
+};
+
+type Remembered = {
+  readonly version: number;
+  readonly authentication: Authentication & { readonly user: UserInfo };
+  /** The keys of the ring while which nothing has to be renewed. */
+  current: KeyRing["keys"] | undefined;
+};
+
+export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): AccessKeyAuthenticator {
+  const { keys, activity, clock, directory, rotations, renewal, onRefused } = deps;
+  // Every revision is a new object, so a record identifies its revision.
+  const remembered = new WeakMap<AccessKeyState, Remembered>();
+
+  const remember = (key: AccessKeyState): Remembered => {
+    const known = remembered.get(key);
+    if (known?.version === directory.version) return known;
+    const { id } = key;
+    const annotations = accessKeyAnnotations(key.name, key.origins);
+    const credential = { id, annotations, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
+    const authentication = { user: accessKeyIdentity(key, deps), credential };
+    const made: Remembered = { version: directory.version, authentication, current: undefined };
+    remembered.set(key, made);
+    return made;
+  };
+
+  const authenticateKey = (key: AccessKeyState): Remembered => {
+    const refusal = keys.refusalOf(key);
+    if (refusal !== undefined) {
+      rotations?.refused(key);
+      onRefused?.(keys.stateOf(key)?.reason ?? "Unknown");
+      throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
+    }
+    if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
+    activity.record(key.uid, clock.now());
+    return remember(key);
+  };
+
+  const authenticateFound = (key: AccessKeyState, token: string): Authentication => {
+    const known = authenticateKey(key);
+    const keysOfRing = renewal?.keyRing.keys;
+    if (known.current !== keysOfRing && renewal?.used(key, token) === true) known.current = keysOfRing;
+    return known.authentication;
+  };
+
+  const authenticateToken = (token: string): Authentication | undefined => {
+    const key = keys.find(token);
+    return key === undefined ? undefined : authenticateFound(key, token);
+  };
+
+  // Spares the hash of a value that has been hashed on this connection. Everything else is asked every time: whether the key is good, and
+  // whose it is. After a rotation or change the record is another object, and is looked up again.
+  const proven = new WeakMap<object, Proven>();
+  const provenOn = ({ connection, headers, upgrade }: ApiRequest): Proven | undefined => {
+    const known = connection === undefined || upgrade !== undefined ? undefined : proven.get(connection);
+    if (known === undefined || known.header !== headers["authorization"]) return undefined;
+    return known.version === keys.valueVersion && keys.byId(known.key.id) === known.key ? known : undefined;
+  };
+  const setProven = ({ connection, headers, upgrade }: ApiRequest, token: string, key: AccessKeyState): void => {
+    const { authorization: header } = headers;
+    const version = keys.valueVersion;
+    if (connection === undefined || upgrade !== undefined || typeof header !== "string" || version === undefined)
+      return;
+    proven.set(connection, { header, token, key, version });
+  };
+
+  /** At once, but for the first seconds after a start. */
+  const whenFound = <T>(token: string, authenticate: (token: string) => T): T | Promise<T> => {
+    const found = keys.whenFound(token);
+    return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
+  };
+
+  return {
+    identityOf: (key) => remember(key).authentication.user,
+    authenticateToken: (token) => whenFound(token, authenticateToken),
+    authenticate(request) {
+      const known = provenOn(request);
+      if (known !== undefined) return authenticateFound(known.key, known.token);
+      if (bearerTokenOf(request).type === "invalid") {
+        onRefused?.("Malformed");
+        throw keyNotFoundError("malformed", undefined);
+      }
+      const token = presentedToken(request);
+      if (token === undefined) return undefined;
+      return whenFound(token, () => {
+        const key = keys.find(token);
+        if (key === undefined) {
+          onRefused?.("NotFound");
+          throw keyNotFoundError("unknown", undefined);
+        }
+        const authentication = authenticateFound(key, token);
+        setProven(request, token, key);
+        return authentication;
+      });
+    },
+  };
+}
+
+/** By name, so that users can search for it, also for credentials that were created with it. */
+export const accessKeyAnnotations = (name: string, origins: readonly KeyOrigin[]): CredentialAnnotations => ({
+  [ACCESS_KEY_ANNOTATION]: name,
+  ...(origins.length === 0
+    ? {}
+    : { [ACCESS_KEY_ORIGINS_ANNOTATION]: [...new Set(origins.map((origin) => origin.name))].join(",") }),
+});
+
+/** 401 with always the same message; the cause has the details. */
+export const keyNotFoundError = (
+  why: string,
+  keyId: string | undefined,
+  annotations: CredentialAnnotations = {},
+): ApiError =>
+  new ApiError({
+    code: 401,
+    reason: "Unauthorized",
+    message: ACCESS_KEY_NOT_FOUND,
+    cause: new AccessKeyRefusedError(why, keyId, annotations),
+  });
+
+// User name and groups of a request with an access key, to which permissions are granted.
+
+/** The key of UserInfo.extra that carries the public handle of the access key. */
+const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;
+
+export type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
+
+/** The identity of a key's bearer. Does not check whether the key is valid. */
+export function accessKeyIdentity(
+  key: Pick<AccessKeyState, "id" | "owner" | "groups">,
+  { directory, names }: IdentityDeps,
+): UserInfo {
+  const { owner } = key;
+  const extra = { [accessKeyIdExtra(names)]: [key.id] };
+  const common = [...key.groups, GROUP_AUTHENTICATED, names.authenticatedGroup];
+  if (owner.kind === "team") {
+    const group = names.teamGroup(owner.name);
+    return { name: group, groups: distinct([group, ...common]), extra, ...uidOf(directory.team(owner.name)) };
+  }
+  if (owner.kind === "subject") return { name: owner.name, groups: distinct(common), extra };
+  const user = directory.user(owner.name);
+  const teams = directory.teamsOf(owner.name).map(({ name }) => names.teamGroup(name));
+  return {
+    name: user?.subject ?? owner.name,
+    groups: distinct([...(user?.groups ?? []), ...common, names.userGroup(owner.name), ...teams]),
+    extra,
+    ...uidOf(user),
+  };
+}
+
+const distinct = (groups: readonly string[]): readonly string[] => [...new Set(groups)];
+
+const uidOf = (holder: { readonly uid: string } | undefined): { readonly uid?: string } =>
+  holder === undefined ? {} : { uid: holder.uid };

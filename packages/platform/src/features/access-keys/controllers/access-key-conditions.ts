@@ -1,0 +1,128 @@
+// Updates the conditions of access keys, for users, `kubectl wait` and watches. Requests are authenticated without them.
+
+import { type Condition, type ConditionState, withCondition } from "@postern/api/conditions";
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController, sweptQueue } from "@postern/apiserver/controllers/queue-controller";
+import { createSweeper } from "@postern/apiserver/controllers/sweeper";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { AccessKeyRecord } from "../access-key-record.ts";
+import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
+import { acceptedCondition, readyCondition } from "../kinds/owned-access-keys/ready-condition.ts";
+
+export type AccessKeyConditionsDeps = {
+  readonly port: Omit<ControllerPort, "resources">;
+  readonly keys: LiveAccessKeyIndex;
+  /** Where the records of access keys are. */
+  readonly keyRecords: ViewPrefix;
+  /** Written to directly: no manager owns the status, and clients that edit a key are not in its way. */
+  readonly storage: Storage;
+  /** The installed `users`: locking one changes what their keys are. */
+  readonly users: ControlledResource;
+};
+
+/** How keys that trust rules issue end for good. */
+const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdrawn"]);
+
+/** Uses on other replicas are written within a minute. */
+export const ACTIVITY_GRACE_MS = 2 * 60_000;
+
+/** Changes without a notification, such as an expiration, are noticed by then. */
+const INTERVAL_MS = 15_000;
+
+export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Controller {
+  const { port, keys, keyRecords, storage, users } = deps;
+  const { clock, scheduler } = port.runtime;
+
+  /** Undefined where the status says so already, or where it is not known yet. */
+  const newsOf = (record: AccessKeyRecord): ConditionState | undefined => {
+    const refusal = keys.stateOf(record);
+    // It is deleted in a moment.
+    if (record.grant !== undefined && SHORT.has(refusal?.reason ?? "")) return undefined;
+    if (refusal?.reason === "Unknown") return undefined;
+    // It would stay expired, although it was used on another replica.
+    if (refusal?.reason === "Expired" && record.countsFromActivity && !keys.hasEnded(record, ACTIVITY_GRACE_MS))
+      return undefined;
+    const accepted = acceptedCondition(record.deletedFrom !== undefined);
+    if ((refusal ?? accepted).reason === record.readyReason) return undefined;
+    return refusal === undefined ? accepted : readyCondition(refusal);
+  };
+
+  async function write(name: string): Promise<void> {
+    const record = keys.recordOf(name);
+    const news = record === undefined ? undefined : newsOf(record);
+    const current = keyRecords.view.get(keyRecords.prefix + name);
+    if (record === undefined || news === undefined || current === undefined) return;
+    const object = current.decode();
+    if (object.metadata.uid !== record.uid) return;
+    const next = withReady(object, news, clock.now());
+    try {
+      await storage.update(current.key, encodeStoredValue(next, current.decodeSealed()), current.revision);
+    } catch (error) {
+      // The object was written meanwhile: that write is processed in turn.
+      if (!(error instanceof RevisionConflictError)) throw error;
+    }
+  }
+
+  const queue = new WorkQueue(port, { name: "access_key_conditions", process: write });
+  /** An end is written at once: a restart, after which the time may be another, finds what has ended by what is written alone. */
+  const planEnd = (record: AccessKeyRecord): void => {
+    if (record.ttl === 0 || record.countsFromActivity || record.grant !== undefined) return;
+    const left = (keys.ownExpiration(record) ?? Number.POSITIVE_INFINITY) - clock.now();
+    if (left > 0 && left <= INTERVAL_MS) queue.addAfter(record.name, left);
+  };
+
+  const sweeper = createSweeper<AccessKeyRecord>(port, {
+    intervalMs: INTERVAL_MS,
+    begin: keys.whenRead(),
+    items: () => keys.all(),
+    isOver(record) {
+      planEnd(record);
+      return newsOf(record) !== undefined;
+    },
+    remove: ({ name }) => write(name),
+    nameOf: ({ name }) => name,
+  });
+
+  const look = (record: AccessKeyRecord | undefined): void => {
+    // The first sweep looks at all.
+    if (record === undefined || !keys.isRead) return;
+    // Most writes change nothing of it.
+    if (newsOf(record) !== undefined) queue.add(record.name);
+    else planEnd(record);
+    for (const child of keys.childrenOf(record.uid)) queue.add(child.name);
+  };
+  const followers = [
+    followView({ view: keyRecords.view, prefix: keyRecords.prefix }, scheduler, {
+      replace() {},
+      put: ({ key }) => look(keys.recordOf(key.slice(keyRecords.prefix.length))),
+      delete() {},
+    }),
+    followView({ view: users.view, prefix: users.keys.prefix }, scheduler, {
+      replace() {},
+      put({ key }) {
+        const { name } = users.keys.parse(key);
+        if (!keys.isRead) return;
+        for (const owned of keys.ownedBy({ kind: "user", name })) look(keys.recordOf(owned.name));
+      },
+      delete() {},
+    }),
+  ];
+  return createQueueController(sweptQueue(sweeper, queue), followers);
+}
+
+function withReady(object: KubeObject, ready: ConditionState, now: number): KubeObject {
+  const status = isJsonObject(object["status"]) ? object["status"] : {};
+  const before = status["conditions"];
+  // The status belongs to the server.
+  const conditions = (isJsonArray(before) ? before : []) as unknown as readonly Condition[];
+  return {
+    ...object,
+    status: { ...status, conditions: withCondition(conditions, ready, now) },
+  } as KubeObject;
+}

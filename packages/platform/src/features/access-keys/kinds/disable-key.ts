@@ -1,0 +1,36 @@
+// Disables an access key on behalf of the server.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { AccessKeyState } from "../access-key-state.ts";
+import { specOf } from "../secret-fields.ts";
+
+/** In force when it resolves. `annotations` tell the owner why. A key that is gone already is no error. */
+export async function disableKey(
+  { name, uid }: Pick<AccessKeyState, "name" | "uid">,
+  { definition, genericStore }: InstalledResource,
+  server: { readonly clock: Clock; readonly signal: AbortSignal },
+  annotations: { readonly [key: string]: string } = {},
+): Promise<void> {
+  const { group, version, plural } = definition;
+  const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, name };
+  const update = { uid, subresource: "", transform: (current: KubeObject) => disabled(current, annotations) };
+  try {
+    await genericStore.update(createSystemContext(call, server), "", name, update, { dryRun: false });
+  } catch (error) {
+    if (!isApiError(error, "NotFound")) throw error;
+  }
+}
+
+function disabled(current: KubeObject, added: { readonly [key: string]: string }): KubeObject {
+  const { metadata } = current;
+  const annotations = { ...metadata.annotations, ...added };
+  return {
+    ...current,
+    metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations },
+    spec: { ...specOf(current), disabled: true },
+  };
+}

@@ -1,0 +1,136 @@
+// Creates access keys that have no manifest: those of kubeconfigs, of control planes, and the first one.
+
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { AccessKeyIndex } from "../access-key-index.ts";
+import type { IssuedGrant, IssuedGrants } from "../issued-grants.ts";
+import type { MintAccessKey, MintControlPlaneKey, MintedKey, RevokeAccessKey } from "../mint-access-key.ts";
+import { ownedAccessKeyKind } from "./owned-access-keys/index.ts";
+
+type KeyDraft = {
+  readonly metadata: KubeObject["metadata"];
+  readonly spec: NonNullable<OwnedAccessKey["spec"]>;
+};
+
+type Minted = { readonly key: string; readonly expiresAt: number | undefined };
+
+export type KeyMint = {
+  readonly mintAccessKey: MintAccessKey;
+  readonly mintControlPlaneKey: MintControlPlaneKey;
+  readonly revoke: RevokeAccessKey;
+  /** Makes the key of any spec under a name of its own, or a generated one. */
+  readonly mint: (object: KeyDraft, signal: AbortSignal) => Promise<string>;
+  /** Makes a key that a trust rule, an identity provider or another key gives. */
+  readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<Minted>;
+};
+
+export type KeyMintDeps = {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "byUid">;
+  readonly grants: Pick<IssuedGrants, "during">;
+  /** The installed `ownedaccesskeys`, once it is there. */
+  readonly accessKeys: () => InstalledResource;
+  readonly clock: Clock;
+};
+
+export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMintDeps): KeyMint {
+  const { group, version, kind, plural } = ownedAccessKeyKind(names);
+  const contextOf = (verb: string, name: string, signal: AbortSignal) =>
+    createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
+
+  const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<Minted> => {
+    const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
+    const created = await accessKeys().genericStore.create(context, "", object, { dryRun: false });
+    // The answer to a create is the one place that shows the key.
+    const { spec: shown, status } = created.decode() as OwnedAccessKey;
+    if (shown?.key === undefined) throw new Error("the store did not return the key that was created");
+    return { key: shown.key, expiresAt: parseTimestamp(status?.expirationTimestamp ?? "") };
+  };
+  const mint: KeyMint["mint"] = async (draft, signal) =>
+    (await create(draft, contextOf("create", draft.metadata.name ?? "", signal))).key;
+
+  return {
+    mint,
+
+    async mintGranted(draft, issued, signal) {
+      const context = contextOf("create", "", signal);
+      return await grants.during(context, issued, () => create(draft, context));
+    },
+
+    // In the requester's context: what holds for keys that it makes itself holds for this one.
+    async mintAccessKey(
+      { owner, groups, displayName, scope, rules: narrowing, ttl, parent },
+      context,
+    ): Promise<MintedKey> {
+      const now = clock.now();
+      const parentKey = parent === undefined ? undefined : keys.byUid(parent.uid);
+      const remaining = secondsUntil(parentKey?.expiresAt, now);
+      const seconds = Math.min(ttl ?? Number.POSITIVE_INFINITY, remaining);
+      const isEndless = seconds === Number.POSITIVE_INFINITY;
+      const [rules, scopeRules, ...more] = [
+        ...(parentKey?.restrictions?.ruleSets ?? []),
+        ...(narrowing === undefined ? [] : [narrowing]),
+      ];
+      // A key has room for two sets of rules.
+      if (more.length > 0)
+        throw forbiddenRequestError(
+          { group, resource: plural },
+          "",
+          "the access key of the request has too many rules",
+        );
+      return await create(
+        {
+          metadata: { generateName: `${scope.project}-${scope.virtualCluster}-` },
+          spec: {
+            displayName,
+            [owner.kind]: owner.name,
+            type: "Other",
+            ...(groups.length === 0 ? {} : { groups }),
+            ...(isEndless ? {} : { ttl: seconds }),
+            ...(rules === undefined ? {} : { rules }),
+            scope: { virtualClusters: [scope], ...(scopeRules === undefined ? {} : { rules: scopeRules }) },
+          },
+        },
+        context,
+      );
+    },
+
+    mintControlPlaneKey: async ({ subject, displayName, role, cluster }, { signal }) =>
+      await mint(
+        {
+          metadata: { generateName: "control-plane-" },
+          spec: {
+            displayName,
+            subject,
+            type: "Other",
+            // It has to work for as long as its cluster does.
+            ttl: 0,
+            scope: {
+              roles: [{ role: role.role, projects: role.projects, virtualClusters: role.virtualClusters }],
+              ...(cluster === undefined ? {} : { clusters: [{ cluster }] }),
+            },
+          },
+        },
+        signal,
+      ),
+
+    async revoke(name, signal) {
+      try {
+        await accessKeys().genericStore.delete(contextOf("delete", name, signal), "", name, { dryRun: false });
+      } catch (error) {
+        if (!isApiError(error, "NotFound")) throw error;
+      }
+    },
+  };
+}
+
+/** A key in its last second is asked for a child that ends with it, not for one without an end. */
+const secondsUntil = (end: number | undefined, now: number): number =>
+  end === undefined ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor((end - now) / 1000));

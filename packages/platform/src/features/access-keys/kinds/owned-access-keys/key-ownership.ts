@@ -1,0 +1,106 @@
+// Which access keys a caller owns, and which it may change as an administrator.
+
+import { expiredError } from "@postern/apimachinery/meta/api-error";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ObjectVisibility, VisibleObjects } from "@postern/apiserver/registry/visibility";
+import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
+import type { PlatformContext } from "../../../authorization/platform-context.ts";
+import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
+import type { AccessKeyOwner } from "../../access-key-state.ts";
+import { specOf } from "../../secret-fields.ts";
+
+export type KeyOwnershipDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer">;
+
+export type KeyOwnership = {
+  /** Undefined if the key has no owner. */
+  ownerOf(object: CachedObject): AccessKeyOwner | undefined;
+  /** Whether the caller may do what it asks for with the key of this name and owner. */
+  mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Awaitable<boolean>;
+  /** Which keys exist for the caller. */
+  visibleTo(context: RequestContext): Awaitable<VisibleObjects>;
+  /** Differs when the caller is in other teams. */
+  teamsOf(context: RequestContext): string;
+};
+
+export function createKeyOwnership(deps: KeyOwnershipDeps): KeyOwnership {
+  const { names, keys, directory } = deps;
+
+  const isOwn = ({ user }: RequestContext): ((owner: AccessKeyOwner | undefined) => boolean) => {
+    const caller = ownerOfCaller(user, directory, names);
+    return (owner) =>
+      owner !== undefined &&
+      (sameOwner(owner, caller) || (owner.kind === "team" && user.groups.includes(names.teamGroup(owner.name))));
+  };
+
+  const ownerOfObject = (object: CachedObject): AccessKeyOwner | undefined => {
+    const known = keys.byName(object.key.slice(object.key.lastIndexOf("/") + 1));
+    // The owner is one of the things whose change changes the revision of the known state.
+    const isKnown = known !== undefined && known.revision <= object.revision;
+    return isKnown ? known.owner : ownerOf(specOf(object.decode()));
+  };
+
+  return {
+    ownerOf: ownerOfObject,
+    mayTouch: (context, name, owner) => isOwn(context)(owner) || isAdministrator(context, name, deps),
+    visibleTo: (context) =>
+      whenDone(isAdministrator(context, "", deps), (isOne): VisibleObjects => {
+        if (isOne) return "all";
+        const own = isOwn(context);
+        return (object) => own(ownerOfObject(object));
+      }),
+    teamsOf({ user }) {
+      const known = directory.userBySubject(user.name);
+      const teams = known === undefined ? [] : directory.teamsOf(known.name);
+      return teams.map(({ name }) => name).join("\n");
+    },
+  };
+}
+
+/** Whether the caller has a right to the same verb on `accesskeys` of the storage group. */
+function isAdministrator(
+  { user, credential, info }: RequestContext,
+  name: string,
+  { authorizer, names }: KeyOwnershipDeps,
+): Awaitable<boolean> {
+  const decision = authorizer.authorize({
+    user,
+    credential,
+    verb: info.verb,
+    isResourceRequest: true,
+    apiGroup: names.storageGroup,
+    apiVersion: "v1",
+    resource: "accesskeys",
+    subresource: "",
+    namespace: "",
+    name,
+    path: "",
+  });
+  return whenDone(decision, ({ verdict }) => verdict === "allow");
+}
+
+// Whose access keys a caller gets to see and touch: its own, those of its teams, and all where administrators say so.
+
+/** Other people's keys do not exist for who has no right to the same verb on `accesskeys` of the storage group. */
+export function ownKeysOnly(dependencies: KeyOwnershipDeps): ObjectVisibility {
+  const { directory } = dependencies;
+  const ownership = createKeyOwnership(dependencies);
+  return {
+    visibleTo: (context) => ownership.visibleTo(context),
+    async follow(context, end) {
+      const teamsBefore = ownership.teamsOf(context);
+      const visible = await ownership.visibleTo(context);
+      // Objects that become visible with a team appear in a new list, not as events.
+      const change = directory.onChange(() => {
+        if (ownership.teamsOf(context) !== teamsBefore) {
+          end(expiredError("the teams of the user have changed, list again"));
+        }
+      });
+      return { visible, holds: () => true, [Symbol.dispose]: () => change[Symbol.dispose]() };
+    },
+    mayGet: (context, object) => ownership.mayTouch(context, nameOf(object.key), ownership.ownerOf(object)),
+    mayChange: (context, object) => ownership.mayTouch(context, object.metadata.name ?? "", ownerOf(specOf(object))),
+  };
+}
+
+const nameOf = (key: string): string => key.slice(key.lastIndexOf("/") + 1);

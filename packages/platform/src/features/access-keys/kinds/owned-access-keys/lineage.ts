@@ -1,0 +1,67 @@
+// The parents of a new access key, from the credential of the request and never from client input.
+
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { keyNotFoundError } from "../../access-key-authenticator.ts";
+import type { AccessKeyIndex } from "../../access-key-index.ts";
+import type { AccessKeyState } from "../../access-key-state.ts";
+import { type DefaultTTLs, effectiveTTL, isLongerTTL, MAX_ANCESTORS } from "../../key-validity.ts";
+
+/** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
+const KEY_RESOURCES: readonly string[] = ["ownedaccesskeys", "accesskeys"];
+
+export const createsKeyDirectly = ({ info }: Pick<RequestContext, "info">): boolean =>
+  KEY_RESOURCES.includes(info.resource) && info.subresource === "";
+
+/**
+ * The key that a request came in with; undefined for the server's own work. Throws ApiError 401 if it was deleted meanwhile: without it the limits of
+ * the request are unknown.
+ */
+export function keyOfRequest(
+  { credential }: Pick<RequestContext, "credential">,
+  keys: Pick<AccessKeyIndex, "byId">,
+): AccessKeyState | undefined {
+  if (credential === undefined) return undefined;
+  const key = keys.byId(credential.id);
+  if (key === undefined) throw keyNotFoundError("the key of the request does not exist", credential.id);
+  return key;
+}
+
+/**
+ * Keys that are created with a limited key, or with one that a trust rule issued, never have more permissions or a later expiration than it. Keys
+ * that people make for programs while they are signed in outlast the session, as those that they make with any other key of theirs.
+ */
+export const bindsItsChildren = ({ restrictions, grant }: Pick<AccessKeyState, "restrictions" | "grant">): boolean =>
+  restrictions !== undefined || (grant !== undefined && grant.login === undefined);
+
+export type LineageDeps = {
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byUid">;
+  readonly configuration: { readonly accessKeys: DefaultTTLs & { readonly maxTTLSeconds: number } };
+};
+
+/**
+ * Whether what is created with this key becomes invalid with it, even if the key has no other limit (ADR 132): its TTL is shorter than the default, or it is
+ * being deleted. A key that was itself created with one, such as a session that began with it, is as limited.
+ */
+export function passesItsEndOn(key: AccessKeyState, deps: LineageDeps, depth = 0): boolean {
+  // In the grace period of its deletion it has an end as well.
+  if (bindsItsChildren(key) || key.deletedFrom !== undefined) return true;
+  // People who sign in get sessions of hours, to create keys for their programs.
+  if (key.grant !== undefined || depth > MAX_ANCESTORS) return false;
+  const parents = key.parentUids.flatMap((uid) => deps.keys.byUid(uid) ?? []);
+  if (parents.length > 0) return parents.some((parent) => passesItsEndOn(parent, deps, depth + 1));
+  const { defaultTTLSeconds, maxTTLSeconds } = deps.configuration.accessKeys;
+  return isLongerTTL(
+    { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: false },
+    { ttl: effectiveTTL(key.ttl ?? 0, maxTTLSeconds), countsFromActivity: false },
+  );
+}
+
+/** A key becomes invalid with the limited key that created it; one of another request than a create of keys, with any key. */
+export function parentsOf(
+  context: Pick<RequestContext, "credential" | "info">,
+  deps: LineageDeps,
+): readonly AccessKeyState[] {
+  const maker = keyOfRequest(context, deps.keys);
+  if (maker === undefined) return [];
+  return !createsKeyDirectly(context) || passesItsEndOn(maker, deps) ? [maker] : [];
+}

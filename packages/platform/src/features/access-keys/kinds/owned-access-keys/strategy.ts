@@ -1,0 +1,398 @@
+// The strategy of access keys.
+
+import { withCondition } from "@postern/api/conditions";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import { forbiddenRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import type { GroupKind } from "@postern/apimachinery/meta/group-version";
+import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { systemUser } from "@postern/apiserver/context/system-context";
+import type { Reservation, Strategy } from "@postern/apiserver/registry/strategy";
+import type { PlatformContext } from "../../../authorization/platform-context.ts";
+import type { Directory } from "../../../directory/directory.ts";
+import type { AccessKeyIndex } from "../../access-key-index.ts";
+import { ownerOf, ownerOfCaller, ownerUid } from "../../access-key-owner.ts";
+import type { AccessKeySecrets } from "../../access-key-secrets.ts";
+import type { AccessKeyState } from "../../access-key-state.ts";
+import type { ComparisonLimits } from "../../comparison-limits.ts";
+import type { IssuedGrant, IssuedGrants } from "../../issued-grants.ts";
+import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../key-events.ts";
+import type { KeyQuota } from "../../key-quota.ts";
+import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../key-validity.ts";
+import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
+import type { Claimant, ValueClaims } from "../../value-claims.ts";
+
+import { checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
+
+import { keyReference } from "./key-reference.ts";
+import { createsKeyDirectly, parentsOf } from "./lineage.ts";
+import { readyByItself } from "./ready-condition.ts";
+import { checkDelivery, type SecretDeliveryDeps } from "./secret-delivery.ts";
+import { providerOf, type TokenClientDeps } from "./token-client.ts";
+import { unfitKeyError, type ValidationDeps, validateAccessKey } from "./validation.ts";
+
+export type AccessKeyStrategyDeps = Pick<
+  PlatformContext,
+  "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
+> &
+  SecretDeliveryDeps &
+  TokenClientDeps & {
+    readonly secrets: AccessKeySecrets;
+    readonly valueClaims: ValueClaims;
+    readonly comparisons: ComparisonLimits;
+    readonly keyQuota: KeyQuota;
+    readonly recordEvent: RecordKeyEvent;
+    readonly grants: IssuedGrants;
+  };
+
+type StrategyOptions = AccessKeyStrategyDeps & {
+  /** True where a key is made by the server when the client brings none. */
+  readonly generatesKeys: boolean;
+  /** What is served. */
+  readonly kind: GroupKind;
+};
+
+const NAME_PREFIX = "key-";
+const NEXT_VALUE =
+  "spec.secretRef: the server stores only a hash of the access key: the Secret receives the next value, when the key is rotated";
+
+export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
+  const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys, grants } = options;
+  const { valueClaims, comparisons, keyQuota } = options;
+  /** Of requests that set a value themselves: whether another key has it, or had it. */
+  const chosen = new WeakMap<RequestContext, { readonly value: string; readonly isTaken: boolean }>();
+
+  /**
+   * Compares a chosen value with current and former ones, in the same time for any value; other errors in it are checked later. Throws ApiError 429.
+   */
+  const compare = (object: OwnedAccessKey, context: RequestContext): Promise<void> | undefined => {
+    const { key: value = "" } = object.spec ?? {};
+    // The server's own requests have generated values.
+    return value === "" || context.credential === undefined ? undefined : compareValue(value, object, context);
+  };
+  const compareValue = async (value: string, object: OwnedAccessKey, context: RequestContext): Promise<void> => {
+    comparisons.spend("chosen", context);
+    const isHeld = keys.find(value) !== undefined;
+    const wasHeld = await valueClaims.isTaken(value, claimantOf(object, directory));
+    chosen.set(context, { value, isTaken: isHeld || wasHeld });
+  };
+  const reserveValue = async (value: string, object: OwnedAccessKey): Promise<Reservation> => {
+    const taken = await valueClaims.take(value, claimantOf(object, directory));
+    if (taken !== undefined) return taken;
+    // A concurrent write was faster: the same answer as a moment later.
+    throw invalidObjectError(options.kind, object.metadata.name ?? "", [unfitKeyError()]);
+  };
+  const validationIn = (context: RequestContext): ValidationDeps => ({
+    names,
+    directory,
+    secrets,
+    // All of the caller's keys would be gone through for nothing.
+    isOwnValue: keys.mayHaveChosenValues() ? ownValuesOf(context, options) : undefined,
+    isTaken: chosen.get(context)?.isTaken === true,
+    isChosen: chosen.has(context),
+  });
+  return {
+    allowUnconditionalUpdate: true,
+    // The end of a grace period has a year of four digits, as that of a TTL.
+    maxGracePeriodSeconds: MAX_TTL_SECONDS,
+    nameWhenAbsent: () => ({ generateName: NAME_PREFIX }),
+
+    async prepareForCreate(submitted, context) {
+      // What is validated is compared with the values of the caller's other keys.
+      if (!keys.isRead) await keys.whenRead();
+      const { status: _, ...rest } = scrubLastApplied(submitted);
+      const { spec = {} } = rest;
+      const issued = grants.of(context);
+      const parents = [...parentsOf(context, options), ...parentsOfRule(issued, keys)];
+      const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
+      const owned = { ...spec, ...providerOf(spec, options) };
+      owned[owner.kind] = owner.name;
+      const comparing = compare({ ...rest, spec: owned }, context);
+      if (comparing !== undefined) await comparing;
+      const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
+      const granting = grantedTTL(
+        context,
+        {
+          ...rest,
+          metadata: withParents(rest.metadata, parents, options),
+          spec: key === undefined ? owned : { ...owned, key },
+        },
+        options,
+      );
+      const drafted = granting instanceof Promise ? await granting : granting;
+      const object = withStatus(
+        drafted,
+        {
+          lastActivity: undefined,
+          parents,
+          defaultTTL: defaultTTLOf(owner, configuration.accessKeys),
+          issuedBy: issued?.issuedBy,
+        },
+        options,
+      );
+      const limiting = checkCreator(context, object, undefined, options);
+      if (limiting instanceof Promise) await limiting;
+      const checking = checkDelivery(context, object, options);
+      if (checking !== undefined) await checking;
+      warnOfShorterLife(object, context, options);
+      if (submitted.spec?.ttl === undefined) warnOfDefaultLife(object, context);
+      return withReadiness(object, undefined, options);
+    },
+
+    async prepareForUpdate(submitted, old, context) {
+      if (!keys.isRead) await keys.whenRead();
+      const known = keys.byUid(old.metadata.uid ?? "");
+      const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
+      const written = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
+      const kept = known?.grant?.login === undefined ? written : withIdentityOf(old, written, context);
+      const comparing = compare(kept, context);
+      if (comparing !== undefined) await comparing;
+      const object = withStatus(
+        { ...kept, metadata: withParents(kept.metadata, parents, options) },
+        {
+          lastActivity: old.status?.lastActivity ?? undefined,
+          parents,
+          defaultTTL:
+            known?.defaultTTL ??
+            (old.spec?.ttl === undefined ? 0 : defaultTTLOf(ownerOf(kept.spec ?? {}), configuration.accessKeys)),
+          issuedBy: old.status?.issuedBy,
+        },
+        options,
+      );
+      const limiting = checkCreator(context, object, old, options);
+      if (limiting instanceof Promise) await limiting;
+      const isNewPlace = object.spec?.secretRef !== undefined && old.spec?.secretRef === undefined;
+      const getsValue = (object.spec?.key ?? "") !== "";
+      if (isNewPlace || getsValue) await checkDelivery(context, object, options);
+      if (isNewPlace && !getsValue) context.warnings.add(NEXT_VALUE);
+      warnOfShorterLife(object, context, options);
+      return withReadiness(object, old, options);
+    },
+
+    validate: (object, context) => validateAccessKey(object, undefined, validationIn(context)),
+    validateUpdate: (object, old, context) => validateAccessKey(object, old, validationIn(context)),
+
+    // A caller that may not create the key, or sends an invalid one, neither waits for others nor learns how many there are.
+    limits: (object, old) => keyQuota.limitsOf(object, old, (why) => keyRefusedError(object, options, why)),
+
+    reserve(object, context) {
+      const value = chosen.get(context)?.value;
+      return value === undefined ? undefined : reserveValue(value, object);
+    },
+    rehearseReserve(object, context) {
+      const value = chosen.get(context)?.value;
+      return value === undefined ? undefined : valueClaims.checkRoom(value, claimantOf(object, directory));
+    },
+
+    afterCreate(object, { audit }) {
+      const id = keys.byName(object.metadata.name ?? "")?.id;
+      if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+    },
+    afterUpdate(object, old) {
+      const [is, was] = [object.spec?.disabled === true, old.spec?.disabled === true];
+      if (is !== was) recordEvent(keyEvent(object, is ? "Disabled" : "Enabled"));
+    },
+    afterDelete(object) {
+      // There may be a thousand a minute of those, and each was to end within the hour.
+      if (object.status?.issuedBy === undefined) recordEvent(keyEvent(object, reasonOfDeletion(object, options)));
+    },
+  };
+}
+
+/** Warnings of the write itself; the controller updates the rest later. */
+function withReadiness(
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  { runtime }: AccessKeyStrategyDeps,
+): OwnedAccessKey {
+  const before = old?.status?.conditions ?? [];
+  const isDisabled = object.spec?.disabled === true;
+  const changes = old === undefined || isDisabled !== (old.spec?.disabled === true) || isRevived(object, old);
+  const conditions = changes ? withCondition(before, readyByItself(isDisabled), runtime.clock.now()) : before;
+  return conditions.length === 0 ? object : { ...object, status: { ...object.status, conditions } };
+}
+
+/** Whether the write gives an expired key a later end, without which it stays expired, whatever time it is. */
+function isRevived({ status }: OwnedAccessKey, old: OwnedAccessKey): boolean {
+  const ready = old.status?.conditions?.find(({ type }) => type === "Ready");
+  if (ready?.reason !== "Expired") return false;
+  const endOf = (time: string | null | undefined): number => parseTimestamp(time ?? "") ?? Number.POSITIVE_INFINITY;
+  return endOf(status?.expirationTimestamp) > endOf(old.status?.expirationTimestamp);
+}
+
+/**
+ * Whether a text is a value of one of the caller's own keys, or of the one that the request came in with. It is compared with those alone: of other
+ * people's keys no text can tell anything. Throws ApiError 429.
+ */
+function ownValuesOf(context: RequestContext, options: AccessKeyStrategyDeps): (text: string) => boolean {
+  const { names, directory, keys, secrets, comparisons } = options;
+  let own: ReadonlySet<string> | undefined;
+  return (text) => {
+    if (own === undefined) {
+      const presented = context.credential === undefined ? undefined : keys.byId(context.credential.id);
+      const owned = keys.ownedBy(ownerOfCaller(context.user, directory, names));
+      // The others are found by their form.
+      const values = [...owned, ...(presented === undefined ? [] : [presented])].flatMap((key) =>
+        keys.valuesOf(key.name),
+      );
+      own = new Set(values.filter(({ structured }) => !structured).map(({ digest }) => digest));
+    }
+    if (own.size === 0) return false;
+    comparisons.spend("text", context);
+    const found = own;
+    return secrets.digestsOf(text).some((digest) => found.has(Buffer.from(digest).toString("base64url")));
+  };
+}
+
+/** The key that wants a value. */
+function claimantOf({ metadata, spec }: OwnedAccessKey, directory: Directory): Claimant {
+  const owner = ownerOf(spec ?? {});
+  return {
+    uid: metadata.uid ?? "",
+    name: metadata.name ?? "",
+    owner: owner && { ...owner, uid: ownerUid(owner, directory) },
+  };
+}
+
+function reasonOfDeletion(
+  { spec, status }: OwnedAccessKey,
+  { runtime, directory }: AccessKeyStrategyDeps,
+): KeyEventReason {
+  const end = parseTimestamp(status?.expirationTimestamp ?? "");
+  if (end !== undefined && end <= runtime.clock.now()) return "Expired";
+  const owner = ownerOf(spec ?? {});
+  const isGone = owner !== undefined && owner.kind !== "subject" && ownerUid(owner, directory) === undefined;
+  return isGone ? "OwnerGone" : "Deleted";
+}
+
+/** Who applies or replaces what was first written without an owner names none either: the key keeps the one it got. */
+function withOwner(object: OwnedAccessKey, old: OwnedAccessKey): OwnedAccessKey {
+  const owner = ownerOf(old.spec ?? {});
+  if (owner === undefined || ownerOf(object.spec ?? {}) !== undefined) return object;
+  return { ...object, spec: { ...object.spec, [owner.kind]: owner.name } };
+}
+
+/** Who signed in, and by what the provider is asked again, is the server's to write. */
+function withIdentityOf(
+  { spec: { identity, oidcProvider } = {} }: OwnedAccessKey,
+  object: OwnedAccessKey,
+  { credential, user }: RequestContext,
+): OwnedAccessKey {
+  if (credential === undefined && user.name === systemUser.name) return object;
+  const { identity: _, identityRefresh: _refresh, oidcProvider: _provider, ...spec } = object.spec ?? {};
+  const kept = {
+    ...(identity === undefined ? {} : { identity }),
+    ...(oidcProvider === undefined ? {} : { oidcProvider }),
+  };
+  return { ...object, spec: { ...spec, ...kept } };
+}
+
+/** An empty value says the same as an absent one, and so does the one it has: keep the key. */
+function withoutSameKey(object: OwnedAccessKey, { keys, secrets }: AccessKeyStrategyDeps): OwnedAccessKey {
+  const value = object.spec?.key;
+  if (object.spec === undefined || value === undefined) return object;
+  const digests = value === "" ? [] : secrets.digestsOf(value);
+  const isSame =
+    value === "" || keys.valuesOf(object.metadata.name ?? "").some((kept) => secrets.isAmong(kept, digests));
+  // Validation has to see a value that stands elsewhere in the object as well.
+  if (!isSame || (value !== "" && keyPlaces(object, value).length > 0)) return object;
+  const { key: _, ...spec } = object.spec;
+  return { ...object, spec };
+}
+
+/** For the garbage collector and for users: the owner references of a key are its parents, regardless of what clients write. */
+function withParents(
+  metadata: ObjectMeta,
+  parents: readonly AccessKeyState[],
+  { names }: AccessKeyStrategyDeps,
+): ObjectMeta {
+  if (parents.length === 0) return metadata;
+  const others = (metadata.ownerReferences ?? []).filter(({ uid }) => !parents.some((parent) => parent.uid === uid));
+  return { ...metadata, ownerReferences: [...others, ...parents.map((parent) => keyReference(parent, names))] };
+}
+
+/** Throws ApiError 403 if one of the rule's parents was deleted at this moment. */
+function parentsOfRule(
+  issued: IssuedGrant | undefined,
+  keys: Pick<AccessKeyIndex, "byUid">,
+): readonly AccessKeyState[] {
+  return (issued?.parents ?? []).map((uid) => {
+    const key = keys.byUid(uid);
+    if (key === undefined)
+      throw forbiddenRequestError(KEYS, "", "the access key that it was to be created with does not exist any more");
+    return key;
+  });
+}
+
+const KEYS = { group: "", resource: "ownedaccesskeys" };
+
+type KnownLife = {
+  readonly lastActivity: string | undefined;
+  readonly parents: readonly AccessKeyState[];
+  /** Seconds, where spec.ttl is absent. */
+  readonly defaultTTL: number;
+  /** By what a trust rule issued the key. */
+  readonly issuedBy: NonNullable<OwnedAccessKey["status"]>["issuedBy"];
+};
+
+/** Only the server writes the status: stored parts are kept, and the expiration follows from the spec. */
+function withStatus(
+  object: OwnedAccessKey,
+  known: KnownLife,
+  { configuration }: AccessKeyStrategyDeps,
+): OwnedAccessKey {
+  const { lastActivity, issuedBy } = known;
+  const end = endOf(object, known, configuration.accessKeys.maxTTLSeconds);
+  const status = {
+    ...(lastActivity === undefined ? {} : { lastActivity }),
+    ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
+    ...(issuedBy === undefined ? {} : { issuedBy }),
+  };
+  if (Object.keys(status).length > 0) return { ...object, status };
+  const { status: _, ...rest } = object;
+  // It keeps the members that make it an object of this kind.
+  return rest as OwnedAccessKey;
+}
+
+function endOf(
+  { metadata, spec }: Pick<OwnedAccessKey, "metadata" | "spec">,
+  { lastActivity, parents, defaultTTL }: KnownLife,
+  maxTTLSeconds: number,
+): number | undefined {
+  const own = expirationOf(
+    {
+      createdAt: parseTimestamp(metadata.creationTimestamp ?? "") ?? 0,
+      lastActivity: lastActivity === undefined ? undefined : parseTimestamp(lastActivity),
+      ttl: Number(spec?.ttl ?? defaultTTL),
+      countsFromActivity: spec?.ttlAfterLastActivity === true,
+    },
+    maxTTLSeconds,
+  );
+  const ends = [...parents.map(({ expiresAt }) => expiresAt), own].filter((end) => end !== undefined);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** A warning for keys without a TTL that get one by default. */
+function warnOfDefaultLife({ metadata, status }: OwnedAccessKey, context: RequestContext): void {
+  const end = status?.expirationTimestamp;
+  if (typeof end !== "string" || !createsKeyDirectly(context)) return;
+  const life = (parseTimestamp(end) ?? 0) - (parseTimestamp(metadata.creationTimestamp ?? "") ?? 0);
+  context.warnings.add(
+    `spec.ttl: unset, so the access key expires in ${humanDuration(life)}, at ${end}; a longer TTL requires spec.ttl and the verb extend on ownedaccesskeys`,
+  );
+}
+
+function warnOfShorterLife(
+  { spec }: OwnedAccessKey,
+  { warnings }: RequestContext,
+  { configuration }: AccessKeyStrategyDeps,
+): void {
+  const { maxTTLSeconds } = configuration.accessKeys;
+  const wanted = Number(spec?.ttl);
+  // What is no lifetime at all is refused later on.
+  if (!Number.isInteger(wanted) || wanted < 0) return;
+  const effective = effectiveTTL(wanted, maxTTLSeconds);
+  if (effective !== wanted) warnings.add(`spec.ttl: reduced to the maximum TTL of ${effective} seconds`);
+}

@@ -1,0 +1,179 @@
+// POST ownedaccesskeys/{name}/explain: whether a key may do something, and why not; and how its scope could be narrowed.
+
+import type { KeyScope } from "@postern/api/access-key-restrictions";
+import {
+  type ExplainedRequest,
+  type OwnedAccessKeyExplanation,
+  ownedAccessKeyExplanationSchema,
+} from "@postern/api/owned-access-key-explanation";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { badRequestError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info";
+import type { DecisionStep, PlatformAuthorizer } from "../../../../authorization/platform-authorizer.ts";
+import type { PlatformContext } from "../../../../authorization/platform-context.ts";
+import { managementRequest, type PlatformRequest } from "../../../../authorization/platform-request.ts";
+import { parseProxyPath, proxyRequest } from "../../../../authorization/proxied-call.ts";
+import {
+  describeRequest,
+  type ScopeEntry,
+  scopeEntryFor,
+  scopeOf,
+  textOfEntry,
+} from "../../../../authorization/scope-entry.ts";
+import { unknownNames } from "../../../../directory/unknown-names.ts";
+import type { AccessKeyIndex } from "../../../access-key-index.ts";
+import type { AccessKeyState } from "../../../access-key-state.ts";
+import { remedyOfKeyRefusal } from "../../../key-validity.ts";
+import type { KeyUsage } from "../../../usage/key-usage.ts";
+
+import { namedInScope, type ScopeWarningDeps } from "../scope-warnings.ts";
+import { visibleKey } from "./visible-key.ts";
+
+export type ExplainDeps = ScopeWarningDeps &
+  Pick<PlatformContext, "names"> & {
+    readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
+    readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+    readonly identityOf: (key: AccessKeyState) => UserInfo;
+    readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
+    readonly usage: Pick<KeyUsage, "of">;
+  };
+
+type Question = NonNullable<OwnedAccessKeyExplanation["spec"]>;
+
+export const explain = (deps: ExplainDeps): Subresource => {
+  const { names, keys, ownKeys, identityOf, decisions, usage } = deps;
+  return {
+    name: "explain",
+    kind: { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyExplanation" },
+    schema: ownedAccessKeyExplanationSchema,
+    description: "Explain what the access key may do, and what it was used for.",
+    async create(context, body) {
+      const object = await visibleKey(context, ownKeys());
+      const key = keys.byUid(object.metadata.uid ?? "");
+      if (key === undefined)
+        throw notFoundError({ group: names.managementGroup, resource: "ownedaccesskeys" }, context.info.name);
+      // The schema has been checked on the way here.
+      const { spec = {} } = body as OwnedAccessKeyExplanation;
+      const request = requestOf(spec);
+      const refusal = keys.refusalOf(key);
+      return {
+        ...body,
+        status: {
+          ...(refusal === undefined ? {} : { refusal, remedies: [remedyOfKeyRefusal(refusal)] }),
+          ...(request === undefined ? {} : await answer(request, key, context)),
+          ...(await usageOf(key, context)),
+        },
+      };
+    },
+  };
+
+  /** What is wrong with the names in an entry, for a caller who sees no more than it may. */
+  async function faultOf(entry: ScopeEntry, context: RequestContext): Promise<string | undefined> {
+    // Entries are made in the shape of a scope.
+    const named = namedInScope(scopeOf([entry]) as KeyScope, deps);
+    const [fault] = await unknownNames(named, context, deps);
+    return fault?.replace(/^.*?: /, "");
+  }
+
+  async function remedyOf(
+    { step, reason }: DecisionStep,
+    request: PlatformRequest,
+    context: RequestContext,
+  ): Promise<string> {
+    switch (step) {
+      case "key":
+        return remedyOfKeyRefusal(reason);
+      case "right":
+        return `the owner of the key needs permission to ${describeRequest(request)}, by a role or in the project`;
+      case "scope": {
+        if (reason === "out-of-rules") return "at least one of the key's rules must match the request";
+        const entry = scopeEntryFor(request, names);
+        if (entry === undefined || entry === "always-open")
+          return "no scope allows this request: it needs a key without a scope";
+        const fault = await faultOf(entry, context);
+        return fault === undefined
+          ? `add to spec.scope: ${JSON.stringify(scopeOf([entry]))}`
+          : `check the names in the request: ${fault}`;
+      }
+    }
+  }
+
+  async function answer(request: PlatformRequest, key: AccessKeyState, context: RequestContext): Promise<JsonObject> {
+    const { decision, steps } = decisions.explainDecision(request, {
+      user: identityOf(key),
+      credential: { id: key.id },
+    });
+    const missing = steps.filter(({ passed }) => !passed);
+    return {
+      allowed: decision.verdict === "allow",
+      request: describeRequest(request),
+      steps: steps.map(({ step, passed, reason }) => ({ step, passed, reason })),
+      remedies: await Promise.all(missing.map((step) => remedyOf(step, request, context))),
+    };
+  }
+
+  async function usageOf({ uid }: AccessKeyState, context: RequestContext): Promise<JsonObject> {
+    const { since, entries: used, beyondScopes, complete, uses } = usage.of(uid);
+    // What is gone needs no entry.
+    const faults = await Promise.all(used.map((entry) => faultOf(entry, context)));
+    const entries = used.filter((_, at) => faults[at] === undefined);
+    const seen = new Set(entries.map(textOfEntry));
+    return {
+      usedSince: formatTimestamp(since),
+      leastScope: scopeOf(entries),
+      ...(beyondScopes.length === 0 ? {} : { beyondScopes }),
+      isUsageComplete: complete,
+      uses: uses
+        .filter(({ target }) => target === undefined || seen.has(textOfEntry(target)))
+        .map(({ target, apiGroup, resource, verbs }) => ({
+          ...(target === undefined ? {} : { target: scopeOf([target]) }),
+          apiGroup,
+          resource,
+          verbs: [...verbs],
+        })),
+    };
+  }
+};
+
+/** Throws ApiError 400 for a path that no request can have. */
+function requestOf({ resourceAttributes, method = "GET", path }: Question): PlatformRequest | undefined {
+  if (path !== undefined && path !== "") {
+    if (resourceAttributes !== undefined) throw badRequestError("give spec.resourceAttributes or spec.path, not both");
+    return requestOfPath(method.toUpperCase(), path);
+  }
+  return resourceAttributes === undefined ? undefined : requestOfAttributes(resourceAttributes);
+}
+
+function requestOfPath(method: string, text: string): PlatformRequest {
+  const [path = "", query = ""] = text.split("?", 2);
+  if (!path.startsWith("/")) throw badRequestError("spec.path must begin with a slash");
+  const proxied = parseProxyPath(path);
+  const parameters = new URLSearchParams(query);
+  if (proxied !== undefined) return proxyRequest(proxied, method, parameters);
+  const below = path.startsWith("/kubernetes/management/") ? path.slice("/kubernetes/management".length) : path;
+  try {
+    return managementRequest(resolveRequestInfo(method, below, parameters));
+  } catch (error) {
+    if (isApiError(error)) throw badRequestError(`spec.path: ${error.message}`);
+    throw error;
+  }
+}
+
+function requestOfAttributes(attributes: ExplainedRequest): PlatformRequest {
+  const { verb = "", group = "", resource = "", subresource = "", namespace = "", name = "" } = attributes;
+  return managementRequest({
+    ...nonResourceInfo("GET", ""),
+    isResourceRequest: true,
+    verb,
+    apiGroup: group,
+    resource,
+    subresource,
+    namespace,
+    name,
+  });
+}

@@ -1,0 +1,234 @@
+// POST ownedaccesskeys/{name}/rotate: a new value for a key. The old value may stay valid until the new one is used.
+
+import { invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
+import { inSlices } from "@postern/apiserver/runtime/in-slices";
+import type { PlatformContext } from "../../../../authorization/platform-context.ts";
+import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
+import type { AccessKeySecrets } from "../../../access-key-secrets.ts";
+import type { AccessKeyState } from "../../../access-key-state.ts";
+import { keyEvent, type RecordKeyEvent } from "../../../key-events.ts";
+import { type KeyOrigin, originsOf } from "../../../key-origins.ts";
+import { isRepeated, rotateValue } from "../../../rotation/rotate-value.ts";
+import type { SealedRecordWriter } from "../../../rotation/sealed-record-writer.ts";
+import { AUDIT_ISSUED_CREDENTIAL, specOf, withKey } from "../../../secret-fields.ts";
+import { checkCreator } from "../creator-limits.ts";
+import { othersOf } from "../sealed-fields.ts";
+import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../secret-delivery.ts";
+import { visibleKey } from "./visible-key.ts";
+
+/** A week: a grace is for passing the new value on, not for living with two. */
+export const MAX_GRACE_SECONDS = 7 * 86_400;
+const MAX_NONCE_LENGTH = 128;
+
+export type RotateDeps = Pick<
+  PlatformContext,
+  "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
+> &
+  SecretDeliveryDeps &
+  DescendantDeps & {
+    readonly secrets: AccessKeySecrets;
+    readonly recordEvent: RecordKeyEvent;
+    /** `ownedaccesskeys` as callers reach it. */
+    readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+    /** Writes for which there must be room in the budget of the owner. */
+    readonly countedRecords: SealedRecordWriter;
+    /** Writes that nothing may stop. */
+    readonly sealedRecords: SealedRecordWriter;
+  };
+
+const fields = s
+  .object({
+    spec: s
+      .object({
+        nonce: s
+          .string()
+          .describe(
+            "Unique value for each rotation, chosen by the client. A repeated request with the same nonce rotates nothing and returns no value: if the value is lost, rotate again with a new nonce.",
+          ),
+        gracePeriodSeconds: s
+          .int64({ minimum: 0 })
+          .describe(
+            "How long the old value stays valid, unless the new one is used earlier. 0 or unset: it becomes invalid immediately. If the old value is used after that, the key and all credentials created with it are locked, unless the value is known to have leaked.",
+          ),
+        compromised: s
+          .boolean()
+          .describe(
+            "Whether the value is compromised. All credentials created with the key are then revoked, and use of old values does not lock the key. Implied if the value was reported as leaked.",
+          ),
+      })
+      .describe("Settings of the rotation."),
+    status: s
+      .object({
+        key: s.string().describe("The new value. Returned only once."),
+        keyID: s.string().describe("Public ID of the new value."),
+        previousKeyExpirationTimestamp: s.timestamp().describe("When the old value becomes invalid at the latest."),
+        revokedCredentials: s
+          .int64()
+          .describe(
+            "For a compromised value: number of access keys and certificates that were revoked because they were created with it, directly or indirectly.",
+          ),
+        repeated: s.boolean().describe("Whether the nonce was used before, so that nothing was rotated."),
+      })
+      .describe("Result of the rotation. Read-only."),
+  })
+  .describe("Rotates an access key: gives it a new value.");
+
+type OwnedAccessKeyRotation = KindOf<typeof fields>;
+
+export const rotate = (deps: RotateDeps): Subresource => {
+  const { names, runtime, keys, secrets, recordEvent, ownKeys, sealedRecords, countedRecords } = deps;
+  const kind = { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyRotation" };
+  return {
+    name: "rotate",
+    kind,
+    schema: kindSchema(fields.schema),
+    description: "Rotate the access key.",
+    async create(context, body) {
+      // The schema has been checked on the way here.
+      const { spec = {} } = body as OwnedAccessKeyRotation;
+      const errors = validate(spec);
+      if (errors.length > 0) throw invalidObjectError(kind, context.info.name, errors);
+      const object = await visibleKey(context, ownKeys());
+      // As for an update that sets spec.key: the same permissions are needed.
+      const wanted = withKey(object, secrets.generate());
+      await checkCreator(context, wanted, object, deps);
+      await checkDelivery(context, object, deps);
+      if (isDryRun(createOptionsOf(context.request.query))) return { ...body, status: {} };
+
+      const value = String(specOf(wanted)["key"]);
+      const now = runtime.clock.now();
+      const { nonce = "", gracePeriodSeconds = 0, compromised = false } = spec;
+      const caller = originsOf(context, keys);
+      const digests = secrets
+        .digestsOf(`rotation ${context.user.name}\n${nonce}`)
+        .map((digest) => Buffer.from(digest).toString("base64url"));
+      const { name = "", uid = "" } = object.metadata;
+      let until = now;
+      let id = "";
+      let repeated = false;
+      let revoked: { readonly from: number; readonly below: number } | undefined;
+      // A value that others know is replaced even where the owner has no room left.
+      const records = compromised ? sealedRecords : countedRecords;
+      const isThere = await records.write({ name, uid }, (sealed) => {
+        const before = isRepeated(sealed, digests);
+        repeated = before !== undefined;
+        const origins = othersOf(caller, uid, sealed);
+        const next = repeated
+          ? sealed
+          : rotateValue(
+              sealed,
+              {
+                nonce: digests[0] ?? "",
+                value,
+                now,
+                graceMs: Number(gracePeriodSeconds) * 1000,
+                origins,
+                isCompromised: compromised,
+              },
+              secrets,
+              isTaken,
+            );
+        revoked =
+          next.childrenFrom === sealed.childrenFrom
+            ? undefined
+            : { from: sealed.childrenFrom, below: next.childrenFrom };
+        id = next.key?.id ?? "";
+        until = isRepeated(next, digests)?.until ?? now;
+        return repeated ? undefined : next;
+      });
+      // Gone between the look at it and the write.
+      if (!isThere) await visibleKey(context, ownKeys());
+      context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      // The answer shows the value whatever becomes of the Secret: nothing else has it.
+      if (!repeated) await deliverValue(object, value, deps).catch(warnOfStaleSecret(context));
+      if (!repeated) recordEvent(keyEvent(object, revoked === undefined ? "Rotated" : "Compromised"));
+      const revokedCredentials =
+        revoked === undefined ? undefined : await countDescendants(uid, revoked, deps, context.signal);
+      if (revokedCredentials !== undefined)
+        context.audit.annotate(names.key("revoked-credentials-count"), String(revokedCredentials));
+      return {
+        ...body,
+        status: {
+          ...(repeated ? { repeated } : { key: value }),
+          keyID: id,
+          previousKeyExpirationTimestamp: formatTimestamp(until),
+          ...(revokedCredentials === undefined ? {} : { revokedCredentials }),
+        },
+      };
+    },
+  };
+
+  function isTaken(id: string): boolean {
+    return keys.byId(id) !== undefined;
+  }
+};
+
+const warnOfStaleSecret =
+  ({ warnings }: RequestContext) =>
+  (error: unknown): void => {
+    const why = isApiError(error) ? error.message : "internal error";
+    warnings.add(`spec.secretRef: the Secret does not have the new value, rotate again: ${why}`);
+  };
+
+function validate({
+  nonce,
+  gracePeriodSeconds = 0,
+  compromised = false,
+}: NonNullable<OwnedAccessKeyRotation["spec"]>): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (nonce === undefined || nonce === "") {
+    errors.push(requiredError("spec.nonce", "distinguishes a repeated request from another rotation"));
+  } else if (nonce.length > MAX_NONCE_LENGTH) {
+    errors.push(invalidError("spec.nonce", "<hidden>", `must have at most ${MAX_NONCE_LENGTH} characters`));
+  }
+  if (gracePeriodSeconds > MAX_GRACE_SECONDS) {
+    const why = `must be less than or equal to ${MAX_GRACE_SECONDS} seconds`;
+    errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
+  }
+  if (compromised && gracePeriodSeconds > 0) {
+    const why = "not allowed for a compromised value";
+    errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
+  }
+  return errors;
+}
+
+// How many credentials a compromised value takes with it.
+
+type DescendantDeps = {
+  readonly allKeys: () => Iterable<AccessKeyState>;
+  readonly certificates: Pick<CertificateLedger, "withOrigin">;
+  readonly runtime: { readonly clock: { now(): number } };
+};
+
+/** Of the keys and certificates that are not over, those made with a value of the key whose serial lies in the range. */
+async function countDescendants(
+  uid: string,
+  { from, below }: { readonly from: number; readonly below: number },
+  { allKeys, certificates, runtime }: DescendantDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const isMade = (made: KeyOrigin): boolean => made.uid === uid && made.serial >= from && made.serial < below;
+  const now = runtime.clock.now();
+  // Clusters that verify a certificate themselves go on accepting it: nobody may take it for revoked.
+  let count = certificates
+    .withOrigin(isMade)
+    .filter(
+      ({ notAfter, revokedAt, isVerifiedElsewhere }) => notAfter > now && !revokedAt && !isVerifiedElsewhere,
+    ).length;
+  await inSlices(
+    allKeys(),
+    (key) => {
+      if (key.uid !== uid && key.origins.some(isMade) && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now) count++;
+    },
+    signal,
+  );
+  return count;
+}

@@ -1,0 +1,319 @@
+// Validates access keys beyond the schema. Messages never repeat secret values.
+
+import {
+  type accessKeyRule,
+  canonicalRole,
+  type RestrictionNames,
+  restrictionNames,
+  SCOPE_ROLES,
+} from "@postern/api/access-key-restrictions";
+import type { AccessKeySpec, OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { Infer } from "@postern/apimachinery/schema/builder";
+import {
+  childPath,
+  duplicateError,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  notFoundFieldError,
+  notSupportedError,
+  requiredError,
+  tooManyError,
+} from "@postern/apimachinery/validation/field-error";
+import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
+import type { Directory } from "../../../directory/directory.ts";
+import { ownerOf, sameOwner } from "../../access-key-owner.ts";
+import type { AccessKeySecrets } from "../../access-key-secrets.ts";
+import { estimateEntropy, MIN_ENTROPY_BITS } from "../../estimate-entropy.ts";
+import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../key-finder.ts";
+import { MAX_TTL_SECONDS } from "../../key-validity.ts";
+import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../secret-fields.ts";
+import { validateSecretRef } from "./secret-delivery.ts";
+
+/** Stands in messages where a secret would. */
+const HIDDEN = "<hidden>";
+const KEY_REQUIRED = "the server generates keys for ownedaccesskeys only";
+const UNFIT_KEY = `must have at least ${MIN_ENTROPY_BITS} bits of entropy, and must not have been used before: leave it unset, or generate it at random`;
+const MADE_BY_SERVER = "has the format of generated values: leave it unset, and the server generates one";
+const NO_KEY_HERE = "must not contain an access key";
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+export type ValidationDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly secrets: Pick<AccessKeySecrets, "format">;
+  /** Whether a text is a chosen value of one of the caller's keys; undefined if there are no chosen values. Nothing is revealed about other users'
+   * keys, so that texts cannot be tested for being one. */
+  readonly isOwnValue: ((text: string) => boolean) | undefined;
+  /** Whether another key has the value that is set, or had it. */
+  readonly isTaken: boolean;
+  /** Whether a client chose it, and not the server. */
+  readonly isChosen: boolean;
+};
+
+/** `old` is what an update starts from. */
+export function validateAccessKey(
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  { names, directory, secrets, isOwnValue, isTaken, isChosen }: ValidationDeps,
+): readonly FieldError[] {
+  const { spec = {} } = object;
+  const tooMany = validateSize(spec, old?.spec);
+  // Everything below looks at each entry.
+  if (tooMany.length > 0) return tooMany;
+  return [
+    ...validateOwner(spec, old, names, directory),
+    ...validateGroups(spec.groups ?? [], "spec.groups"),
+    // A new key has a value by now.
+    ...(old === undefined && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : []),
+    ...validateKey(spec, isTaken, isChosen, secrets.format),
+    ...(spec.ttl !== undefined && spec.ttl > MAX_TTL_SECONDS
+      ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
+      : []),
+    ...(spec.type === "Login" && old?.spec?.type !== "Login" && directory.user(spec.user ?? "")?.isBot === true
+      ? [forbiddenError("spec.type", "a bot cannot sign in: leave it unset, or use Other")]
+      : []),
+    ...(spec.scope === undefined ? [] : validateScope(spec.scope, restrictionNames(names.name))),
+    ...validateSecretRef(spec),
+    ...validateSamePlace(spec, old?.spec),
+    ...validateRules(spec.rules ?? [], "spec.rules"),
+    ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
+    ...validateEnveloped(object),
+    ...validateNoKeyElsewhere(object, old, { secrets, isOwnValue }),
+  ];
+}
+
+/** Another place would leave the old one behind with a value that nothing renews. */
+function validateSamePlace({ secretRef }: AccessKeySpec, old: AccessKeySpec | undefined): readonly FieldError[] {
+  if (old?.secretRef === undefined || equalJson(secretRef, old.secretRef)) return [];
+  return [invalidError("spec.secretRef", secretRef ?? null, "field is immutable")];
+}
+
+/** Every request of a key looks through its scope and rules, and every child's are compared with its parent's, entry by entry. */
+const MAX_RESTRICTIONS = 5_000;
+const MAX_GROUPS = 1_000;
+
+/** A key that was larger already may be changed, so that it can be disabled, and may not grow. */
+export function validateSize(
+  spec: Pick<AccessKeySpec, "scope" | "rules" | "groups">,
+  old: Pick<AccessKeySpec, "scope" | "rules" | "groups"> = {},
+): readonly FieldError[] {
+  const limits = [
+    ["scope", MAX_RESTRICTIONS],
+    ["rules", MAX_RESTRICTIONS],
+    ["groups", MAX_GROUPS],
+  ] as const;
+  return limits.flatMap(([member, max]) => {
+    const count = countValues(spec[member]);
+    return count > max && count > countValues(old[member]) ? [tooManyError(`spec.${member}`, count, max)] : [];
+  });
+}
+
+/** Everything at all levels. */
+function countValues(value: JsonValue | undefined): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce((sum: number, member) => sum + countValues(member), 1);
+}
+
+/** A value anywhere but in spec.key is visible to everyone who may read the object. */
+function validateNoKeyElsewhere(
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  { secrets, isOwnValue }: Pick<ValidationDeps, "secrets" | "isOwnValue">,
+): readonly FieldError[] {
+  const { key = "" } = object.spec ?? {};
+  const { format } = secrets;
+  const wanted = {
+    key,
+    hasForm: (text: string) => format.find(text),
+    isLive: isOwnValue,
+  };
+  return anyKeyPlaces(object, old, wanted).map((path) => forbiddenError(path, NO_KEY_HERE));
+}
+
+function validateOwner(
+  spec: AccessKeySpec,
+  old: OwnedAccessKey | undefined,
+  names: PlatformNames,
+  directory: Directory,
+): readonly FieldError[] {
+  const { user = "", team = "", subject = "" } = spec;
+  const given = [user, team, subject].filter((name) => name !== "");
+  if (given.length === 0)
+    return [requiredError("spec.user", "one of spec.user, spec.team and spec.subject must be set")];
+  if (given.length > 1) {
+    return [forbiddenError("spec", "only one of user, team and subject may be set")];
+  }
+  if (subject !== "") return validateSubject(subject, names, directory);
+  if (old !== undefined && sameOwner(ownerOf(spec), ownerOf(old.spec ?? {}))) return [];
+  if (user !== "" && directory.user(user) === undefined) return [notFoundFieldError("spec.user", user)];
+  if (team !== "" && directory.team(team) === undefined) return [notFoundFieldError("spec.team", team)];
+  return [];
+}
+
+/** A user or team of the directory must not be named as a subject, so that the key becomes invalid with it. */
+function validateSubject(subject: string, names: PlatformNames, directory: Directory): readonly FieldError[] {
+  const path = "spec.subject";
+  if (subject.startsWith("system:")) return [invalidError(path, subject, "names that begin with system: are reserved")];
+  for (const kind of ["user", "team"] as const) {
+    const prefix = kind === "user" ? names.userGroup("") : names.teamGroup("");
+    if (subject.startsWith(prefix)) return [invalidError(path, subject, `use spec.${kind} instead`)];
+  }
+  const known = directory.userBySubject(subject);
+  return known === undefined ? [] : [invalidError(path, subject, `is the user ${known.name}: use spec.user instead`)];
+}
+
+/** `format`: of the values that the server makes. */
+function validateKey(
+  { key }: AccessKeySpec,
+  isTaken: boolean,
+  isChosen: boolean,
+  format: AccessKeySecrets["format"],
+): readonly FieldError[] {
+  if (key === undefined || key === "") return [];
+  const isOfServer = format.idOf(key) !== undefined;
+  if (isOfServer && !isChosen && !isTaken) return [];
+  if (key.length < MIN_KEY_LENGTH) {
+    return [invalidError("spec.key", HIDDEN, `must have at least ${MIN_KEY_LENGTH} characters`)];
+  }
+  if (key.length > MAX_KEY_LENGTH) {
+    return [invalidError("spec.key", HIDDEN, `must have at most ${MAX_KEY_LENGTH} characters`)];
+  }
+  if (!/^[!-~]+$/.test(key)) {
+    return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
+  }
+  // So a generated value can never be set again, although values of deleted keys are not remembered.
+  if (isOfServer && isChosen) return [invalidError("spec.key", HIDDEN, MADE_BY_SERVER)];
+  // One text for both: it must not reveal whether a value is in use or only weak.
+  return isTaken || estimateEntropy(key) < MIN_ENTROPY_BITS ? [unfitKeyError()] : [];
+}
+
+/** Of a value that cannot be a key's, whatever the reason. */
+export const unfitKeyError = (): FieldError => invalidError("spec.key", HIDDEN, UNFIT_KEY);
+
+function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {
+  return ENVELOPED_FIELDS.flatMap((path) => {
+    const value = secretAt(specOf(object), path);
+    return value === undefined || BASE64.test(value)
+      ? []
+      : [invalidError(`spec.${path.join(".")}`, HIDDEN, "must be base64")];
+  });
+}
+
+export function validateScope(scope: AccessKeySpec["scope"], aliases: RestrictionNames): readonly FieldError[] {
+  if (scope === undefined) return [];
+  const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
+  const path = "spec.scope";
+  return [
+    ...roles.flatMap((entry, index) => validateRole(entry, indexPath(`${path}.roles`, index), aliases)),
+    ...projects.flatMap((entry, index) => namedMembers(entry, ["project"], indexPath(`${path}.projects`, index))),
+    ...spaces.flatMap((entry, index) => namedMembers(entry, ["project", "space"], indexPath(`${path}.spaces`, index))),
+    ...virtualClusters.flatMap((entry, index) =>
+      namedMembers(entry, ["project", "virtualCluster"], indexPath(`${path}.virtualClusters`, index)),
+    ),
+    ...clusters.flatMap((entry, index) => namedMembers(entry, ["cluster"], indexPath(`${path}.clusters`, index))),
+  ];
+}
+
+type Role = NonNullable<NonNullable<AccessKeySpec["scope"]>["roles"]>[number];
+
+function validateRole(entry: Role, path: string, aliases: RestrictionNames): readonly FieldError[] {
+  const { role = "", projects = [], virtualClusters = [] } = entry;
+  const known: readonly string[] = SCOPE_ROLES;
+  return [
+    ...(role === "" ? [requiredError(childPath(path, "role"))] : []),
+    ...(role !== "" && !known.includes(canonicalRole(role, aliases))
+      ? [notSupportedError(childPath(path, "role"), role, known)]
+      : []),
+    ...wholeNames(projects, childPath(path, "projects")),
+    ...wholeNames(virtualClusters, childPath(path, "virtualClusters")),
+  ];
+}
+
+function wholeNames(names: readonly string[], path: string): readonly FieldError[] {
+  const seen = new Set<string>();
+  return names.flatMap((name, index) => {
+    const at = indexPath(path, index);
+    const errors = seen.has(name) ? [duplicateError(at, name)] : validateName(name, at);
+    seen.add(name);
+    return errors;
+  });
+}
+
+const namedMembers = (
+  entry: { readonly [member: string]: string | undefined },
+  members: readonly string[],
+  path: string,
+): readonly FieldError[] => members.flatMap((member) => validateName(entry[member] ?? "", childPath(path, member)));
+
+function validateName(name: string, path: string): readonly FieldError[] {
+  if (name === "") return [requiredError(path)];
+  return name !== "*" && name.includes("*") ? [invalidError(path, name, "* counts only as the whole value")] : [];
+}
+
+// What has to hold of the deprecated rules of an access key.
+
+type Rule = Infer<typeof accessKeyRule>;
+type ResourceEntry = NonNullable<Rule["resources"]>[number];
+
+export const validateRules = (rules: readonly Rule[], path: string): readonly FieldError[] =>
+  rules.flatMap((rule, index) => validateRule(rule, indexPath(path, index)));
+
+const validateRule = ({ resources = [], nonResourceURLs = [] }: Rule, path: string): readonly FieldError[] => [
+  ...resources.flatMap((entry, index) => validateResources(entry, indexPath(childPath(path, "resources"), index))),
+  ...nonResourceURLs.flatMap((url, index) => validatePath(url, indexPath(childPath(path, "nonResourceURLs"), index))),
+];
+
+function validateResources({ resources = [], resourceNames = [] }: ResourceEntry, path: string): readonly FieldError[] {
+  const names = childPath(path, "resources");
+  return [
+    ...(resources.length === 0 && resourceNames.length > 0
+      ? [forbiddenError(childPath(path, "resourceNames"), "requires at least one resource to be specified")]
+      : []),
+    ...resources.flatMap((name, index) => validateResource(name, indexPath(names, index))),
+    ...findOverlaps(resources).map((index) =>
+      invalidError(
+        indexPath(names, index),
+        resources[index] ?? "",
+        "is covered by another entry, they must not overlap",
+      ),
+    ),
+  ];
+}
+
+// `pods`, `pods/log`, `*`, `pods/*`, `*/scale`: each part is a name or a wildcard.
+function validateResource(name: string, path: string): readonly FieldError[] {
+  const parts = name.split("/");
+  const isWhole = (part: string): boolean => part !== "" && (part === "*" || !part.includes("*"));
+  if (parts.length > 2 || !parts.every(isWhole)) {
+    return [invalidError(path, name, "must be a resource, a resource/subresource, or have * for either part")];
+  }
+  return [];
+}
+
+/** The indices of entries that an entry with a wildcard, or an equal earlier one, takes in as well. */
+function findOverlaps(resources: readonly string[]): readonly number[] {
+  const first = new Map(resources.map((name, index) => [name, index] as const).reverse());
+  return [...resources.keys()].filter((index) => {
+    const name = resources[index] ?? "";
+    return first.get(name) !== index || coveringNames(name).some((other) => other !== name && first.has(other));
+  });
+}
+
+/** The entries with a wildcard that take a name in. A lone * takes in every resource with its subresources. */
+function coveringNames(name: string): readonly string[] {
+  const [resource = "", subresource] = name.split("/", 2);
+  return ["*", "*/*", ...(subresource === undefined ? [] : [`*/${subresource}`, `${resource}/*`])];
+}
+
+/** A wildcard only as the full, final step. */
+function validatePath(url: string, path: string): readonly FieldError[] {
+  if (url === "*") return [];
+  if (!url.startsWith("/")) return [invalidError(path, url, "must begin with a slash")];
+  const fixed = url.endsWith("/*") ? url.slice(0, -1) : url;
+  return fixed.includes("*") ? [invalidError(path, url, "* is allowed only as the whole last step of the path")] : [];
+}

@@ -1,0 +1,129 @@
+// POST /leaks: anyone can report leaked access keys. The response never reveals whether a key exists.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import { anonymousUser } from "@postern/apiserver/authentication/user-info";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
+import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { Configuration } from "../../../foundation/config/configuration.ts";
+import type { AccessKeyIndex } from "../access-key-index.ts";
+import type { AccessKeySecrets } from "../access-key-secrets.ts";
+import type { AccessKeyState } from "../access-key-state.ts";
+import type { ComparisonLimits } from "../comparison-limits.ts";
+import { eventOfKey, type RecordKeyEvent } from "../key-events.ts";
+import { disableKey } from "../kinds/disable-key.ts";
+import { withLeak } from "../rotation/rotate-value.ts";
+import type { SealedRecordWriter } from "../rotation/sealed-record-writer.ts";
+
+const MAX_BODY_BYTES = 64 * 1024;
+/** More in one report are not looked at. */
+const MAX_KEYS = 100;
+/** Reports come from scanners, one at a time. */
+const REPORTS_PER_SECOND = 1;
+const REPORTS_AT_ONCE = 10;
+
+/** The same for every report. */
+const ACCEPTED = JSON.stringify({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Success",
+  message: "thank you: reported access keys of this server are handled",
+  code: 202,
+});
+
+export type LeakReportDeps = {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "find" | "whenRead">;
+  readonly sealedRecords: SealedRecordWriter;
+  readonly secrets: Pick<AccessKeySecrets, "format">;
+  readonly comparisons: ComparisonLimits;
+  readonly policy: Configuration["accessKeys"]["leaked"];
+  /** The installed `ownedaccesskeys`. */
+  readonly accessKeys: () => InstalledResource;
+  readonly recordEvent: RecordKeyEvent;
+  /** Called for each report, regardless of its content. */
+  readonly onReport: () => void;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  readonly onError: (error: unknown, subject: string) => void;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+/** The annotation of a key that was disabled because it was reported. */
+const LEAK_REPORTED_AT = "leak-reported-at";
+
+/** Reporters are anonymous; credentials are ignored. */
+export const leakReporters: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
+
+/** Reports are anonymous: the audit log would contain credentials that the reporter sends. */
+export const leakReportAuthorizer: Authorizer = {
+  authorize: ({ verb }) =>
+    verb === "impersonate"
+      ? { verdict: "deny", reason: "" }
+      : { verdict: "allow", reason: "leak reports need no credential" },
+};
+
+/** Applies regardless of the configured limits of other requests. */
+export const leakReportLimits = (clock: Clock): RateLimits => ({
+  perSource: createRateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }, clock),
+});
+
+/** The body is any text with keys in it. The checksum in a key distinguishes it from noise without a lookup. */
+export function createLeakReports(deps: LeakReportDeps): Handler {
+  const {
+    names,
+    keys,
+    secrets,
+    comparisons,
+    policy,
+    accessKeys,
+    recordEvent,
+    onReport,
+    runtime,
+    onError,
+    signal,
+    sealedRecords,
+  } = deps;
+
+  /** `key` is as it was found by the value that was reported: what is done concerns that value. */
+  async function deal(key: AccessKeyState): Promise<void> {
+    let isCurrent = false;
+    let isNews = false;
+    await sealedRecords.write(key, (sealed) => {
+      isCurrent = sealed.key?.id === key.id;
+      const next = withLeak(sealed, key.id, runtime.clock.now(), policy === "disable");
+      isNews = next !== undefined;
+      return next;
+    });
+    if (!isNews) return;
+    recordEvent(eventOfKey(names, key, isCurrent ? "Leaked" : "RetiredValueLeaked"));
+    if (!isCurrent || policy !== "disable") return;
+    // Owners may not read Events.
+    const why = { [names.key(LEAK_REPORTED_AT)]: formatTimestamp(runtime.clock.now()) };
+    await disableKey(key, accessKeys(), { clock: runtime.clock, signal }, why);
+  }
+
+  return async (context) => {
+    const { request } = context;
+    if (request.method !== "POST") throw methodNotAllowedError();
+    const text = Buffer.from(await request.body(MAX_BODY_BYTES)).toString("utf8");
+    onReport();
+    const reported = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS);
+    if (reported.length > 0) comparisons.spend("reported", context, reported.length);
+    await keys.whenRead();
+    const found = reported.flatMap((value) => keys.find(value) ?? []);
+    // After the response, so that it takes no longer for existing keys.
+    runtime.scheduler.schedule(0, () => {
+      for (const key of found) deal(key).catch((error: unknown) => onError(error, key.name));
+    });
+    return jsonResponse(202, ACCEPTED);
+  };
+}

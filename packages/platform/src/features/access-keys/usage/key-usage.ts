@@ -1,0 +1,220 @@
+// What access keys have been used for, as far as a narrower scope needs it: bounded, in memory, merged with the store.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { PlatformAuthorizer, PlatformDecision, Subject } from "../../authorization/platform-authorizer.ts";
+import { type PlatformRequest, resourceWithSubresource } from "../../authorization/platform-request.ts";
+import {
+  describeRequest,
+  type ProxiedEntry,
+  proxiedEntry,
+  type ScopeEntry,
+  scopeEntryFor,
+  textOfEntry,
+} from "../../authorization/scope-entry.ts";
+import type { AccessKeyIndex } from "../access-key-index.ts";
+import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, textOfUse } from "./key-usage-record.ts";
+
+export type KeyUsageDeps = {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  /** Of what is written, by uid; absent: nothing is. */
+  readonly records?: ViewPrefix | undefined;
+};
+
+type Use = {
+  readonly target: ProxiedEntry | undefined;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly verbs: Set<string>;
+};
+
+type Used = {
+  readonly entries: Map<string, ScopeEntry>;
+  readonly beyond: Set<string>;
+  readonly uses: Map<string, Use>;
+  complete: boolean;
+  readonly since: number;
+  /** Nothing of it is in memory any more, or counts. */
+  isDropped: boolean;
+};
+
+const MAX_KEYS = 20_000;
+/** For names and paths of unbounded length. */
+const MAX_TEXT_LENGTH = 300;
+
+/** Nothing is noted of discovery and the like. */
+const ALWAYS_OPEN: Used = {
+  entries: new Map(),
+  beyond: new Set(),
+  uses: new Map(),
+  complete: true,
+  since: 0,
+  isDropped: false,
+};
+
+/** `startedAt` in milliseconds since the epoch: what was used before is not known. */
+export const createKeyUsage = (deps: KeyUsageDeps, startedAt: number): KeyUsage => new KeyUsage(deps, startedAt);
+
+export class KeyUsage {
+  readonly #deps: KeyUsageDeps;
+  readonly #byUid = new Map<string, Used>();
+  readonly #forgotten = new Set<string>();
+  #unwritten = new Set<string>();
+  /** Of keys that are not in memory nothing is known before this. */
+  #since: number;
+  /** By what let them through: it is of one key and one form of request, so that what was noted with it need not be noted again. */
+  readonly #noted = new WeakMap<PlatformDecision, Used>();
+
+  constructor(deps: KeyUsageDeps, startedAt: number) {
+    this.#deps = deps;
+    this.#since = startedAt;
+  }
+
+  /** A request that was let through by `decision`. Of what is known already it costs a look-up. */
+  note(request: PlatformRequest, { credential }: Subject, decision?: PlatformDecision): void {
+    const { names, keys } = this.#deps;
+    if (decision !== undefined && this.#noted.get(decision)?.isDropped === false) return;
+    const key = credential === undefined ? undefined : keys.byId(credential.id);
+    if (key === undefined) return;
+    const entry = scopeEntryFor(request, names);
+    if (entry === "always-open" && !request.inner.isResourceRequest) {
+      if (decision !== undefined) this.#noted.set(decision, ALWAYS_OPEN);
+      return;
+    }
+    const used = this.#usedBy(key.uid);
+    if (decision !== undefined) this.#noted.set(decision, used);
+    if (request.inner.isResourceRequest && noteUse(used.uses, request)) this.#unwritten.add(key.uid);
+    if (entry === "always-open") return;
+    const text = entry === undefined ? describeRequest(request) : textOfEntry(entry);
+    const known = entry === undefined ? used.beyond : used.entries;
+    if (known.has(text)) return;
+    const fits = known.size < MAX_ENTRIES && text.length <= MAX_TEXT_LENGTH;
+    if (!fits && !used.complete) return;
+    if (!fits) used.complete = false;
+    else if (entry === undefined) used.beyond.add(text);
+    else used.entries.set(text, entry);
+    this.#unwritten.add(key.uid);
+  }
+
+  of(uid: string): KeyUsageSummary {
+    const { records } = this.#deps;
+    const own = this.noted(uid);
+    const stored = records?.view.get(records.prefix + uid);
+    if (stored === undefined)
+      return own ?? { since: this.#since, entries: [], beyondScopes: [], complete: true, uses: [] };
+    const written = decodeUsage(stored);
+    return own === undefined ? written : mergeUsage(written, own);
+  }
+
+  /** What this server has noted itself; undefined where that is nothing, or was forgotten. */
+  noted(uid: string): KeyUsageSummary | undefined {
+    const used = this.#byUid.get(uid);
+    if (used === undefined) return undefined;
+    const { since, entries, beyond, complete, uses } = used;
+    return {
+      since,
+      entries: [...entries.values()],
+      beyondScopes: [...beyond].sort(),
+      complete,
+      uses: [...uses.values()].map(({ target, verbs, ...use }) => ({
+        ...(target === undefined ? {} : { target }),
+        ...use,
+        verbs: [...verbs].sort(),
+      })),
+    };
+  }
+
+  /** uids of the keys with something new since they were last taken. */
+  takeUnwritten(): readonly string[] {
+    const taken = [...this.#unwritten];
+    this.#unwritten = new Set();
+    return taken;
+  }
+
+  /** Puts one back that could not be written. */
+  returnUnwritten(uid: string): void {
+    if (this.#byUid.has(uid)) this.#unwritten.add(uid);
+  }
+
+  /** The key is gone. */
+  forget(uid: string): void {
+    this.#drop(uid);
+    this.#unwritten.delete(uid);
+    this.#forgotten.add(uid);
+  }
+
+  /** uids of the keys that have gone since they were last taken. */
+  takeForgotten(): readonly string[] {
+    const taken = [...this.#forgotten];
+    this.#forgotten.clear();
+    return taken;
+  }
+
+  #usedBy(uid: string): Used {
+    const known = this.#byUid.get(uid);
+    if (known !== undefined) return known;
+    if (this.#byUid.size >= MAX_KEYS) this.#makeRoom();
+    const used: Used = {
+      entries: new Map(),
+      beyond: new Set(),
+      uses: new Map(),
+      complete: true,
+      since: this.#since,
+      isDropped: false,
+    };
+    this.#byUid.set(uid, used);
+    // Also of a key that was used for nothing that needs a scope: that it is known since then is worth keeping.
+    this.#unwritten.add(uid);
+    return used;
+  }
+
+  #drop(uid: string): void {
+    const used = this.#byUid.get(uid);
+    if (used !== undefined) used.isDropped = true;
+    this.#byUid.delete(uid);
+  }
+
+  /** Drops one from memory, preferably one that is in the store. */
+  #makeRoom(): void {
+    for (const uid of this.#byUid.keys()) {
+      if (this.#unwritten.has(uid)) continue;
+      this.#drop(uid);
+      return;
+    }
+    const [oldest] = this.#byUid.keys();
+    if (oldest === undefined) return;
+    // Of what was forgotten nothing is known any more: neither when it began.
+    this.#drop(oldest);
+    this.#unwritten.delete(oldest);
+    this.#since = Math.max(this.#since, this.#byUid.values().next().value?.since ?? this.#since);
+  }
+}
+
+/** Whether there was anything new. */
+function noteUse(uses: Map<string, Use>, request: PlatformRequest): boolean {
+  const { verb, apiGroup } = request.inner;
+  const resource = resourceWithSubresource(request.inner);
+  const target = proxiedEntry(request);
+  const text = textOfUse(target, apiGroup, resource);
+  const known = uses.get(text);
+  if (known?.verbs.has(verb) === true) return false;
+  if (known !== undefined) known.verbs.add(verb);
+  else if (uses.size >= MAX_USES || text.length > MAX_TEXT_LENGTH) return false;
+  else uses.set(text, { target, apiGroup, resource, verbs: new Set([verb]) });
+  return true;
+}
+
+// The decision point as the management API asks it, with a note of what was let through.
+
+/** For the handler chain alone: what the server asks about others is no use of theirs. */
+export const recordingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
+  policyVersion: authorizer.policyVersion,
+  authorize(attributes) {
+    const request = { target: "Management", inner: attributes } as const;
+    const decision = authorizer.decide(request, attributes);
+    if (decision.verdict === "allow") usage.note(request, attributes, decision);
+    return decision;
+  },
+});

@@ -1,0 +1,106 @@
+// GET /audit/events: searches the audit log of this server.
+
+import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import {
+  ApiError,
+  badRequestError,
+  methodNotAllowedError,
+  tooManyRequestsError,
+} from "@postern/apimachinery/meta/api-error";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
+import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import { withRotated } from "./log-files.ts";
+import { type AuditQuery, searchAuditLog } from "./search-audit-log.ts";
+
+/** Open to callers that RBAC lets `get` it: the platform's administrators. */
+export const AUDIT_EVENTS_PATH = "/audit/events";
+
+const DEFAULT_LIMIT = 500;
+const MAX_LIMIT = 5_000;
+/** Longer names are in no log. */
+const MAX_TEXT = 512;
+
+/** The same handler, and the search beside what it answers. `path`: the newest file of the log; undefined if the log is no file. */
+export function withAuditSearch(next: NonResourceHandler, path: string | undefined): NonResourceHandler {
+  const answer = createAuditSearchHandler(path);
+  return (context) =>
+    !context.info.isResourceRequest && context.info.path === AUDIT_EVENTS_PATH ? answer(context) : next(context);
+}
+
+/** Answers `{"items": [...], "isTruncated": false}`, the newest record first. */
+function createAuditSearchHandler(path: string | undefined): Handler {
+  // A search reads whole files.
+  let isSearching = false;
+  return async ({ request, signal }) => {
+    if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
+    const { limit, ...query } = readQuery(request.query);
+    if (path === undefined) throw noFileError();
+    if (isSearching) throw tooManyRequestsError("another search of the audit log is running on this server", 1);
+    isSearching = true;
+    try {
+      const found = await newest(searchAuditLog(await withRotated(path), query), limit, signal);
+      return jsonResponse(200, JSON.stringify(found));
+    } finally {
+      isSearching = false;
+    }
+  };
+}
+
+const noFileError = (): ApiError =>
+  new ApiError({
+    code: 404,
+    reason: "NotFound",
+    message: "the audit log of this server goes to standard output: search it where it is collected",
+  });
+
+async function newest(records: AsyncIterable<AuditRecord>, limit: number, signal: AbortSignal) {
+  const items: AuditRecord[] = [];
+  let isTruncated = false;
+  for await (const record of records) {
+    signal.throwIfAborted();
+    items.push(record);
+    if (items.length < 2 * limit) continue;
+    items.splice(0, limit);
+    isTruncated = true;
+  }
+  const kept = items.slice(-limit).reverse();
+  return { items: kept, isTruncated: isTruncated || items.length > limit };
+}
+
+const TEXTS = ["key", "user", "cluster", "verb", "object"] as const;
+const TIMES = ["since", "until"] as const;
+
+/** Throws ApiError 400 that names the parameter. */
+function readQuery(query: URLSearchParams): AuditQuery & { readonly limit: number } {
+  const texts = TEXTS.flatMap((name) => {
+    const text = query.get(name) ?? "";
+    if (text.length > MAX_TEXT) throw badRequestError(`${name}: must have at most ${MAX_TEXT} characters`);
+    return text === "" ? [] : [[name, text] as const];
+  });
+  const times = TIMES.flatMap((name) => {
+    const text = query.get(name) ?? "";
+    if (text === "") return [];
+    const time = Date.parse(text);
+    if (Number.isNaN(time)) throw badRequestError(`${name}: must be a time such as 2026-01-31T08:00:00Z`);
+    return [[name, time] as const];
+  });
+  return {
+    ...Object.fromEntries(texts),
+    ...Object.fromEntries(times),
+    ...(readRefused(query.get("refused") ?? "") ? { refused: true } : {}),
+    limit: readLimit(query.get("limit") ?? ""),
+  };
+}
+
+function readRefused(text: string): boolean {
+  if (!["", "true", "false"].includes(text)) throw badRequestError("refused: must be true or false");
+  return text === "true";
+}
+
+function readLimit(text: string): number {
+  if (text === "") return DEFAULT_LIMIT;
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > MAX_LIMIT) throw badRequestError(`limit: must be a number from 1 to ${MAX_LIMIT}`);
+  return limit;
+}

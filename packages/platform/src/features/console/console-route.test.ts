@@ -1,0 +1,160 @@
+// Who gets the console, and what comes along with it. The page itself is tested in test/e2e/console.test.ts.
+
+import { request } from "node:https";
+import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import { CONSOLE_VIEWS, isConsoleRequest } from "./console-route.ts";
+
+const SCRIPT = "export const name = 'console';";
+const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+let loads = 0;
+const loadConsole = async () => {
+  if (++loads === 1) throw new Error("the first time it is not there yet");
+  return {
+    page: '<!doctype html><meta name="postern" content="{}">',
+    inlineScripts: ["AAAA"],
+    inlineStyles: ["BBBB"],
+    files: [
+      {
+        path: "/console/index-1234.js",
+        contentType: "text/javascript; charset=utf-8",
+        brotli: brotliCompressSync(SCRIPT).toString("base64"),
+        gzip: gzipSync(SCRIPT).toString("base64"),
+      },
+    ],
+  };
+};
+
+let platform: RunningPlatform;
+beforeAll(async () => {
+  platform = await startPlatform({ "platform-domain": "example.com" }, { loadConsole });
+});
+afterAll(() => platform[Symbol.asyncDispose]());
+
+type Answer = { readonly status: number; readonly headers: Record<string, unknown>; readonly body: Buffer };
+
+const get = (path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const sent = request(
+      new URL(path, platform.server.url),
+      { method, headers, rejectUnauthorized: false },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+        answer.on("end", () =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks) }),
+        );
+      },
+    );
+    sent.on("error", reject);
+    sent.end();
+  });
+
+it("is loaded for the first browser, and again where that failed", async () => {
+  expect(loads).toBe(0);
+  expect((await get("/", { accept: BROWSER })).status).toBe(500);
+  expect((await get("/", { accept: BROWSER })).status).toBe(200);
+  expect((await get("/keys", { accept: BROWSER })).status).toBe(200);
+  expect(loads).toBe(2);
+});
+
+it.each(["*/*", "application/json", "application/json;as=Table;g=meta.k8s.io;v=v1,application/json", ""])(
+  "leaves the API at / to programs that take %j",
+  async (accept) => {
+    const { status, headers, body } = await get("/", accept === "" ? {} : { accept });
+    expect([status, headers["content-type"], JSON.parse(String(body)).kind]).toEqual([
+      403,
+      "application/json",
+      "Status",
+    ]);
+  },
+);
+
+it.each(["/api", "/apis", "/version", "/healthz", "/openapi/v3", "/kubernetes/management/api", "/keysx"])(
+  "leaves %s to the API, for browsers as well",
+  async (path) => {
+    expect(String((await get(path, { accept: BROWSER })).body)).not.toContain("<!doctype html>");
+  },
+);
+
+it("is on no path of the API", () => {
+  const headers = { accept: BROWSER };
+  for (const path of [
+    "/api",
+    "/apis",
+    "/version",
+    "/metrics",
+    "/login",
+    "/oauth/token",
+    "/device",
+    "/leaks",
+    "/scim/v2",
+  ])
+    expect([path, isConsoleRequest({ method: "GET", headers }, path)]).toEqual([path, false]);
+  for (const view of CONSOLE_VIEWS) {
+    expect(isConsoleRequest({ method: "GET", headers }, `/${view}/a/b`)).toBe(true);
+    expect(isConsoleRequest({ method: "POST", headers }, `/${view}`)).toBe(false);
+  }
+});
+
+it("gives the page the server's names, and a strict content security policy", async () => {
+  const { headers, body } = await get("/clusters/shop/dev", { accept: BROWSER });
+  const [, settings = ""] = /content="(.*?)"/.exec(String(body)) ?? [];
+  expect(JSON.parse(settings.replaceAll("&quot;", '"'))).toEqual({
+    name: "example",
+    domain: "example.com",
+    managementGroup: "management.example.com",
+    storageGroup: "storage.example.com",
+    projectNamespacePrefix: "p-",
+  });
+  const policy = String(headers["content-security-policy"]).split("; ");
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("script-src 'self' 'sha256-AAAA'");
+  expect(policy).toContain("style-src 'self' 'sha256-BBBB'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).toContain("require-trusted-types-for 'script'");
+  expect(String(policy)).not.toMatch(/unsafe|https?:|\*/);
+  expect(headers).toMatchObject({
+    "cache-control": "no-cache",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    vary: "Accept",
+  });
+});
+
+it("sends the page once", async () => {
+  const { headers } = await get("/", { accept: BROWSER });
+  const etag = String(headers["etag"]);
+  const again = await get("/", { accept: BROWSER, "if-none-match": `"other", W/${etag}` });
+  expect([again.status, again.body.length]).toEqual([304, 0]);
+  expect((await get("/", { accept: BROWSER, "if-none-match": '"other"' })).status).toBe(200);
+});
+
+it("sends files compressed and cacheable for ever, and nothing else below their folder", async () => {
+  const path = "/console/index-1234.js";
+  const plain = (bytes: Buffer): Buffer => bytes;
+  for (const [accepted, coding, decode] of [
+    ["gzip, deflate, br", "br", brotliDecompressSync],
+    ["gzip", "gzip", gunzipSync],
+    ["identity", undefined, plain],
+  ] as const) {
+    const { headers, body } = await get(path, { "accept-encoding": accepted });
+    expect([headers["content-encoding"], decode(body).toString()]).toEqual([coding, SCRIPT]);
+    expect(headers["cache-control"]).toBe("public, max-age=31536000, immutable");
+    expect(headers["x-content-type-options"]).toBe("nosniff");
+  }
+  expect((await get(path, {}, "HEAD")).body.length).toBe(0);
+  expect((await get("/console/../server.key")).status).not.toBe(200);
+  expect((await get("/console/index-0000.js")).status).toBe(404);
+  expect((await get(path, {}, "POST")).status).toBe(404);
+});
+
+it("can be switched off", async () => {
+  await using off = await startPlatform({ console: "false" }, { loadConsole });
+  const { status, text } = await off.send({ path: "/", key: "", headers: { accept: BROWSER } });
+  expect([status, JSON.parse(text).kind]).toEqual([403, "Status"]);
+});

@@ -1,0 +1,145 @@
+// Selves: who am I? For the login of existing clients, and for virtual clusters that check keys.
+
+import { hostField, type Self, selfSchema } from "@postern/api/self";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { reviewResponse } from "@postern/kubernetes/builtin/review-response";
+import { keyNotFoundError } from "../../../access-keys/access-key-authenticator.ts";
+import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
+import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
+import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
+import type { ComparisonLimits } from "../../../access-keys/comparison-limits.ts";
+import { INTROSPECT_VERB } from "../../../authorization/always-allowed.ts";
+import type { PlatformContext } from "../../../authorization/platform-context.ts";
+
+export type SelvesDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
+  readonly secrets: Pick<AccessKeySecrets, "digestsOf" | "isAmong">;
+  readonly comparisons: ComparisonLimits;
+  /** Who a key makes its bearer. */
+  readonly identityOf: (key: AccessKeyState) => UserInfo;
+  /** The installed `ownedaccesskeys`. */
+  readonly accessKeys: Pick<ControlledResource, "keys" | "view">;
+};
+
+export const selves = (deps: SelvesDeps): ResourceDefinition =>
+  defineResource({
+    group: deps.names.managementGroup,
+    version: "v1",
+    kind: "Self",
+    plural: "selves",
+    singular: "self",
+    namespaced: false,
+    schema: selfSchema(deps.names.name),
+    async submit(context, body) {
+      // The schema has checked the shape.
+      const { spec = {} } = body as Self;
+      const asked = spec.accessKey ?? "";
+      const status = asked === "" ? ownStatus(context, deps) : await statusOfKey(asked, context, deps);
+      // The key that was asked about is not sent back.
+      return reviewResponse({ ...body, spec: {} }, status);
+    },
+  });
+
+function ownStatus(context: RequestContext, deps: SelvesDeps): JsonObject {
+  const { user, credential } = context;
+  const { names, keys, directory } = deps;
+  const key = credential === undefined ? undefined : keys.byId(credential.id);
+  return statusOf(user, ownerOfCaller(user, directory, names), key, context, deps);
+}
+
+async function statusOfKey(presented: string, context: RequestContext, deps: SelvesDeps): Promise<JsonObject> {
+  const { keys, identityOf, comparisons } = deps;
+  const look = async () => {
+    const found = keys.find(presented);
+    return { key: found, refusal: found === undefined ? "is unknown" : keys.refusalOf(found) };
+  };
+  // Everybody may ask about the key that the request came in with.
+  const isOwn = isPresented(presented, context, deps);
+  if (!isOwn) await checkMayIntrospect(context, deps);
+  const { key, refusal } = isOwn
+    ? await look()
+    : await comparisons.ask(context, presented, look, (found) => found.refusal === undefined);
+  if (key === undefined || refusal !== undefined)
+    throw keyNotFoundError(`the access key in spec.accessKey: ${refusal}`, key?.id);
+  return statusOf(identityOf(key), key.owner, key, context, deps);
+}
+
+/** Whether a value is that of the request's own key. Compared with that one only: callers that may not ask about other keys learn nothing about them. */
+function isPresented(value: string, { credential }: RequestContext, { keys, secrets }: SelvesDeps): boolean {
+  const own = credential === undefined ? undefined : keys.byId(credential.id)?.kept;
+  return own !== undefined && secrets.isAmong(own, secrets.digestsOf(value));
+}
+
+async function checkMayIntrospect(
+  { user, credential }: RequestContext,
+  { names, authorizer }: SelvesDeps,
+): Promise<void> {
+  const { verdict } = await authorizer.authorize({
+    user,
+    credential,
+    verb: INTROSPECT_VERB,
+    isResourceRequest: true,
+    apiGroup: names.managementGroup,
+    apiVersion: "v1",
+    resource: "selves",
+    subresource: "",
+    namespace: "",
+    name: "",
+    path: "",
+  });
+  if (verdict === "allow") return;
+  throw forbiddenRequestError(
+    { group: names.managementGroup, resource: "selves" },
+    "",
+    "looking up other access keys requires a key with the role vcluster or agent, or the verb introspect on selves",
+  );
+}
+
+function statusOf(
+  { name, uid, groups }: UserInfo,
+  owner: AccessKeyOwner,
+  key: AccessKeyState | undefined,
+  { request }: RequestContext,
+  deps: SelvesDeps,
+): JsonObject {
+  const { names } = deps;
+  return {
+    ...holderOf(owner, deps),
+    ...(key === undefined
+      ? {}
+      : { accessKey: key.name, accessKeyType: key.type, ...endOf(key), ...scopeOf(key, deps) }),
+    subject: name,
+    ...(uid === undefined ? {} : { uid }),
+    groups,
+    [hostField(names.name)]: request.host,
+    projectNamespacePrefix: names.projectNamespacePrefix,
+  };
+}
+
+function holderOf(owner: AccessKeyOwner, { directory }: SelvesDeps): JsonObject {
+  if (owner.kind === "team") {
+    return { team: { name: owner.name, displayName: directory.team(owner.name)?.displayName ?? "" } };
+  }
+  const user = owner.kind === "user" ? directory.user(owner.name) : undefined;
+  if (user === undefined) return {};
+  const { name, username, displayName, email, subject } = user;
+  const teams = directory.teamsOf(name).map((team) => ({ name: team.name, displayName: team.displayName }));
+  return { user: { name, username, displayName, email, subject, ...(teams.length === 0 ? {} : { teams }) } };
+}
+
+/** A narrowed key may not read its own record, and has to know when to ask for another. */
+const endOf = ({ expiresAt }: AccessKeyState): JsonObject =>
+  expiresAt === undefined ? {} : { accessKeyExpirationTimestamp: formatTimestamp(expiresAt) };
+
+/** As it is written, so that clients find the form they know. */
+function scopeOf(key: AccessKeyState, { accessKeys }: SelvesDeps): JsonObject {
+  if (key.restrictions === undefined) return {};
+  const spec = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode()["spec"];
+  const scope = isJsonObject(spec) ? spec["scope"] : undefined;
+  return isJsonObject(scope) ? { accessKeyScope: scope } : {};
+}

@@ -1,0 +1,190 @@
+// Sends notices to the configured webhook, signed, with a timeout, and only to allowed addresses. Callers retry.
+
+import { createHmac } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
+import type { AddressRules } from "../proxy/address-rules.ts";
+import type { ResolveHost } from "../proxy/resolve-host.ts";
+import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
+import type { UpstreamRequest } from "../proxy/upstream-exchange.ts";
+
+export type NoticeWebhook = Disposable & {
+  /** Resolves when the receiver has answered with 2xx. Rejects with NotDeliveredError. */
+  send(message: { readonly id: string; readonly body: string }, signal: AbortSignal): Promise<void>;
+};
+
+export type NoticeWebhookDeps = {
+  readonly url: string;
+  readonly secretFile: string;
+  /** Read again for each message. "": the public roots. */
+  readonly caFile: string;
+  readonly timeoutMs: number;
+  readonly addresses: AddressRules;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  /** Absent: the operating system's. */
+  readonly resolve?: ResolveHost;
+};
+
+/** Contains no part of the URL, which may be a secret. */
+export class NotDeliveredError extends Error {
+  override readonly name = "NotDeliveredError";
+}
+
+/** The dialler speaks of clusters, which is what it reaches otherwise. */
+const notDelivered = (error: unknown): NotDeliveredError =>
+  new NotDeliveredError(error instanceof Error ? error.message.replace("the cluster", "the webhook") : "unknown", {
+    cause: error,
+  });
+
+/** This much of a response is read, so that the connection can be used again. */
+const MAX_ANSWER_BYTES = 64 << 10;
+
+/** Rejects with ConfigurationError where a file cannot be read, or holds no secret. */
+export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<NoticeWebhook> {
+  const { secretFile, caFile, timeoutMs, addresses, runtime, resolve } = deps;
+  const url = new URL(deps.url);
+  await readWebhookSecrets(secretFile);
+  const connect = (certificateAuthorityPem: string | undefined) => ({
+    certificateAuthorityPem,
+    connections: createUpstreamConnections(
+      {
+        server: url.origin,
+        credential: {},
+        ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
+      },
+      {
+        scheduler: runtime.scheduler,
+        addresses,
+        limits: { connectTimeoutMs: timeoutMs, responseTimeoutMs: timeoutMs },
+        ...(resolve === undefined ? {} : { resolve }),
+      },
+    ),
+  });
+  let current = connect(caFile === "" ? undefined : await readAuthorities(caFile));
+  /** Messages already under way end on their own connections. */
+  const replaceAuthorities = (certificateAuthorityPem: string): void => {
+    if (isDisposed || certificateAuthorityPem === current.certificateAuthorityPem) return;
+    const { connections: earlier } = current;
+    try {
+      current = connect(certificateAuthorityPem);
+    } catch (cause) {
+      throw new ConfigurationError(`--notice-webhook-ca-file ${caFile} cannot be used`, { cause });
+    }
+    earlier.retire();
+  };
+  let isDisposed = false;
+  return {
+    async send({ id, body }, signal) {
+      // Both files anew each time: they are replaced while the server runs.
+      const secrets = await readWebhookSecrets(secretFile);
+      if (caFile !== "") replaceAuthorities(await readAuthorities(caFile));
+      const asked: UpstreamRequest = {
+        method: "POST",
+        path: `${url.pathname}${url.search}`,
+        headers: {
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+          "user-agent": "postern",
+          ...signatureHeaders({ id, body, sentAt: runtime.clock.now() }, secrets),
+        },
+        signal,
+        writeBody: (request) => void request.end(body),
+      };
+      const answer = await current.connections.send(asked).catch((error: unknown) => {
+        throw signal.aborted ? error : notDelivered(error);
+      });
+      if (answer.type === "upgraded") {
+        answer.socket.destroy();
+        throw new NotDeliveredError("the webhook upgraded the connection without a request for it");
+      }
+      const { statusCode = 0 } = answer.response;
+      await drain(answer.response);
+      // A redirect is not a receipt, and leads to an address that is not configured.
+      if (statusCode < 200 || statusCode > 299) {
+        throw new NotDeliveredError(`the webhook answered ${statusCode}`);
+      }
+    },
+    [Symbol.dispose]() {
+      isDisposed = true;
+      current.connections[Symbol.dispose]();
+    },
+  };
+}
+
+async function readAuthorities(caFile: string): Promise<string> {
+  const text = await readFile(caFile, "utf8").catch((error: unknown) => {
+    throw new ConfigurationError(`cannot read --notice-webhook-ca-file ${caFile}`, { cause: error });
+  });
+  // An empty text would be trust in the public roots.
+  if (!text.includes("-----BEGIN CERTIFICATE-----"))
+    throw new ConfigurationError(`--notice-webhook-ca-file ${caFile} contains no certificate`);
+  return text;
+}
+
+/** What the answer says beside its status changes nothing, nor does its end. */
+async function drain(response: IncomingMessage): Promise<void> {
+  let size = 0;
+  try {
+    for await (const chunk of response) {
+      size += (chunk as Uint8Array).length;
+      if (size > MAX_ANSWER_BYTES) break;
+    }
+  } catch {}
+}
+
+// Signs what goes to the webhook, as Standard Webhooks says, so that receivers can use its libraries.
+// Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+
+const PREFIX = "whsec_";
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const MIN_BYTES = 24;
+const MIN_CHARACTERS = 32;
+/** While a secret is replaced there are two. */
+const MAX_SECRETS = 10;
+
+/** The secrets of a file, one a line. Throws ConfigurationError, which has no part of the file in it. */
+async function readWebhookSecrets(path: string): Promise<readonly Uint8Array[]> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new ConfigurationError(`cannot read --notice-webhook-secret-file ${path}`, { cause: error });
+  });
+  const lines = text.split(/\r?\n/).filter((line) => line !== "");
+  const secrets = lines.flatMap((line) => parseWebhookSecret(line) ?? []);
+  if (lines.length === 0 || secrets.length !== lines.length || lines.length > MAX_SECRETS) {
+    throw new ConfigurationError(
+      `--notice-webhook-secret-file ${path} must contain up to ${MAX_SECRETS} lines, each with ${PREFIX} and at least ${MIN_BYTES} bytes in base64, or with at least ${MIN_CHARACTERS} characters`,
+    );
+  }
+  return secrets;
+}
+
+/** Undefined if the text is too short for a secret, or has the prefix of a base64 secret but is invalid. */
+function parseWebhookSecret(text: string): Uint8Array | undefined {
+  if (!text.startsWith(PREFIX)) return text.length < MIN_CHARACTERS ? undefined : Buffer.from(text);
+  const encoded = text.slice(PREFIX.length);
+  const secret = Buffer.from(encoded, "base64");
+  return BASE64.test(encoded) && secret.length >= MIN_BYTES ? secret : undefined;
+}
+
+type SignedMessage = {
+  /** The same each time that a message is sent: receivers know by it what they have already. */
+  readonly id: string;
+  readonly body: string;
+  /** Milliseconds since the epoch. */
+  readonly sentAt: number;
+};
+
+function signatureHeaders(
+  { id, body, sentAt }: SignedMessage,
+  secrets: readonly Uint8Array[],
+): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(sentAt / 1000));
+  const sign = (secret: Uint8Array): string =>
+    `v1,${createHmac("sha256", secret).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": secrets.map(sign).join(" "),
+  };
+}

@@ -1,0 +1,357 @@
+// /scim/v2: directories provision users and groups. Every request is sent to the management API with the same key.
+// Source: RFC 7644, RFC 7643
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import { LONG_WORK_BYTES } from "@postern/apiserver/limits/turn";
+import { presentedToken } from "@postern/apiserver/request/credentials";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { objectNameFor } from "../directory/object-name.ts";
+import type { ManagementAnswer, ManagementCall } from "../sign-in/sign-in-service.ts";
+import { type ScimErrorType, ScimFault } from "./scim-fault.ts";
+import { parseFilter } from "./scim-filter.ts";
+import { applyPatch } from "./scim-patch.ts";
+import { nameOf, SCIM_TYPES, type ScimType, textOf } from "./scim-resources.ts";
+import { withTypedValues } from "./scim-values.ts";
+
+export const SCIM_PATH = "/scim/v2";
+export const SCIM_ROLE = "scim";
+
+export type ScimDeps = {
+  readonly names: PlatformNames;
+  readonly keys: { byId(id: string): AccessKeyState | undefined };
+  readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
+  readonly publicUrl: () => string;
+};
+
+const MAX_BODY = 1024 * 1024;
+const MAX_COUNT = 1_000;
+const ATTEMPTS = 5;
+/** Objects per page of a list: other requests get a turn between pages. */
+const PAGE = 500;
+const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
+const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
+
+export function createScimRoutes(deps: ScimDeps): Handler {
+  const { publicUrl } = deps;
+  return async (context) => {
+    try {
+      checkKey(context, deps);
+      return await answerScim(context, { ...deps, base: `${publicUrl()}${SCIM_PATH}` });
+    } catch (error) {
+      if (error instanceof ScimFault) return refusal(error.status, error.message, error.scimType);
+      if (isApiError(error) && error.code < 500) return refusal(error.code, error.message);
+      throw error;
+    }
+  };
+}
+
+type Scim = ScimDeps & { readonly base: string };
+
+/** The key must have the role scim: a key that may do everything is not accepted. */
+function checkKey({ credential }: RequestContext, { keys }: ScimDeps): void {
+  const key = credential === undefined ? undefined : keys.byId(credential.id);
+  if (key === undefined) throw new ScimFault(401, "an access key is missing");
+  if (key.restrictions?.scope?.roles.some(({ role }) => role === SCIM_ROLE) !== true)
+    throw new ScimFault(403, `the scope of the access key has no role ${SCIM_ROLE}`);
+}
+
+async function answerScim(context: RequestContext, scim: Scim): Promise<ApiResponse> {
+  const { request, info } = context;
+  const { method } = request;
+  const segments = segmentsBelow(info.path);
+  const [first = "", id, ...rest] = segments;
+  const type = SCIM_TYPES.find((each) => each.path === first);
+  const isEmptySegment = segments.length > 1 && segments.includes("");
+  if (rest.length > 0 || isEmptySegment || info.path.length > 1_000)
+    throw new ScimFault(404, "there is no such resource");
+  if (type === undefined) return describe(first, id, method, scim);
+  const call = callAs(context, scim);
+  if (id === undefined) {
+    if (method === "GET") return await list(type, request.query, call, scim);
+    if (method === "POST") return await create(type, await bodyOf(context), call, scim);
+    throw new ScimFault(405, "the method is not supported");
+  }
+  switch (method) {
+    case "GET":
+      return say(200, shown(type.toScim(await read(type, id, call), scim.base, scim.names.domain), request.query));
+    case "PUT":
+      return await change(type, id, (_, body) => withTypedValues(type.name, body), await bodyOf(context), call, scim);
+    case "PATCH": {
+      // Each operation of a small request may go over all members of a group.
+      context.weigh(LONG_WORK_BYTES);
+      const apply = (resource: JsonObject, body: JsonObject) => context.inParts(applyPatch(type.name, resource, body));
+      return patched(type, await change(type, id, apply, await bodyOf(context), call, scim));
+    }
+    case "DELETE":
+      await read(type, id, call);
+      await call("DELETE", id, type);
+      return NO_CONTENT;
+    default:
+      throw new ScimFault(405, "the method is not supported");
+  }
+}
+
+/** A slash at the end is harmless: the collection answers. */
+const segmentsBelow = (path: string): readonly string[] =>
+  path
+    .slice(SCIM_PATH.length + 1)
+    .replace(/\/$/, "")
+    .split("/");
+
+/** A group may have many members, so the response to a change does not return them. */
+const patched = ({ name }: ScimType, answer: ApiResponse): ApiResponse => (name === "Group" ? NO_CONTENT : answer);
+
+const NO_CONTENT: ApiResponse = {
+  status: 204,
+  headers: { "x-content-type-options": "nosniff" },
+  body: { type: "bytes", bytes: "" },
+};
+
+type CallMore = Pick<ManagementCall, "query" | "body">;
+type Call = (method: string, name: string, type: ScimType, more?: CallMore) => Promise<JsonObject>;
+
+/** Rejects with ScimFault. For a large response, other requests get a turn first. */
+const callAs = (context: RequestContext, { call }: Scim): Call => {
+  const { request } = context;
+  const key = presentedToken(request) ?? "";
+  return async (method, name, { plural }, more = {}) => {
+    // Without a name, a change would be one of the whole collection.
+    if (name === "" && method !== "GET" && method !== "POST") throw new ScimFault(404, "there is no such resource");
+    const path = name === "" ? plural : `${plural}/${encodeURIComponent(name)}`;
+    const answer = await call({ method, path, key, from: request.remoteAddress, ...more });
+    context.weigh(answer.size);
+    await context.pause();
+    if (answer.status < 300) return answer.body;
+    const message = textOf(answer.body["message"]);
+    if (answer.status === 409) throw new ScimFault(409, message, "uniqueness");
+    throw new ScimFault(
+      answer.status === 422 ? 400 : answer.status,
+      message,
+      answer.status === 422 ? "invalidValue" : "",
+    );
+  };
+};
+
+/** Directories do not see bots. */
+const isPerson = (object: JsonObject): boolean => !isJsonObject(object["spec"]) || object["spec"]["kind"] !== "Bot";
+
+async function read(type: ScimType, id: string, call: Call): Promise<JsonObject> {
+  const object = await call("GET", id, type);
+  if (!isPerson(object)) throw new ScimFault(404, "there is no such resource");
+  return object;
+}
+
+/** Page by page. */
+async function* listed(type: ScimType, call: Call, { base, names }: Scim): AsyncGenerator<JsonObject> {
+  let next = "";
+  do {
+    const query = { limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
+    const { items, metadata } = await call("GET", "", type, { query });
+    for (const item of isJsonArray(items) ? items : [])
+      if (isJsonObject(item) && isPerson(item)) yield type.toScim(item, base, names.domain);
+    next = isJsonObject(metadata) ? textOf(metadata["continue"]) : "";
+  } while (next !== "");
+}
+
+async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Scim): Promise<ApiResponse> {
+  const text = query.get("filter") ?? "";
+  const filter = text === "" ? () => true : parseFilter(text);
+  const startIndex = Math.max(1, integerIn(query, "startIndex", 1));
+  const count = Math.min(MAX_COUNT, Math.max(0, integerIn(query, "count", MAX_COUNT)));
+  const page: JsonObject[] = [];
+  let totalResults = 0;
+  for await (const resource of listed(type, call, scim)) {
+    if (!filter(resource)) continue;
+    totalResults++;
+    if (totalResults >= startIndex && page.length < count) page.push(shown(resource, query));
+  }
+  const itemsPerPage = page.length;
+  return say(200, { schemas: [LIST], totalResults, startIndex, itemsPerPage, Resources: page });
+}
+
+async function create(type: ScimType, sent: JsonObject, call: Call, scim: Scim): Promise<ApiResponse> {
+  const { base, names } = scim;
+  const body = withTypedValues(type.name, sent);
+  const title = textOf(body[type.title]);
+  if (title === "") throw new ScimFault(400, `${type.title} is missing`, "invalidValue");
+  await checkFree(type, title, "", call, scim);
+  const name = objectNameFor(title);
+  const empty = { apiVersion: `${names.managementGroup}/v1`, kind: type.kind, metadata: { name }, spec: {} };
+  const object = type.fromScim(body, empty, names.domain);
+  const made = await call("POST", "", type, { body: withSubject(object, type, title, name) });
+  const resource = type.toScim(made, base, names.domain);
+  return say(201, resource, { location: `${base}/${type.path}/${nameOf(made)}` });
+}
+
+/** Throws ScimFault 409 if another one has the name. */
+async function checkFree(type: ScimType, title: string, id: string, call: Call, scim: Scim): Promise<void> {
+  const wanted = title.toLowerCase();
+  for await (const other of listed(type, call, scim)) {
+    if (textOf(other["id"]) !== id && textOf(other[type.title]).toLowerCase() === wanted)
+      throw new ScimFault(409, `${type.title} is taken`, "uniqueness");
+  }
+}
+
+/** Permissions are granted to the name in the directory. */
+const withSubject = (object: JsonObject, { name: type }: ScimType, title: string, name: string): JsonObject =>
+  type === "Group" || title === name || !isJsonObject(object["spec"])
+    ? object
+    : { ...object, spec: { ...object["spec"], subject: title } };
+
+async function change(
+  type: ScimType,
+  id: string,
+  make: (resource: JsonObject, body: JsonObject) => Awaitable<JsonObject>,
+  body: JsonObject,
+  call: Call,
+  scim: Scim,
+): Promise<ApiResponse> {
+  const { base, names } = scim;
+  for (let attempt = 1; ; attempt++) {
+    const object = await read(type, id, call);
+    const before = type.toScim(object, base, names.domain);
+    const after = await make(before, body);
+    const title = textOf(after[type.title]);
+    if (title === "") throw new ScimFault(400, `${type.title} is missing`, "invalidValue");
+    if (title !== before[type.title]) await checkFree(type, title, id, call, scim);
+    const next = type.fromScim(after, object, names.domain);
+    try {
+      const written = await call("PUT", id, type, { body: next });
+      return say(200, type.toScim(written, base, names.domain));
+    } catch (error) {
+      const isRace = error instanceof ScimFault && error.status === 409;
+      if (!isRace || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function bodyOf({ request }: RequestContext): Promise<JsonObject> {
+  try {
+    const body = parseJson(await request.body(MAX_BODY), { maxDepth: 20 });
+    if (isJsonObject(body)) return body;
+  } catch (error) {
+    if (isApiError(error)) throw error;
+  }
+  throw new ScimFault(400, "the body must be a JSON object", "invalidSyntax");
+}
+
+function integerIn(query: URLSearchParams, name: string, otherwise: number): number {
+  const value = Number(query.get(name) ?? otherwise);
+  return Number.isSafeInteger(value) ? value : otherwise;
+}
+
+/** Section 3.9. */
+function shown(resource: JsonObject, query: URLSearchParams): JsonObject {
+  const namesIn = (parameter: string): readonly string[] =>
+    (query.get(parameter) ?? "").split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim().toLowerCase()]));
+  const [wanted, unwanted] = [namesIn("attributes"), namesIn("excludedAttributes")];
+  const always = ["schemas", "id", "meta"];
+  return Object.fromEntries(
+    Object.entries(resource).filter(([name]) => {
+      const folded = name.toLowerCase();
+      if (always.includes(folded)) return true;
+      return (wanted.length === 0 || wanted.includes(folded)) && !unwanted.includes(folded);
+    }),
+  );
+}
+
+const HEADERS = {
+  "content-type": "application/scim+json",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+};
+
+const say = (status: number, body: JsonObject, headers: { readonly [name: string]: string } = {}): ApiResponse => ({
+  status,
+  headers: { ...HEADERS, ...headers },
+  body: { type: "bytes", bytes: JSON.stringify(body) },
+});
+
+const refusal = (status: number, detail: string, scimType: ScimErrorType = ""): ApiResponse =>
+  say(status, { schemas: [ERROR], status: String(status), detail, ...(scimType === "" ? {} : { scimType }) });
+
+/** ServiceProviderConfig, ResourceTypes and Schemas. */
+function describe(first: string, id: string | undefined, method: string, { base }: Scim): ApiResponse {
+  const types = SCIM_TYPES.map(({ name, path, schema }) => ({
+    schemas: ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"],
+    id: name,
+    name,
+    endpoint: `/${path}`,
+    schema,
+    meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/${name}` },
+  }));
+  const schemas = SCIM_TYPES.map(({ name, schema }) => ({
+    schemas: ["urn:ietf:params:scim:schemas:core:2.0:Schema"],
+    id: schema,
+    name,
+    attributes: (name === "User" ? USER_ATTRIBUTES : GROUP_ATTRIBUTES).map(attribute),
+    meta: { resourceType: "Schema", location: `${base}/Schemas/${schema}` },
+  }));
+  const isConfig = first === "ServiceProviderConfig" && id === undefined;
+  const found: readonly JsonObject[] | undefined =
+    first === "ResourceTypes" ? types : first === "Schemas" ? schemas : undefined;
+  if (!isConfig && found === undefined) throw new ScimFault(404, "there is no such resource");
+  if (method !== "GET") throw new ScimFault(405, "the method is not supported");
+  if (isConfig) return say(200, serviceProviderConfig(base));
+  const all = found ?? [];
+  if (id === undefined)
+    return say(200, {
+      schemas: [LIST],
+      totalResults: all.length,
+      startIndex: 1,
+      itemsPerPage: all.length,
+      Resources: [...all],
+    });
+  const one = all.find((document) => document["id"] === id || encodeURIComponent(String(document["id"])) === id);
+  if (one === undefined) throw new ScimFault(404, "there is no such resource");
+  return say(200, one);
+}
+
+type Attribute = readonly [name: string, type: string, isList?: boolean, isReadOnly?: boolean];
+const USER_ATTRIBUTES: readonly Attribute[] = [
+  ["userName", "string"],
+  ["displayName", "string"],
+  ["name", "complex"],
+  ["emails", "complex", true],
+  ["active", "boolean"],
+  ["groups", "complex", true, true],
+];
+const GROUP_ATTRIBUTES: readonly Attribute[] = [
+  ["displayName", "string"],
+  ["members", "complex", true],
+];
+
+const attribute = ([name, type, multiValued = false, isReadOnly = false]: Attribute): JsonObject => ({
+  name,
+  type,
+  multiValued,
+  required: name === "userName",
+  caseExact: false,
+  mutability: isReadOnly ? "readOnly" : "readWrite",
+  returned: "default",
+  uniqueness: name === "userName" ? "server" : "none",
+});
+
+const serviceProviderConfig = (base: string): JsonObject => ({
+  schemas: ["urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"],
+  patch: { supported: true },
+  bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
+  filter: { supported: true, maxResults: MAX_COUNT },
+  changePassword: { supported: false },
+  sort: { supported: false },
+  etag: { supported: false },
+  authenticationSchemes: [
+    {
+      type: "oauthbearertoken",
+      name: "Access key",
+      description: `An access key whose scope has the role ${SCIM_ROLE}`,
+    },
+  ],
+  meta: { resourceType: "ServiceProviderConfig", location: `${base}/ServiceProviderConfig` },
+});

@@ -1,0 +1,70 @@
+// Updates the status of identity providers: whether users can sign in, and the redirect URI for the client registration.
+
+import { type ConditionState, withCondition } from "@postern/api/conditions";
+import type { IdentityProvider } from "@postern/api/identity-provider";
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { IdentityProviders } from "../identity-providers.ts";
+import type { ProviderClient } from "../provider-client.ts";
+import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in-deps.ts";
+
+export type IdentityProviderControllerDeps = {
+  readonly port: Omit<ControllerPort, "resources">;
+  /** The installed `identityproviders`. */
+  readonly resource: ControlledResource;
+  readonly providers: Pick<IdentityProviders, "get">;
+  readonly client: Pick<ProviderClient, "faultOf" | "onChange">;
+  readonly publicUrl: () => string;
+};
+
+const RECHECK_MS = 5 * 60_000;
+const RETRY_MS = 30_000;
+
+export function createIdentityProviderController(deps: IdentityProviderControllerDeps): Controller {
+  const { port, resource, providers, client, publicUrl } = deps;
+  const { clock, scheduler } = port.runtime;
+  // Each waits for its provider alone.
+  const queue = new WorkQueue(port, {
+    name: "identity_provider",
+    process,
+    laneOf: (key) => key,
+  });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const object = resource.view.get(key)?.decode();
+    const { name } = resource.keys.parse(key);
+    const provider = providers.get(name);
+    if (object === undefined || provider === undefined) return;
+    const fault = provider.isOff
+      ? { reason: "Disabled", message: "the provider is disabled" }
+      : await client.faultOf(provider);
+    const state: ConditionState =
+      fault === undefined
+        ? { type: "Ready", holds: true, reason: "Ready", message: "users can sign in" }
+        : { type: "Ready", holds: false, ...fault };
+    // The store holds no other kind under this resource.
+    const before = (object as IdentityProvider).status;
+    const status = {
+      conditions: withCondition(before?.conditions ?? [], state, clock.now()),
+      redirectURI: callbackUrl(publicUrl(), name),
+      backChannelLogoutURI: `${publicUrl()}${BACK_CHANNEL_PATH}/${name}`,
+    };
+    // Both are JSON; only their named types hide it.
+    if (!equalJson({ ...before } as never, { ...status } as never)) {
+      const transform = (current: KubeObject): KubeObject => ({ ...current, status }) as unknown as KubeObject;
+      await ignoringConflicts(() =>
+        updateControlled(port, resource, object, { subresource: "status", transform }, signal),
+      );
+    }
+    queue.addAfter(key, fault === undefined ? RECHECK_MS : RETRY_MS);
+  }
+
+  return createQueueController(queue, [
+    followKeys(resource, scheduler, (key) => queue.add(key)),
+    client.onChange((name) => queue.add(resource.keys.of("", name))),
+  ]);
+}

@@ -1,0 +1,71 @@
+// Validates identity providers beyond the schema.
+
+import type { IdentityProvider, IdentityProviderSpec } from "@postern/api/identity-provider";
+import {
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { claimExpressionError, conditionError } from "../../../trust/claim-conditions.ts";
+import { validateAddress, validateCertificates } from "../../../trust/kinds/trust-rules/validation.ts";
+
+type Mapping = IdentityProviderSpec["claimMappings"]["username"];
+
+export function validateIdentityProvider({ spec }: IdentityProvider): readonly FieldError[] {
+  const { issuer, claimMappings, claimValidationRules = [], scopes = [] } = spec;
+  const { extra = [], ...mappings } = claimMappings;
+  return [
+    ...validateAddress(issuer.url, "spec.issuer.url", false),
+    ...(issuer.discoveryURL === undefined
+      ? []
+      : validateAddress(issuer.discoveryURL, "spec.issuer.discoveryURL", true)),
+    ...(issuer.certificateAuthority === undefined
+      ? []
+      : validateCertificates(issuer.certificateAuthority, "spec.issuer.certificateAuthority")),
+    ...scopes.flatMap((scope, at) =>
+      SCOPE.test(scope)
+        ? []
+        : [invalidError(indexPath("spec.scopes", at), scope, "must be printable and without spaces")],
+    ),
+    ...Object.entries(mappings).flatMap(([name, mapping]) =>
+      mapping === undefined ? [] : validateMapping(mapping, `spec.claimMappings.${name}`),
+    ),
+    ...extra.flatMap(({ key, valueExpression }, at) => {
+      const path = indexPath("spec.claimMappings.extra", at);
+      return [
+        ...(extra.findIndex((other) => other.key === key) === at ? [] : [duplicateError(`${path}.key`, key)]),
+        ...expressionErrors(valueExpression, `${path}.valueExpression`, claimExpressionError),
+      ];
+    }),
+    ...claimValidationRules.flatMap(({ claim = "", requiredValue, expression }, at) => {
+      const path = indexPath("spec.claimValidationRules", at);
+      if ((claim === "") === (expression === undefined))
+        return [invalidError(path, "", "needs either a claim with its requiredValue, or an expression")];
+      if (expression !== undefined) return expressionErrors(expression, `${path}.expression`, conditionError);
+      return requiredValue === undefined
+        ? [requiredError(`${path}.requiredValue`, "the required value of the claim")]
+        : [];
+    }),
+  ];
+}
+
+/** RFC 6749 section 3.3. */
+const SCOPE = /^[!#-[\]-~]+$/;
+
+function validateMapping({ claim = "", expression, prefix = "" }: Mapping, path: string): readonly FieldError[] {
+  if ((claim === "") === (expression === undefined)) return [requiredError(path, "either claim or expression")];
+  if (expression === undefined) return [];
+  if (prefix !== "") return [invalidError(`${path}.prefix`, prefix, "not allowed with an expression")];
+  return expressionErrors(expression, `${path}.expression`, claimExpressionError);
+}
+
+function expressionErrors(
+  source: string,
+  path: string,
+  faultOf: (source: string) => string | undefined,
+): readonly FieldError[] {
+  const fault = faultOf(source);
+  return fault === undefined ? [] : [invalidError(path, source, fault)];
+}

@@ -1,0 +1,102 @@
+// Requests to identity providers: over TLS, only to allowed addresses, without following redirects. It has the interface of fetch, so that
+// openid-client uses it for all requests.
+
+import type { IncomingMessage } from "node:http";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { CustomFetch } from "openid-client";
+import type { Configuration } from "../../foundation/config/configuration.ts";
+import type { AddressRules } from "../proxy/address-rules.ts";
+import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
+import {
+  discoveryUrlOf,
+  httpsUrl,
+  ISSUER_LIMITS,
+  type IssuerPlace,
+  issuerAddresses,
+  textOf,
+} from "../trust/fetch-key-set.ts";
+import { tenantAddressRules } from "../virtual-clusters/reach-clusters.ts";
+
+export type ProviderFetchDeps = {
+  readonly scheduler: Scheduler;
+  /** Address rules for the server in the IdentityProvider. */
+  readonly addresses: AddressRules;
+  /** Address rules for servers in its documents. */
+  readonly otherAddresses: AddressRules;
+  readonly userAgent: string;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+/** An ID token and an access token with many groups, and what is around them. */
+const MAX_RESPONSE_BYTES = 512 * 1024;
+
+export type ProviderFetch = (place: IssuerPlace) => CustomFetch;
+
+export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
+  const { scheduler, addresses, otherAddresses, userAgent, signal } = deps;
+  return (place) => {
+    const { origin: own } = discoveryUrlOf(place);
+    return async (address, { method, headers, body }) => {
+      const { origin, pathname, search } = httpsUrl(address, "an endpoint of the provider");
+      const content = bodyOf(body);
+      using connections = createUpstreamConnections(
+        {
+          server: origin,
+          credential: {},
+          ...(place.certificateAuthorityPem === undefined
+            ? {}
+            : { certificateAuthorityPem: place.certificateAuthorityPem }),
+        },
+        { scheduler, addresses: origin === own ? addresses : otherAddresses, limits: ISSUER_LIMITS },
+      );
+      const { response } = await connections.send({
+        method,
+        path: `${pathname}${search}`,
+        headers: {
+          ...headers,
+          "user-agent": userAgent,
+          ...(content === undefined ? {} : { "content-length": content.length }),
+        },
+        signal,
+        ...(content === undefined ? {} : { writeBody: (request) => void request.end(content) }),
+      });
+      const text = await textOf(response, "a response of the provider", MAX_RESPONSE_BYTES);
+      const status = response.statusCode ?? 0;
+      // Responses with these codes must not have a body.
+      const isEmpty = status === 204 || status === 304;
+      return new Response(isEmpty ? null : text, { status, headers: headersOf(response) });
+    };
+  };
+};
+
+function bodyOf(body: unknown): Buffer | undefined {
+  if (body === undefined || body === null) return undefined;
+  if (typeof body === "string" || body instanceof URLSearchParams) return Buffer.from(String(body));
+  throw new TypeError("a request to an identity provider has a form for its body");
+}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const copied = new Headers();
+  for (const name of ["content-type", "www-authenticate", "date"]) {
+    const value = headers[name];
+    if (typeof value === "string") copied.set(name, value);
+  }
+  return copied;
+}
+
+/** For the configuration of a server. Only administrators configure providers. */
+export const fetchFromProviders = (
+  configuration: Configuration,
+  names: PlatformNames,
+  scheduler: Scheduler,
+  signal: AbortSignal,
+): ProviderFetch =>
+  createProviderFetch({
+    scheduler,
+    addresses: issuerAddresses(configuration),
+    otherAddresses: tenantAddressRules(configuration),
+    userAgent: names.name,
+    signal,
+  });

@@ -1,0 +1,146 @@
+// The user of a sign-in: found by identity, linked or created if the provider allows it, and updated from the provider.
+
+import type { Team } from "@postern/api/team";
+import type { User } from "@postern/api/user";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Directory, DirectoryUser } from "../directory/directory.ts";
+import { objectNameFor } from "../directory/object-name.ts";
+import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
+import type { IdentityProviderState } from "./provider-state.ts";
+
+export type SignInUsersDeps = {
+  readonly directory: Directory;
+  readonly users: () => InstalledResource;
+  readonly teams: () => InstalledResource;
+  readonly clock: Clock;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+export type SignInUsers = {
+  /** The name of the user, after updating its groups from the provider. Rejects with SignInRefusal. */
+  enter(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
+  /** Writes the groups of a signed-in user. Rejects with SignInRefusal if the user is deleted, locked, or linked to another identity. */
+  keep(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
+};
+
+const ATTEMPTS = 2;
+
+export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
+  const { directory, clock, signal } = deps;
+  const contextOf = ({ definition: { group, version, plural } }: InstalledResource, verb: string, name: string) =>
+    createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
+
+  const change = async (resource: InstalledResource, name: string, transform: (object: KubeObject) => KubeObject) => {
+    const update = { uid: "", subresource: "", transform };
+    await resource.genericStore.update(contextOf(resource, "update", name), "", name, update, { dryRun: false });
+  };
+  const writeIdentity = async (name: string, provider: string, { subject, groups }: MappedIdentity): Promise<void> =>
+    await change(deps.users(), name, (object) => {
+      // The store holds no other kind under this resource.
+      const user = object as User;
+      const identities = user.spec?.identities ?? [];
+      const own = { provider, subject, ...(groups.length === 0 ? {} : { groups }) };
+      const at = identities.findIndex((other) => other.provider === provider && other.subject === subject);
+      const next = at < 0 ? [...identities, own] : identities.with(at, own);
+      return JSON.stringify(next) === JSON.stringify(identities)
+        ? object
+        : ({ ...user, spec: { ...user.spec, identities: next } } as unknown as KubeObject);
+    });
+
+  const create = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
+    const { username, subject, groups, email, displayName } = identity;
+    const name = objectNameFor(username);
+    const resource = deps.users();
+    const { group, version, kind } = resource.definition;
+    const user = {
+      apiVersion: `${group}/${version}`,
+      kind,
+      metadata: { name },
+      spec: {
+        ...(displayName === "" ? {} : { displayName }),
+        ...(email === "" ? {} : { email }),
+        ...(name === username ? {} : { username, subject: username }),
+        identities: [{ provider: provider.name, subject, ...(groups.length === 0 ? {} : { groups }) }],
+      },
+    };
+    await resource.genericStore.create(contextOf(resource, "create", name), "", user, { dryRun: false });
+    for (const team of provider.spec.teams ?? []) await join(team, name);
+    return name;
+  };
+  const join = async (team: string, name: string): Promise<void> => {
+    try {
+      await change(deps.teams(), team, (object) => {
+        // The store holds no other kind under this resource.
+        const { spec } = object as Team;
+        const users = spec?.users ?? [];
+        return users.includes(name)
+          ? object
+          : ({ ...object, spec: { ...spec, users: [...users, name] } } as KubeObject);
+      });
+    } catch (error) {
+      // Missing teams are ignored.
+      if (!isApiError(error, "NotFound")) throw error;
+    }
+  };
+
+  const enterOnce = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
+    const { name: providerName, spec } = provider;
+    const known = directory.userByIdentity(providerName, identity.subject);
+    if (known !== undefined) {
+      checkUser(known);
+      await writeIdentity(known.name, providerName, identity);
+      return known.name;
+    }
+    const { username } = identity;
+    const namesake =
+      directory.userBySubject(username) ?? directory.user(username) ?? directory.user(objectNameFor(username));
+    if (namesake !== undefined) {
+      checkUser(namesake);
+      if (spec.linkUsers !== true || namesake.identities.some(({ provider: other }) => other === providerName))
+        throw new SignInRefusal(
+          "a user with your username already exists: an administrator can add your identity to its spec.identities",
+        );
+      await writeIdentity(namesake.name, providerName, identity);
+      return namesake.name;
+    }
+    if (spec.createUsers !== true)
+      throw new SignInRefusal("you do not have a user: an administrator must create one for you");
+    return await create(provider, identity);
+  };
+
+  return {
+    async enter(provider, identity) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await enterOnce(provider, identity);
+        } catch (error) {
+          // The same person in another window, or on another server.
+          const isRace = isApiError(error, "AlreadyExists") || isApiError(error, "Conflict");
+          if (isRace && attempt < ATTEMPTS) continue;
+          if (isApiError(error, "Invalid"))
+            throw new SignInRefusal("your user cannot be updated: the log of the server has the reason", {
+              cause: error,
+            });
+          throw error;
+        }
+      }
+    },
+    async keep(provider, identity) {
+      const known = directory.userByIdentity(provider.name, identity.subject);
+      if (known === undefined) throw new SignInRefusal("the user does not use this identity any more");
+      checkUser(known);
+      await writeIdentity(known.name, provider.name, identity);
+      return known.name;
+    },
+  };
+}
+
+function checkUser({ isBot, locked }: DirectoryUser): void {
+  if (isBot) throw new SignInRefusal("your username belongs to a bot, and bots cannot sign in");
+  if (locked) throw new SignInRefusal("your user is locked: an administrator must unlock it");
+}

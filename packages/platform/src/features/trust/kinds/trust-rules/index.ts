@@ -1,0 +1,74 @@
+// TrustRules: which external tokens are accepted in a project, and what they grant. ClusterTrustRules share this code.
+
+import { issuerUrlOf } from "@postern/api/issuer-presets";
+import { type TrustRule, trustRuleFields } from "@postern/api/trust-rule";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import {
+  defineResource,
+  type PrinterColumn,
+  type ResourceDefinition,
+} from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import { TRUST_RULES } from "../../trust-rule-state.ts";
+import { type TrustRuleStrategyDeps, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
+import { type TestDeps, testToken } from "./subresources/test.ts";
+
+export type TrustRuleResourceDeps = TrustRuleStrategyDeps & TestDeps;
+
+export const trustRules = (deps: TrustRuleResourceDeps): ResourceDefinition =>
+  defineResource({
+    ...sharedByTrustRules(deps),
+    kind: "TrustRule",
+    plural: TRUST_RULES,
+    singular: "trustrule",
+    namespaced: true,
+  });
+
+/** What both scopes have in common. */
+export const sharedByTrustRules = (deps: TrustRuleResourceDeps) => ({
+  group: deps.names.managementGroup,
+  version: "v1",
+  schema: kindSchema(trustRuleFields.schema),
+  hasStatus: true,
+  subresources: [testToken(deps)],
+  selectableFields: [".spec.user"],
+  columns,
+  // The registry gives a strategy only objects that its schema has checked.
+  strategy: trustRuleStrategy(deps) as Strategy,
+  sealed: trustRuleSealedFields(deps),
+});
+
+/** The store holds no other kind under these resources. */
+const specOf = (rule: KubeObject): TrustRule["spec"] => (rule as TrustRule).spec;
+
+const columns: readonly PrinterColumn[] = [
+  { name: "Issuer", type: "string", description: "Issuer of the tokens.", value: (rule) => issuerOf(rule) },
+  { name: "User", type: "string", description: "User that keys are issued for.", value: ".spec.user" },
+  {
+    name: "Ready",
+    type: "string",
+    description: "Ready, or the reason why tokens are refused.",
+    value: readiness,
+  },
+  { name: "TTL", type: "integer", priority: 1, description: "TTL of issued keys, in seconds.", value: ".spec.ttl" },
+  ageColumn,
+];
+
+const issuerOf = (rule: KubeObject): string => {
+  const { issuer } = specOf(rule);
+  return issuer.preset ?? issuerUrlOf(issuer);
+};
+
+function readiness(rule: KubeObject): string {
+  const status = rule["status"];
+  const conditions = isJsonObject(status) ? status["conditions"] : undefined;
+  const ready = (isJsonArray(conditions) ? conditions : []).find(
+    (condition): condition is JsonObject => isJsonObject(condition) && condition["type"] === "Ready",
+  );
+  if (ready === undefined) return "Unknown";
+  return ready["status"] === "True" ? "True" : String(ready["reason"] ?? "False");
+}

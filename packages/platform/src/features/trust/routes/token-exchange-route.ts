@@ -1,0 +1,179 @@
+// POST /oauth/token: token exchange (RFC 8693) for holders of tokens that a trust rule accepts, and the OAuth grants of sign-in.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import { anonymousUser } from "@postern/apiserver/authentication/user-info";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import { headerOf } from "@postern/apiserver/transport/api-request";
+import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
+import { CODE_GRANT, DEVICE_GRANT } from "../../sign-in/oauth-routes.ts";
+import { MAX_TOKEN_LENGTH } from "../signed-token.ts";
+import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../token-exchange.ts";
+import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
+
+const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
+const SUBJECT_TOKEN_TYPES = ["urn:ietf:params:oauth:token-type:jwt", "urn:ietf:params:oauth:token-type:id_token"];
+/** Everything else in a form is short. */
+export const MAX_EXCHANGE_BYTES = MAX_TOKEN_LENGTH + 8 * 1024;
+const MAX_PARAMETERS = 20;
+/** May be given several times. */
+const TARGETS = ["resource", "audience", "rule"] as const;
+const MAX_AUDITED = 1_024;
+
+/** A stranger proves who it is with the token in the body alone. */
+export const exchangers: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
+
+/** Anonymous: credentials are ignored. */
+export const exchangeAuthorizer: Authorizer = {
+  authorize: ({ verb }) =>
+    verb === "impersonate"
+      ? { verdict: "deny", reason: "" }
+      : { verdict: "allow", reason: "token exchange needs no credential besides the token" },
+};
+
+export type TokenExchangeRouteDeps = {
+  readonly names: PlatformNames;
+  readonly exchange: TokenExchange;
+  readonly format: Pick<AccessKeyFormat, "idOf">;
+  readonly now: () => number;
+  /** Answers the grants of people's sign-ins. */
+  readonly redeem: (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
+};
+
+export function createTokenExchangeRoute(deps: TokenExchangeRouteDeps): Handler {
+  const { names, exchange, format, now, redeem } = deps;
+  return async (context) => {
+    const { request, audit } = context;
+    if (request.method !== "POST") return answer(405, { error: "invalid_request" }, { allow: "POST" });
+    try {
+      const form = await readForm(context);
+      const grant = form.get("grant_type") ?? "";
+      if (grant === CODE_GRANT || grant === DEVICE_GRANT) return await redeem(form, context);
+      checkExchange(form);
+      const target = targetIn(form, names);
+      const { value, expiresAt, rule, token } = await exchange({
+        token: form.get("subject_token") ?? "",
+        target,
+        address: request.remoteAddress,
+      });
+      const id = format.idOf(value);
+      if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      const note = (name: string, text: string): void => audit.annotate(names.key(name), text.slice(0, MAX_AUDITED));
+      note("trust-rule", rule.id);
+      note("trust-user", rule.owner.name);
+      note("trust-issuer", token.issuer);
+      note("trust-claims", JSON.stringify(shownClaims(token.claims)));
+      return answer(200, {
+        access_token: value,
+        issued_token_type: ACCESS_TOKEN,
+        token_type: "Bearer",
+        expires_in: Math.max(0, Math.floor((expiresAt - now()) / 1000)),
+      });
+    } catch (error) {
+      return refusal(error, context, names);
+    }
+  };
+}
+
+function refusal(error: unknown, { audit }: RequestContext, names: PlatformNames): ApiResponse {
+  if (isApiError(error, "RequestEntityTooLarge"))
+    return answer(413, failure("invalid_request", "the request is too large"));
+  if (isApiError(error) && error.code >= 500) return answer(503, failure("temporarily_unavailable", "try again later"));
+  if (!(error instanceof ExchangeRefusal)) throw error;
+  const note = (name: string, text: string): void =>
+    audit.annotate(names.key(name), redactCredentials(text).slice(0, MAX_AUDITED));
+  note("trust-refusal", error.detail);
+  if (error.token !== undefined) {
+    // Anybody may have written these.
+    note("trust-unverified-issuer", error.token.issuer);
+    note("trust-unverified-claims", JSON.stringify(shownClaims(error.token.claims)));
+  }
+  const headers = error.retryAfterSeconds === undefined ? {} : { "retry-after": String(error.retryAfterSeconds) };
+  return answer(error.status, failure(error.code, error.message), headers);
+}
+
+/** RFC 6749 section 5.2 leaves quotes, backslashes and everything but ASCII out of descriptions. */
+const failure = (error: string, description: string) => ({
+  error,
+  error_description: description.replaceAll(/["\\]/g, "'").replaceAll(/[^ -~]/g, "?"),
+});
+
+/** Nothing of it is for a cache: RFC 6749 section 5.1. */
+const answer = (status: number, body: object, headers: { readonly [name: string]: string } = {}): ApiResponse =>
+  jsonResponse(status, JSON.stringify(body), { "cache-control": "no-store", pragma: "no-cache", ...headers });
+
+const invalid = (message: string): ExchangeRefusal => new ExchangeRefusal("invalid_request", message);
+
+/** Throws ExchangeRefusal for a form that does not request a key for a token. */
+async function readForm({ request }: RequestContext): Promise<URLSearchParams> {
+  const [type = ""] = headerOf(request, "content-type").split(";");
+  if (type.trim().toLowerCase() !== "application/x-www-form-urlencoded")
+    throw invalid("the body must be application/x-www-form-urlencoded");
+  const form = new URLSearchParams(Buffer.from(await request.body(MAX_EXCHANGE_BYTES)).toString("utf8"));
+  if (form.size > MAX_PARAMETERS) throw invalid("there are too many parameters");
+  const isTarget = (name: string): boolean => TARGETS.some((each) => each === name);
+  for (const name of new Set(form.keys())) {
+    // Names of parameters are the client's: unknown ones are left alone, as RFC 6749 section 3.2 has it.
+    if (form.getAll(name).length > 1 && !isTarget(name)) throw invalid("a parameter is given more than once");
+  }
+  return form;
+}
+
+/** Throws ExchangeRefusal. */
+function checkExchange(form: URLSearchParams): void {
+  // An empty parameter is as good as none.
+  const given = (name: string): string => form.get(name) ?? "";
+  if (given("grant_type") !== GRANT_TYPE)
+    throw new ExchangeRefusal("unsupported_grant_type", `the grant_type must be ${GRANT_TYPE}`);
+  if (given("subject_token") === "") throw invalid("the subject_token is missing");
+  if (!SUBJECT_TOKEN_TYPES.includes(given("subject_token_type")))
+    throw invalid(`the subject_token_type must be ${SUBJECT_TOKEN_TYPES.join(" or ")}`);
+  if (!["", ACCESS_TOKEN].includes(given("requested_token_type")))
+    throw invalid(`the requested_token_type must be ${ACCESS_TOKEN}`);
+  if (given("actor_token") !== "" || given("actor_token_type") !== "")
+    throw invalid("delegation is not supported: leave out actor_token");
+  if (given("scope") !== "")
+    throw new ExchangeRefusal("invalid_scope", "the trust rule decides about the scope: leave out scope");
+}
+
+/** Throws ExchangeRefusal where several are named. */
+function targetIn(form: URLSearchParams, names: PlatformNames): ExchangeTarget {
+  const named = TARGETS.flatMap((name) =>
+    form
+      .getAll(name)
+      .filter((text) => text !== "")
+      .map((text) => (name === "resource" ? targetOfAddress(text, names) : targetOfName(text, names))),
+  );
+  const [first, ...others] = new Map(named.map((target) => [JSON.stringify(target), target])).values();
+  if (others.length > 0) throw new ExchangeRefusal("invalid_target", "name only one trust rule");
+  return first ?? { kind: "cluster" };
+}
+
+const NO_RULE = "there is no such trust rule, or it is for another issuer";
+
+/** `deploy`, `team/deploy`, or `team/*` for the only one of the project that takes the token. */
+function targetOfName(text: string, names: PlatformNames): ExchangeTarget {
+  const [first = "", second, ...rest] = text.split("/");
+  if (rest.length > 0 || first === "") throw new ExchangeRefusal("invalid_target", NO_RULE);
+  if (second === undefined) return { kind: "rule", id: trustRuleId("", first) };
+  if (second === "*") return { kind: "project", project: first };
+  return { kind: "rule", id: trustRuleId(names.projectNamespace(first), second) };
+}
+
+/** The address of the rule in the API of this platform, wherever its server is. */
+function targetOfAddress(text: string, { managementGroup }: PlatformNames): ExchangeTarget {
+  const { pathname } = URL.canParse(text) ? new URL(text) : { pathname: "" };
+  const [, path] = pathname.split(`/apis/${managementGroup}/v1/`);
+  const [first, second = "", third, fourth = "", ...rest] = (path ?? "").split("/");
+  if (first === CLUSTER_TRUST_RULES && second !== "" && third === undefined)
+    return { kind: "rule", id: trustRuleId("", second) };
+  if (first === "namespaces" && third === TRUST_RULES && second !== "" && fourth !== "" && rest.length === 0)
+    return { kind: "rule", id: trustRuleId(second, fourth) };
+  throw new ExchangeRefusal("invalid_target", NO_RULE);
+}

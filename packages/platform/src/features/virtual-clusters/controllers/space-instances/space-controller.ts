@@ -1,0 +1,101 @@
+// Brings every space into its desired state, and deletes its content with it.
+
+import { withCondition } from "@postern/api/conditions";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { SpaceInstance } from "@postern/api/space-instance";
+import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { UpstreamFault } from "../../../proxy/upstream-failure.ts";
+import { reasonOf } from "../../backend-registry.ts";
+import { insideRoles } from "../../inside-roles.ts";
+import { spaceFinalizer } from "../../kinds/space-instances/index.ts";
+import type { SpaceRegistry } from "../../space-registry.ts";
+import type { VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
+import { createInstanceController } from "../instance-controller.ts";
+import { readyCondition } from "../ready-condition.ts";
+
+export type SpaceControllerDeps = {
+  readonly names: PlatformNames;
+  readonly instances: ControlledResource;
+  readonly clusters: ControlledResource;
+  readonly spaces: SpaceRegistry;
+  /** One that is in a cluster that others run may cease to be reached: it is looked at again after this. */
+  readonly recheckMs: number;
+};
+
+/** Spaces that could not be reached, or that are on their way out, are looked at again after this at the latest. */
+const WAITING_MS = 5_000;
+
+export const createSpaceController = (
+  port: Omit<ControllerPort, "resources">,
+  { names, instances, clusters, spaces, recheckMs }: SpaceControllerDeps,
+): Controller =>
+  createInstanceController<SpaceInstance>(
+    port,
+    { instances, clusters },
+    {
+      queueName: "space_instance",
+      finalizer: spaceFinalizer(names),
+      isRemote: (instance) => spaces.spaceOf(instance).isRemote,
+      recheckMs: { unready: Math.min(WAITING_MS, recheckMs), remote: recheckMs },
+      statusOf: spaceStatus,
+
+      async bringUp(instance, signal) {
+        try {
+          const space = spaces.spaceOf(instance);
+          await space.provision(instance.spec?.template?.metadata ?? {}, signal);
+          await space.bindRoles(insideRoles(instance, names), signal);
+          return { isRemote: space.isRemote, health: await space.health(signal) };
+        } catch (error) {
+          return { isRemote: true, health: { ready: false, ...faultOf(error) } };
+        }
+      },
+
+      async remove(instance, signal) {
+        const { cluster = "", namespace = "" } = instance.spec?.clusterRef ?? {};
+        // What lived in a cluster that is no longer connected cannot be removed from here.
+        if (clusters.view.get(clusters.keys.of("", cluster)) === undefined) return undefined;
+        try {
+          if (await spaces.spaceOf(instance).remove(signal)) return undefined;
+          return { reason: "NamespaceTerminating", message: `its namespace ${namespace} is still terminating` };
+        } catch (error) {
+          const { reason, message } = faultOf(error);
+          return {
+            reason,
+            message: `it will be deleted when its namespace ${namespace} is, but ${message}; to leave that behind, delete the cluster ${cluster} from the platform`,
+          };
+        }
+      },
+    },
+  );
+
+/** Why a space is not ready. Throws what says nothing about the space. */
+function faultOf(error: unknown): UpstreamFault {
+  if (!(error instanceof ApiError)) throw error;
+  if (OUT_OF_REACH.includes(error.code)) return reasonOf(error);
+  // The namespace belongs to another object.
+  if (isApiError(error, "Conflict")) return { reason: "NamespaceTaken", message: error.message };
+  throw error;
+}
+
+/** Its cluster cannot be reached, does not do what it should, or does not answer. */
+const OUT_OF_REACH: readonly number[] = [502, 503, 504];
+
+// The status of a space, from how its backend is.
+
+/** `now` in milliseconds. */
+function spaceStatus(
+  instance: SpaceInstance,
+  health: VirtualClusterHealth,
+  now: number,
+): NonNullable<SpaceInstance["status"]> {
+  const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
+  const template = instance.spec?.template;
+  return {
+    ...kept,
+    phase: health.ready ? "Ready" : "Pending",
+    ...(health.ready ? {} : { reason: health.reason, message: health.message }),
+    ...(template === undefined ? {} : { space: template }),
+    conditions: withCondition(kept.conditions ?? [], readyCondition(health, "The namespace exists"), now),
+  };
+}

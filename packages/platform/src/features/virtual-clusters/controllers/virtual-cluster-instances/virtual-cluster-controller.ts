@@ -1,0 +1,168 @@
+// Brings every virtual cluster instance into its desired state, and deletes its content with it.
+
+import { type Condition, withCondition } from "@postern/api/conditions";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type {
+  Phase,
+  VirtualClusterInstance,
+  VirtualClusterInstanceStatus,
+} from "@postern/api/virtual-cluster-instance";
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { type BackendRegistry, reasonOf } from "../../backend-registry.ts";
+import { hashOfObjects, ObjectsError } from "../../embedded/apply-objects.ts";
+import { insideRoles } from "../../inside-roles.ts";
+import { virtualClusterFinalizer } from "../../kinds/virtual-cluster-instances/strategy.ts";
+import { type RenderDeps, type RenderedTemplate, renderTemplate } from "../../render-template.ts";
+import { isAsleep, SLEEPING, SLEEPING_HEALTH } from "../../sleep.ts";
+import type { VirtualClusterBackend, VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
+import { type AppliedObjects, createInstanceController } from "../instance-controller.ts";
+import { readyCondition } from "../ready-condition.ts";
+
+export type VirtualClusterControllerDeps = {
+  readonly names: PlatformNames;
+  readonly instances: ControlledResource;
+  readonly clusters: ControlledResource;
+  readonly templates: ControlledResource;
+  readonly lookup: RenderDeps["lookup"];
+  readonly backends: BackendRegistry;
+  /** Removes everything that an instance has beside its object. By uid; may be called again. */
+  readonly remove: (uid: string, signal: AbortSignal) => Promise<void>;
+  /** Stops an embedded virtual cluster, which is started again when it is next opened. By uid. */
+  readonly stop: (uid: string) => Promise<void>;
+  /** Virtual clusters that could not be reached, and those that others run, are looked at again after this. */
+  readonly recheckMs: number;
+};
+
+export const createVirtualClusterController = (
+  port: Omit<ControllerPort, "resources">,
+  { names, instances, clusters, templates, lookup, backends, remove, stop, recheckMs }: VirtualClusterControllerDeps,
+): Controller =>
+  createInstanceController<VirtualClusterInstance>(
+    port,
+    { instances, clusters, templates },
+    {
+      queueName: "virtual_cluster_instance",
+      finalizer: virtualClusterFinalizer(names),
+      // Its deletion asks nothing of others.
+      isRemote: (instance) => !isBeingDeleted(instance) && backends.backendOf(instance).isRemote,
+      recheckMs: { unready: recheckMs, remote: recheckMs },
+      statusOf: (instance, health, now, objects) =>
+        instanceStatus(instance, madeFrom(instance, { names, lookup }), { health, now, objects }),
+
+      async bringUp(instance, signal) {
+        try {
+          const backend = backends.backendOf(instance);
+          const { isRemote } = backend;
+          const { template, fault } = madeFrom(instance, { names, lookup });
+          if (template === undefined && fault !== undefined) {
+            return { isRemote, health: { ready: false, reason: "TemplateNotApplied", message: fault } };
+          }
+          if (!isRemote && isAsleep(instance, names)) {
+            await stop(instance.metadata.uid ?? "");
+            return { isRemote, health: SLEEPING_HEALTH };
+          }
+          const before = await backend.health(signal);
+          if (!before.ready) await backend.provision(signal);
+          // Whoever finds it ready gets in. Others may not let us bind, and are ready all the same.
+          if (!isRemote && instance.status?.phase !== "Ready")
+            await backend.bindRoles(insideRoles(instance, names), signal);
+          const health = before.ready ? before : await backend.health(signal);
+          return { isRemote, health, objects: await objectsIn(instance, template?.objects ?? "", backend, signal) };
+        } catch (error) {
+          if (!isRefusal(error)) throw error;
+          return { isRemote: true, health: { ready: false, ...reasonOf(error) } };
+        }
+      },
+
+      async remove({ metadata: { uid = "" } }, signal) {
+        await remove(uid, signal);
+        return undefined;
+      },
+    },
+  );
+
+/** Applies the objects of the template where they are not yet, or no longer, those that were applied. */
+async function objectsIn(
+  { status }: VirtualClusterInstance,
+  text: string,
+  backend: VirtualClusterBackend,
+  signal: AbortSignal,
+): Promise<AppliedObjects | undefined> {
+  if (text.trim() === "" || backend.applyObjects === undefined) return undefined;
+  const hash = hashOfObjects(text);
+  const isApplied = status?.conditions?.some(({ type, status: holds }) => type === OBJECTS_APPLIED && holds === "True");
+  if (status?.deployHash === hash && isApplied === true) return undefined;
+  try {
+    await backend.applyObjects(text, signal);
+    return { hash };
+  } catch (error) {
+    if (!(error instanceof ObjectsError)) throw error;
+    return { hash, fault: error.message };
+  }
+}
+
+const OBJECTS_APPLIED = "ObjectsApplied";
+
+type MadeFrom = Pick<RenderedTemplate, "template"> & { readonly fault?: string | undefined };
+
+/** Where a template can no longer be rendered, the virtual cluster stays what it was made from. */
+function madeFrom(instance: VirtualClusterInstance, deps: RenderDeps): MadeFrom {
+  const { template, faults, missing } = renderTemplate(instance, deps);
+  const fault =
+    missing ??
+    (faults.length === 0 ? undefined : faults.map(({ field, message }) => `${field}: ${message}`).join("; "));
+  if (fault === undefined) return { ...(template === undefined ? {} : { template }) };
+  const before = instance.status?.virtualCluster;
+  return { fault, ...(before === undefined ? {} : { template: before }) };
+}
+
+const templateCondition = (fault: string | undefined) =>
+  fault === undefined
+    ? { type: "TemplateApplied", holds: true, reason: "Rendered", message: "the template is filled in" }
+    : { type: "TemplateApplied", holds: false, reason: "NotRendered", message: fault };
+
+const objectsCondition = ({ fault }: AppliedObjects) =>
+  fault === undefined
+    ? { type: OBJECTS_APPLIED, holds: true, reason: "Applied", message: "all objects of the template are applied" }
+    : { type: OBJECTS_APPLIED, holds: false, reason: "NotApplied", message: fault };
+
+/** A backend that says no; anything else is a fault, and the work is tried again. */
+const isRefusal = (error: unknown): error is ApiError =>
+  isApiError(error, "ServiceUnavailable") || isApiError(error, "InsufficientStorage");
+
+// The status of a virtual cluster instance, from how its backend is.
+
+/** `now` in milliseconds. */
+function instanceStatus(
+  instance: VirtualClusterInstance,
+  { template, fault }: MadeFrom,
+  { health, now, objects }: { health: VirtualClusterHealth; now: number; objects?: AppliedObjects | undefined },
+): VirtualClusterInstanceStatus {
+  const { reason: _reason, message: _message, virtualCluster: _rendered, ...kept } = instance.status ?? {};
+  const refers = (instance.spec?.templateRef?.name ?? "") !== "" && instance.spec?.template === undefined;
+  const ready = withCondition(kept.conditions ?? [], readyCondition(health), now);
+  const conditions = refers ? withCondition(ready, templateCondition(fault), now) : ready;
+  return {
+    ...kept,
+    phase: phaseOf(health),
+    ...(health.ready ? { kubernetesVersion: health.version } : { reason: health.reason, message: health.message }),
+    serviceUID: instance.metadata.uid ?? "",
+    ...(template === undefined ? {} : { virtualCluster: template }),
+    ...(objects === undefined ? {} : { deployHash: objects.hash }),
+    conditions: withObjects(conditions, objects, now),
+  };
+}
+
+const withObjects = (
+  conditions: readonly Condition[],
+  objects: AppliedObjects | undefined,
+  now: number,
+): readonly Condition[] =>
+  objects === undefined ? conditions : withCondition(conditions, objectsCondition(objects), now);
+
+function phaseOf(health: VirtualClusterHealth): Phase {
+  if (health.ready) return "Ready";
+  return health.reason === SLEEPING ? "Sleeping" : "Pending";
+}

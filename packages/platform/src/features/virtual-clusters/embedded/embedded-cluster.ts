@@ -1,0 +1,317 @@
+// One running embedded virtual cluster: its API surface, CA and controllers.
+
+import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
+import {
+  type ClientCertificate,
+  createClientCertificateAuthenticator,
+} from "@postern/apiserver/authentication/client-certificate-authenticator";
+import {
+  type CredentialLineage,
+  type LineageVerifier,
+  lineageOn,
+} from "@postern/apiserver/authentication/credential-lineage";
+import { watchExpiry } from "@postern/apiserver/authentication/revocation-watch";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { authorizeWhileOpen } from "@postern/apiserver/authorization/long-running-requests";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { impersonation } from "@postern/apiserver/chain/with-impersonation";
+import {
+  authorizationAttributesOf,
+  forbiddenErrorFor,
+  type RequestContext,
+} from "@postern/apiserver/context/request-context";
+import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
+import { pingCheck } from "@postern/apiserver/health/health-check";
+import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
+import { silentLogger } from "@postern/apiserver/logging/logger";
+import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
+import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { type ApiResponse, afterResponse } from "@postern/apiserver/transport/api-response";
+import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
+import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
+import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
+import type { RootAuthority } from "@postern/kubernetes/controllers/namespace-objects/namespace-object-controller";
+import type { CompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
+import { requiredResource } from "@postern/kubernetes/server/required-resource";
+import { createStandardSurface, type StandardSurface } from "@postern/kubernetes/server/standard-surface";
+import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/kubernetes/service-accounts/issuer-discovery";
+import type { ServiceAccountKey } from "@postern/kubernetes/service-accounts/json-web-token";
+import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
+import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
+import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";
+import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
+import { applyObjects } from "./apply-objects.ts";
+import { DEFAULT_SHARE, meteredStorage } from "./metered-storage.ts";
+import { createWebhookConnections, type WebhookConnectionsDeps } from "./webhook-connections.ts";
+
+export type EmbeddedClusterDeps = {
+  /** Names its part of the store. */
+  readonly composition: string;
+  readonly storage: Storage;
+  /** Shared with every other surface on the same store. */
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly continueTokens: ContinueTokens;
+  readonly authority: CertificateAuthority;
+  /** Called with each client certificate before it is issued. Absent: certificates are not recorded. */
+  readonly onCertificateSigned?:
+    | ((certificatePem: string, lineage: CredentialLineage | undefined) => Promise<void>)
+    | undefined;
+  /** Checks the lineage of its ServiceAccount tokens. */
+  readonly lineages?: LineageVerifier | undefined;
+  /** Signs the tokens of its ServiceAccounts. */
+  readonly serviceAccountKey: ServiceAccountKey;
+  /** ClusterRoleBindings that it has before it serves requests, in addition to those of every cluster. */
+  readonly firstBindings: readonly KubeObject[];
+  /** For its endpoint. Absent: public CAs. */
+  readonly servingAuthority?: RootAuthority | undefined;
+  /** The address of that endpoint, where it is an IP that others can reach. Absent: it is not known. */
+  readonly apiAddress?: (() => ApiAddress | undefined) | undefined;
+  readonly version: VersionInfo;
+  /** Compiled CustomResourceDefinitions, shared with all other clusters. */
+  readonly customResources: CompiledDefinitions;
+  /** Settings of its instance, read each time. Absent: the defaults. */
+  readonly settings?: (() => ClusterSettings) | undefined;
+  /** The memory that it shares with other clusters. Absent: only its own quota counts. */
+  readonly memory?: ClusterMemory | undefined;
+  /** Connections to its webhooks. */
+  readonly webhooks: Pick<WebhookConnectionsDeps, "addresses" | "resolve" | "userAgent">;
+  /** Receives errors of background work. */
+  readonly onError: (error: unknown, subject: string) => void;
+  /** Metrics of its work queues, shared with all other clusters. Absent: none. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
+  /** Metrics of its admission webhooks, shared with all other clusters. Absent: none. */
+  readonly webhookMetrics?: WebhookMetrics | undefined;
+};
+
+export type ClusterSettings = {
+  /** Workloads are stored: `spec.template.workloads` is `stored` or `completed`. */
+  readonly keepsWorkloads: boolean;
+  /** Jobs complete immediately: `completed`. */
+  readonly completesJobs: boolean;
+  /** Its quota of the store. */
+  readonly share: StoredAmount;
+  /** The namespace of its project; "" if it is not known. */
+  readonly project: string;
+};
+
+export type EmbeddedCluster = Disposable & {
+  readonly authority: CertificateAuthority;
+  /** Accepts only certificates that this cluster's CA signed. */
+  readonly clientCertificates: Authenticator;
+  /** Accepts only tokens of this cluster's ServiceAccounts. */
+  readonly serviceAccountTokens: TokenAuthenticator;
+  readonly signer: RequestSigner;
+  /** The resource of a kind that every cluster serves. Throws if it does not. */
+  resource(group: string, kind: string): InstalledResource;
+  /** Serves a request with a path below the cluster's root as `user`, if its own RBAC allows it. */
+  handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  /** Applies manifests with the permissions of the server. Throws ObjectsError. */
+  applyObjects(text: string, signal: AbortSignal): Promise<void>;
+  /** Milliseconds since the last request ended; 0 while one is in progress. */
+  idleFor(): number;
+  /** Resolves when all controllers are idle. */
+  idle(): Promise<void>;
+};
+
+/** Resolves when its initial objects exist. The cache must be ready. */
+export async function startEmbeddedCluster(
+  options: EmbeddedClusterDeps,
+  signal: AbortSignal,
+): Promise<EmbeddedCluster> {
+  const { runtime, authority, version, onError, queueMetrics } = options;
+  const stop = new AbortController();
+  const metered = meteredStorage({ ...options, shareOf: () => options.settings?.().share ?? DEFAULT_SHARE });
+  const webhooks = createWebhookConnections({ ...options.webhooks, scheduler: runtime.scheduler });
+  const surface = createStandardSurface({
+    ...options,
+    storage: stoppableStorage(metered.storage, stop.signal),
+    cluster: {
+      keepsWorkloads: () => options.settings?.().keepsWorkloads === true,
+      completesJobs: () => options.settings?.().completesJobs === true,
+      webhooks,
+      webhookMetrics: options.webhookMetrics,
+      apiAddress: options.apiAddress,
+    },
+    tokens: { authenticateToken: () => undefined },
+    audiences: [],
+    rootAuthority: options.servingAuthority,
+    nonResource: createNonResource(version, options.serviceAccountKey),
+    nonResourcePaths: [...ISSUER_DISCOVERY_PATHS, ...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
+    onHookError: (error) => onError(error, "hook"),
+    onControllerError: onError,
+  });
+  const resource = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
+  const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
+  const signer = createRequestSigner({
+    runtime,
+    requests,
+    authority,
+    onSigned: (certificatePem, request) =>
+      options.onCertificateSigned?.(certificatePem, lineageOn(request)) ?? Promise.resolve(),
+  });
+  const signing = createCertificateSigningController({ runtime, onError, queueMetrics }, requests, signer);
+  const usage = createUsage(runtime);
+  const dispose = (): void => {
+    stop.abort();
+    webhooks[Symbol.dispose]();
+    signing[Symbol.dispose]();
+    surface[Symbol.dispose]();
+  };
+  try {
+    await surface.bootstrap(signal);
+    const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
+    for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);
+    metered.start();
+    await publishAuthority(resource("", "ConfigMap"), authority, runtime, signal);
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+
+  /** The platform has already authorized impersonation in its requests; this cluster authorizes it for its own credentials. */
+  const serve = async (context: RequestContext): Promise<ApiResponse> => {
+    const found = await impersonation(context, surface.authorizer);
+    if (found === undefined) return await decideAndRoute(context, surface);
+    return "status" in found ? found : await decideAndRoute(context.with(found), surface);
+  };
+
+  return {
+    authority,
+    clientCertificates: createClientCertificateAuthenticator({
+      authorities: authority.certificatePem,
+      clock: runtime.clock,
+      identify: (certificate) => identityInside(certificate, runtime),
+    }),
+    serviceAccountTokens: surface.serviceAccountTokens,
+    signer,
+    resource,
+    async handle(outer, user) {
+      if (stop.signal.aborted) throw serviceUnavailableError("the virtual cluster has been stopped");
+      const context = outer.with({ user, signal: () => AbortSignal.any([outer.signal, stop.signal]) });
+      return await usage.during(() => serve(context));
+    },
+    applyObjects: (text, aborted) => applyObjects(text, { ...surface, clock: runtime.clock }, aborted),
+    idleFor: () => usage.idleFor(),
+    async idle() {
+      await surface.idle();
+      await signing.idle();
+    },
+    [Symbol.dispose]: dispose,
+  };
+}
+
+async function decideAndRoute(
+  context: RequestContext,
+  { authorizer, route }: Pick<StandardSurface, "authorizer" | "route">,
+): Promise<ApiResponse> {
+  const attributes = authorizationAttributesOf(context);
+  const { verdict, reason } = await authorizeWhileOpen(authorizer, attributes, context.open);
+  if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+  return await route(context);
+}
+
+/** Tracks when the last request was in progress. */
+function createUsage({ clock }: Pick<Runtime, "clock">) {
+  let underWay = 0;
+  let lastUsedAt = clock.elapsed();
+  const end = (): void => {
+    underWay--;
+    lastUsedAt = clock.elapsed();
+  };
+  return {
+    /** Streams and upgraded connections are in progress until they are closed. */
+    async during(answer: () => Promise<ApiResponse>): Promise<ApiResponse> {
+      underWay++;
+      try {
+        return afterResponse(await answer(), end);
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+    idleFor: () => (underWay > 0 ? 0 : clock.elapsed() - lastUsedAt),
+  };
+}
+
+/** The ID identifies the certificate, and cannot be that of an access key. */
+function identityInside(
+  { subject, fingerprint, notAfter }: ClientCertificate,
+  runtime: Runtime,
+): Authentication | undefined {
+  if (subject.commonName === "") return undefined;
+  return {
+    user: { name: subject.commonName, groups: subject.organizations },
+    credential: { id: `certificate:${fingerprint}`, onRevoked: watchExpiry(notAfter.getTime(), runtime) },
+  };
+}
+
+/** It runs in the same process, so it is healthy if it responds. */
+const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
+
+function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonResourceHandler {
+  const answerDiscovery = createIssuerDiscovery(key);
+  const answerVersion = createVersionHandler(version);
+  const answerHealth = createHealthHandler(HEALTH, silentLogger);
+  return (context) => {
+    const { request, info } = context;
+    const { path, isResourceRequest } = info;
+    if (isResourceRequest) return undefined;
+    if (path === "/version" || path === "/version/") return Promise.resolve(answerVersion(request.method));
+    return answerDiscovery(context) ?? answerHealth({ path, query: request.query });
+  };
+}
+
+/**
+ * Publishes the CA of client certificates, as kube-apiserver does.
+ * Source: k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust
+ */
+const publishAuthority = (
+  configMaps: InstalledResource,
+  { certificatePem }: CertificateAuthority,
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<void> =>
+  createWhenAbsent(
+    configMaps,
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
+      data: { "client-ca-file": certificatePem },
+    },
+    clock,
+    signal,
+  );
+
+// A store that refuses writes after its cluster was stopped: writes in progress cannot follow the deletion of everything.
+
+/** Disposing it does not close the underlying store. */
+function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {
+  const write = <T>(perform: () => Promise<T>): Promise<T> =>
+    stopped.aborted ? Promise.reject(new StorageUnavailableError("the virtual cluster has been stopped")) : perform();
+  return {
+    get: (...call) => storage.get(...call),
+    list: (...call) => storage.list(...call),
+    create: (...call) => write(() => storage.create(...call)),
+    update: (...call) => write(() => storage.update(...call)),
+    delete: (...call) => write(() => storage.delete(...call)),
+    checkRoom: (...call) => write(() => storage.checkRoom(...call)),
+    watch: (...call) => storage.watch(...call),
+    currentRevision: () => storage.currentRevision(),
+    known: storage.known,
+    compact: (...call) => storage.compact(...call),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,66 @@
+// VirtualClusterInstances: the virtual clusters of a project, and kubeconfigs for them.
+
+import { virtualClusterInstanceFields } from "@postern/api/virtual-cluster-instance";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import {
+  defineResource,
+  type ResourceDefinition,
+  type Subresource,
+} from "@postern/apiserver/registry/resource-definition";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import { stateColumns } from "../../../../foundation/kinds/state-columns.ts";
+import { extendedView } from "../../../authorization/kinds/extended-view.ts";
+import type { ClusterUsage } from "../../../budgets/cluster-memory.ts";
+import { shownUsage } from "../../../budgets/management-budgets.ts";
+import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
+import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
+import { type KubeconfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
+
+export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
+  KubeconfigDeps &
+  VirtualClusterAccessKeyDeps & {
+    /** The list of its credentials. */
+    readonly credentials?: Subresource;
+    readonly visibility: ObjectVisibility;
+    readonly clusterUsage: Pick<ClusterUsage, "of">;
+  };
+
+export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): ResourceDefinition =>
+  defineResource({
+    group: deps.names.managementGroup,
+    version: "v1",
+    kind: "VirtualClusterInstance",
+    plural: "virtualclusterinstances",
+    singular: "virtualclusterinstance",
+    shortNames: ["vci"],
+    namespaced: true,
+    schema: kindSchema(virtualClusterInstanceFields.schema),
+    hasStatus: true,
+    subresources: [
+      kubeConfig(deps),
+      virtualClusterAccessKey(deps),
+      ...(deps.credentials === undefined ? [] : [deps.credentials]),
+    ],
+    columns: [
+      {
+        name: "Cluster",
+        type: "string",
+        description: "Cluster of the virtual cluster.",
+        value: ".spec.clusterRef.cluster",
+      },
+      { name: "Phase", type: "string", description: "Phase.", value: ".status.phase" },
+      { name: "Version", type: "string", description: "Kubernetes version.", value: ".status.kubernetesVersion" },
+      ...stateColumns,
+      {
+        name: "Stored",
+        type: "string",
+        description: "What the virtual cluster stores in this server, and its limit.",
+        value: ({ metadata }) => shownUsage(deps.clusterUsage.of(metadata.uid ?? "")),
+      },
+      ageColumn,
+    ],
+    strategy: virtualClusterInstanceStrategy(deps),
+    visibility: deps.visibility,
+    extend: extendedView(deps.authorizer),
+  });

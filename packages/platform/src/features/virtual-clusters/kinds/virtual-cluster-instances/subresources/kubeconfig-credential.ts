@@ -1,0 +1,236 @@
+// The credential of a kubeconfig: a token for this one virtual cluster, or a client certificate. Its subject is the requester.
+
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import {
+  authorizationAttributesOf,
+  forbiddenErrorFor,
+  type RequestContext,
+} from "@postern/apiserver/context/request-context";
+import type { KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
+import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts";
+import { ownerOfCaller, ownerUid, sameOwner } from "../../../../access-keys/access-key-owner.ts";
+import type { AccessKeyOwner, AccessKeyState } from "../../../../access-keys/access-key-state.ts";
+import { originsOf } from "../../../../access-keys/key-origins.ts";
+import type { MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
+import type { InsideIdentity, InstancePlace } from "../../../../authorization/inside-groups.ts";
+import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
+import { certificateIsWithin } from "../../../../certificates/certificate-refusal.ts";
+import type { Directory } from "../../../../directory/directory.ts";
+import { isSystemName } from "../../../../proxy/system-name.ts";
+import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
+import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
+
+export type CredentialDeps = {
+  readonly names: PlatformNames;
+  readonly mintAccessKey: MintAccessKey;
+  /** The identity of a user inside a virtual cluster. */
+  readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
+  readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
+  /** Where certificates are written down. Absent: they are not. */
+  readonly certificates?: Pick<CertificateLedger, "record" | "makeRoom">;
+};
+
+export type GrantedCredential = {
+  readonly credential: KubeconfigCredential;
+  /** Milliseconds since the epoch; undefined when it never expires. */
+  readonly notAfter: number | undefined;
+};
+
+/** A new access key of the requester, which becomes invalid with the key of the request. */
+export async function grantToken(
+  { ttlSeconds, isDefaultTtl, isReadOnly }: KubeconfigRequest,
+  { owner, groups, parent }: Requester,
+  { metadata }: VirtualClusterInstance,
+  context: RequestContext,
+  { names, mintAccessKey }: CredentialDeps,
+): Promise<GrantedCredential> {
+  const { namespace = "", name = "" } = metadata;
+  const project = names.projectOf(namespace) ?? "";
+  const { key, expiresAt } = await mintAccessKey(
+    {
+      owner,
+      groups,
+      displayName: `Kubeconfig for ${project}/${name}`,
+      scope: { project, virtualCluster: name },
+      ...(isReadOnly ? { rules: VIEW_RULES } : {}),
+      ttl: ttlSeconds,
+      parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
+    },
+    context,
+  );
+  warnOfOtherEnd("token", { ttlSeconds, isDefaultTtl }, expiresAt, context);
+  return { credential: { token: key }, notAfter: expiresAt };
+}
+
+/**
+ * A certificate that names the requester and its roles inside. It expires with the key of the request at the latest.
+ */
+export async function grantCertificate(
+  { ttlSeconds, isDefaultTtl, certificateRequest, isReadOnly }: KubeconfigRequest,
+  { owner, parent }: Requester,
+  { metadata }: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "issueClientCertificate" | "isRemote">,
+  context: RequestContext,
+  { names, insideIdentity, directory, keys, certificates }: CredentialDeps,
+): Promise<GrantedCredential> {
+  const { user, info, receivedAt, signal, audit } = context;
+  const { namespace = "", name = "" } = metadata;
+  const project = names.projectOf(namespace) ?? "";
+  if (!certificateIsWithin({ project, virtualCluster: name }, parent?.restrictions, names)) {
+    throw refusal(info, BEYOND_THE_KEY);
+  }
+  const whole = insideIdentity(user, { project, virtualCluster: name });
+  const inside = isReadOnly ? asViewer(whole, names) : whole;
+  const subject = { commonName: inside.name, organizations: inside.groups };
+  const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
+  const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
+  if (seconds < MIN_TTL_SECONDS) {
+    throw refusal(
+      info,
+      `certificates are valid for at least ${MIN_TTL_SECONDS} seconds, which is longer than the access key of the request`,
+    );
+  }
+  // What it says beside its serial and its end is what was asked for, and it does not outlive the key: backends see to that.
+  const expirationSeconds = seconds === Infinity ? undefined : seconds;
+  // Before a cluster signs it: what other clusters have signed cannot be taken back.
+  await certificates?.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
+  const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
+    { ...subject, expirationSeconds, latestEnd: parent?.expiresAt, request: certificateRequest },
+    signal,
+  );
+  if (certificates !== undefined) {
+    audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
+    const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "" };
+    const issuedTo = {
+      owner,
+      ownerUid: ownerUid(owner, directory),
+      project,
+      virtualCluster: name,
+      parentUid: parent?.uid,
+      origins: originsOf(context, keys),
+    };
+    await certificates.record({ ...issued, issuedTo, ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}) });
+  }
+  warnOfOtherEnd("certificate", { ttlSeconds, isDefaultTtl }, notAfter, context);
+  return {
+    credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
+    notAfter,
+  };
+}
+
+/** The group of the role view, and no other. Throws ApiError 403 for who has no role inside. */
+export function asViewer({ name, groups }: InsideIdentity, names: PlatformNames): InsideIdentity {
+  const prefix = names.insideRoleGroup("");
+  if (!groups.some((group) => group.startsWith(prefix)))
+    throw forbiddenRequestError(
+      { group: names.managementGroup, resource: "virtualclusterinstances" },
+      name,
+      "you have no role in the virtual cluster that includes view: leave out spec.role",
+    );
+  return { name, groups: [names.insideRoleGroup("view")] };
+}
+
+function warnOfOtherEnd(
+  what: "token" | "certificate",
+  { ttlSeconds, isDefaultTtl }: Pick<KubeconfigRequest, "ttlSeconds" | "isDefaultTtl">,
+  notAfter: number | undefined,
+  { warnings, receivedAt }: RequestContext,
+): void {
+  if (ttlSeconds === undefined || notAfter === undefined) return;
+  const late = notAfter - (receivedAt + ttlSeconds * 1000);
+  if (late >= -CLOCK_TOLERANCE_MS && late <= SIGNER_TOLERANCE_MS) return;
+  // A request that leaves the TTL to the server gets what the key of the request has left, and asked for nothing else.
+  if (late < 0 && isDefaultTtl) return;
+  const how = late < 0 ? "earlier" : "later";
+  warnings.add(`the ${what} expires ${how} than requested: see status.expirationTimestamp`);
+}
+
+const BEYOND_THE_KEY =
+  "a certificate has access to the whole virtual cluster, but your access key does not: leave out spec.clientCert";
+
+const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: string) =>
+  forbiddenRequestError({ group: apiGroup, resource }, name, why);
+
+/** Certificates end at whole seconds. */
+const CLOCK_TOLERANCE_MS = 2_000;
+/** The clock of a cluster that signs may be ahead. */
+const SIGNER_TOLERANCE_MS = 5 * 60_000;
+
+// Source: k8s.io/kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (viewRules)
+const CORE = [
+  ...["configmaps", "endpoints", "events", "limitranges", "persistentvolumeclaims", "pods", "replicationcontrollers"],
+  ...["resourcequotas", "serviceaccounts", "services", "namespaces", "bindings"],
+  ...["namespaces/status", "persistentvolumeclaims/status", "pods/log", "pods/status", "replicationcontrollers/scale"],
+  ...["replicationcontrollers/status", "resourcequotas/status", "services/status"],
+];
+const GROUPS = ["apps", "autoscaling", "batch", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io", "policy"];
+const INSIDE = { requestTargets: ["ProjectVirtualCluster"] as const };
+
+/** For `spec.rules` of the key. Groups are compared one by one: groups of custom resources may contain anything. */
+const VIEW_RULES: NonNullable<AccessKeySpec["rules"]> = [
+  {
+    ...INSIDE,
+    verbs: ["get", "list", "watch"],
+    resources: [{ group: "", resources: CORE }, ...GROUPS.map((group) => ({ group }))],
+  },
+  {
+    ...INSIDE,
+    verbs: ["create"],
+    resources: [{ group: "authorization.k8s.io", resources: ["selfsubjectaccessreviews", "selfsubjectrulesreviews"] }],
+  },
+  { ...INSIDE, verbs: ["get", "head"], nonResourceURLs: ["/*"] },
+];
+
+// The requester of a kubeconfig: the owner of the new key, or the subject of the certificate.
+
+export type RequesterDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly authorizer: Authorizer;
+};
+
+type Requester = {
+  readonly owner: AccessKeyOwner;
+  /** Groups of the key beside those of its owner. */
+  readonly groups: readonly string[];
+  /** The key of the request; undefined for other credentials. */
+  readonly parent: AccessKeyState | undefined;
+};
+
+/**
+ * Who the caller is, having checked that it may `use` the instance that the request names; that it may create kubeconfigs has been
+ * checked on the way here. Throws ApiError 403.
+ */
+export async function authorizedRequester(context: RequestContext, deps: RequesterDeps): Promise<Requester> {
+  const asked = authorizationAttributesOf(context);
+  const { verdict, reason } = await deps.authorizer.authorize({ ...asked, verb: "use", subresource: "" });
+  if (verdict !== "allow") {
+    const why = `it needs the verb "use" on ${asked.resource}`;
+    throw forbiddenErrorFor(asked, reason === "" ? why : `${why}: ${reason}`);
+  }
+
+  const { user, credential } = context;
+  if (isSystemName(user.name)) throw refusedRequester(context, "kubeconfigs are issued to users and teams only");
+  const parent = credential === undefined ? undefined : deps.keys.byId(credential.id);
+  const owner = ownerOfCaller(user, deps.directory, deps.names);
+  if (parent === undefined || !sameOwner(parent.owner, owner)) {
+    // With impersonation, the impersonated user owns the key; the scope still applies.
+    if (parent?.restrictions !== undefined) {
+      throw refusedRequester(context, "a scoped access key can request kubeconfigs only for its own owner");
+    }
+    const groups = owner.kind === "subject" ? user.groups.filter((group) => !isSystemName(group)) : [];
+    return { owner, groups, parent };
+  }
+  return { owner, groups: parent.groups, parent };
+}
+
+const refusedRequester = ({ info }: RequestContext, why: string) =>
+  forbiddenRequestError({ group: info.apiGroup, resource: info.resource }, info.name, why);

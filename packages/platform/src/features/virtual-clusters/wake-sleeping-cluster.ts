@@ -1,0 +1,46 @@
+// Wakes a sleeping embedded virtual cluster when a request arrives for it.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { unreachableError } from "../proxy/upstream-failure.ts";
+import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "./sleep.ts";
+
+export type WakeUp = (instance: VirtualClusterInstance) => Promise<void>;
+
+export type WakeUpDeps = {
+  readonly names: Pick<PlatformNames, "domain">;
+  readonly clock: Clock;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+  readonly instances: () => InstalledResource;
+};
+
+/** Does nothing for one that is awake. The result rejects with ApiError 503 for one that no request wakes. */
+export const createWakeUp =
+  ({ names, clock, signal, instances }: WakeUpDeps): WakeUp =>
+  async (instance) => {
+    if (!isAsleep(instance, names)) return;
+    const now = clock.now();
+    if (isHeldAsleep(instance, names, now)) {
+      const message = `requests do not wake it: remove the annotation sleepmode.${names.domain}/force`;
+      throw unreachableError({ reason: SLEEPING, message });
+    }
+    const { definition, genericStore } = instances();
+    const { namespace = "", name = "", uid = "" } = instance.metadata;
+    const { group, version, plural } = definition;
+    const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, namespace, name };
+    const update = { uid, subresource: "", transform: (current: KubeObject) => awakened(current, names, now) };
+    try {
+      await genericStore.update(createSystemContext(call, { clock, signal }), namespace, name, update, {
+        dryRun: false,
+      });
+    } catch (error) {
+      // Deleted, or already woken.
+      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+    }
+  };

@@ -1,0 +1,26 @@
+// Runs all checks of the doctor, read-only: options, files, certificates, store, content and server.
+
+import type { Configuration } from "../../foundation/config/configuration.ts";
+import { checkCertificates } from "./check-certificates.ts";
+import { checkContent } from "./check-content.ts";
+import { checkFiles, isDirectory } from "./check-files.ts";
+import { checkOptions } from "./check-options.ts";
+import { checkServer, isServerRunning } from "./check-server.ts";
+import { checkStore } from "./check-store.ts";
+import type { Finding } from "./finding.ts";
+
+export type { Finding } from "./finding.ts";
+
+/** `now` in milliseconds since the epoch. */
+export async function examine(configuration: Configuration, now: number): Promise<readonly Finding[]> {
+  const first = [...checkOptions(configuration, process.versions.node), ...(await checkFiles(configuration))];
+  // Everything else would only follow from that.
+  if (!(await isDirectory(configuration.dataDir))) return first;
+  const outside = [...first, ...(await checkCertificates(configuration, now))];
+  const isRunning = await isServerRunning(configuration);
+  const store = await checkStore(configuration);
+  const inside = isRunning ? await checkServer(configuration) : [];
+  // Where a server of this directory runs, it has looked already.
+  const content = store.isReadable && !isRunning ? await checkContent(configuration) : [];
+  return [...outside, ...store.findings, ...inside, ...content];
+}
