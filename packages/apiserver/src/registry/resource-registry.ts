@@ -21,7 +21,7 @@ import { createConvertingStore, watchesInTurns } from "./store/converting-store.
 import { createKeyedLock } from "./store/keyed-lock.ts";
 import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
-import { ShownMemory } from "./store/shown-memory.ts";
+import { ShownMemory, type ShownRoom } from "./store/shown-memory.ts";
 import type { StoreContext } from "./store/store-context.ts";
 
 export type InstalledResource = {
@@ -58,6 +58,8 @@ export type ResourceRegistryDeps = {
   readonly continueTokens: ContinueTokens;
   readonly runtime: Runtime;
   readonly onHookError: (error: unknown) => void;
+  /** For objects that are kept as they are shown. Absent: as much as a cluster may store. */
+  readonly shown?: ShownRoom | undefined;
 };
 
 export type ResourceRegistry = {
@@ -87,7 +89,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
   const shared = { limitLocks: createKeyedLock(), parsed: new ParsedObjects() };
-  const shown = new ShownMemory();
+  const shown = new ShownMemory(deps.shown);
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
   let groups: ReadonlySet<string> = new Set();

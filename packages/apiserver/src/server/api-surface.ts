@@ -15,6 +15,7 @@ import { admissionChain } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";
+import type { ShownRoom } from "../registry/store/shown-memory.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -42,6 +43,8 @@ export type ApiSurfaceDeps = {
   readonly watchMetrics?: WatchMetrics;
   /** Takes faults of hooks that run after a write. */
   readonly onHookError: (error: unknown) => void;
+  /** For objects that are kept as they are shown. Absent: as much as a cluster may store. */
+  readonly shown?: ShownRoom | undefined;
 };
 
 export type ApiSurface = {
@@ -62,6 +65,7 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
     runtime,
     continueTokens,
     onHookError,
+    shown: deps.shown,
     admission: {
       name: composition,
       admit: (attributes) => plugins.admit(attributes),

@@ -19,6 +19,7 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import { fixedRoom } from "@postern/apiserver/registry/store/shown-memory";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -97,6 +98,8 @@ export type ManagementSurface = ApiSurface &
   };
 
 const MIB = 1 << 20;
+/** Of the memory for what the platform stores, as much again is for custom resources that are kept as they are shown. */
+const SHOWN_PART = 8;
 
 export function createManagementSurface(deps: ManagementSurfaceDeps): ManagementSurface {
   const {
@@ -225,6 +228,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
   const surface = createApiSurface({
     composition: MANAGEMENT,
     storage: budgets.storage,
+    shown: fixedRoom(deps.memory.platformBytes / SHOWN_PART),
     cache,
     runtime,
     continueTokens,

@@ -3,10 +3,10 @@ import { expect, it } from "vitest";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import { codecOf } from "./object-codec.ts";
-import { ShownMemory } from "./shown-memory.ts";
+import { fixedRoom, ShownMemory } from "./shown-memory.ts";
 
 it("keeps as much as there is room for", () => {
-  const memory = new ShownMemory(10);
+  const memory = new ShownMemory(fixedRoom(10));
   expect([4, 7, 6, 1].map((byteLength) => memory.keeps({ byteLength }))).toEqual([true, false, true, false]);
 });
 
@@ -31,7 +31,7 @@ const recordOf = (name: string, more: object = {}): CachedObject => {
 
 it("shows objects without late defaults that are large when there is no room for more of them", () => {
   const { show = expect.unreachable() } = codecOf(definition);
-  const memory = new ShownMemory(15_000);
+  const memory = new ShownMemory(fixedRoom(15_000));
   const [first, second] = [recordOf("first"), recordOf("second")];
   expect(show(first, memory).decode()).toMatchObject({ text: TEXT, short: "y" });
   expect(show(second, memory).decode()).not.toHaveProperty("text");

@@ -1,27 +1,42 @@
 // How much one API surface keeps of what it has made of its records for readers: their definitions and webhooks are the tenant's, and may make of a
 // small record a large object, in every version.
 
+export type ShownRoom = {
+  /** The result gives the bytes back, once; undefined where there is no room for them. */
+  take(bytes: number): (() => void) | undefined;
+};
+
 /** As much as a cluster may have of the store where nobody says otherwise. */
 const MAX_BYTES = 512 * 1024 * 1024;
 
-export class ShownMemory {
-  readonly #max: number;
-  #used = 0;
-  /** What was kept is gone with its record, when memory is collected. */
-  readonly #collected = new FinalizationRegistry<number>((bytes) => {
-    this.#used -= bytes;
-  });
+export function fixedRoom(max = MAX_BYTES): ShownRoom {
+  let used = 0;
+  return {
+    take(bytes) {
+      if (used + bytes > max) return undefined;
+      used += bytes;
+      return () => {
+        used -= bytes;
+      };
+    },
+  };
+}
 
-  constructor(max = MAX_BYTES) {
-    this.#max = max;
+/** Objects that were kept go with their records, when memory is collected, which may be after their surface has gone. */
+const collected = new FinalizationRegistry<() => void>((giveBack) => giveBack());
+
+export class ShownMemory {
+  readonly #room: ShownRoom;
+
+  constructor(room = fixedRoom()) {
+    this.#room = room;
   }
 
   /** Whether there was room for `holder`, which is as large as it says. */
   keeps(holder: { readonly byteLength: number }): boolean {
-    const { byteLength } = holder;
-    if (this.#used + byteLength > this.#max) return false;
-    this.#used += byteLength;
-    this.#collected.register(holder, byteLength);
+    const giveBack = this.#room.take(holder.byteLength);
+    if (giveBack === undefined) return false;
+    collected.register(holder, giveBack);
     return true;
   }
 }

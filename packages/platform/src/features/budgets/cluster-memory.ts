@@ -1,18 +1,21 @@
 // The memory that all embedded clusters share. The largest project is refused first, and each cluster has a guaranteed minimum (ADR 155).
 
 import { type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
+import type { ShownRoom } from "@postern/apiserver/registry/store/shown-memory";
 import { type Budget, insufficientStorageError, PendingWrites } from "./budgeted-storage.ts";
 import type { AccountUsage } from "./management-budgets.ts";
-import { residentBytes } from "./memory-limit.ts";
+import { RESIDENT_FACTOR, residentBytes } from "./memory-limit.ts";
 
 export type ClusterMemory = Disposable & {
   readonly pending: PendingWrites;
   /** For writes to the cluster with this composition. */
   budgetOf(composition: string): Budget;
+  /** For objects of the cluster with this composition that are kept as they are shown, which defaults and webhooks of a tenant may make large. */
+  shownIn(composition: string): ShownRoom;
   /** Throws the ApiError 507 if there is no room for another cluster. */
   checkNewCluster(composition: string): void;
   readonly limitBytes: number;
-  /** With the minimum of each cluster. */
+  /** With the minimum of each cluster, and with what is kept as it is shown. */
   readonly usedBytes: number;
 };
 
@@ -49,6 +52,8 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
   const { usage, limitBytes, isCluster, projectOf, onRefused = () => {} } = deps;
   const clusters = new Map<string, Counted>();
   const projects = new Map<string, number>();
+  /** Bytes that are kept as they are shown, by composition. */
+  const shown = new Map<string, number>();
   const pending = new PendingWrites();
   let usedBytes = 0;
 
@@ -95,6 +100,22 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
         if (before !== undefined && before.project !== projectOf(composition)) count(composition, amount);
         const added = after - (before?.bytes ?? 0);
         checkProject(projectOf(composition), added, residentBytes(inProgress));
+      },
+    }),
+    shownIn: (composition) => ({
+      take(length) {
+        const bytes = length * RESIDENT_FACTOR;
+        const has = shown.get(composition) ?? 0;
+        // As much as is free then: what clusters store has more of it, so that reading does not keep from writing.
+        if (has + bytes > limitBytes - usedBytes - residentBytes(pending.of(ACCOUNT)) - bytes) return undefined;
+        const project = projectOf(composition);
+        const add = (change: number): void => {
+          addTo(shown, composition, change);
+          addTo(projects, project, change);
+          usedBytes += change;
+        };
+        add(bytes);
+        return () => add(-bytes);
       },
     }),
     checkNewCluster(composition) {

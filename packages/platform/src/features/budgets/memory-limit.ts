@@ -53,7 +53,7 @@ export function memoryBudgets(
  * JavaScript.
  */
 const OBJECT_BYTES = 600;
-const RESIDENT_FACTOR = 1.35;
+export const RESIDENT_FACTOR = 1.35;
 
 /** Memory for stored objects. */
 export const residentBytes = ({ objects, bytes, kept = 0 }: StoredAmount): number =>

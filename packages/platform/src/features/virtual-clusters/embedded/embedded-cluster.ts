@@ -137,6 +137,7 @@ export async function startEmbeddedCluster(
   const surface = createStandardSurface({
     ...options,
     storage: stoppableStorage(metered.storage, stop.signal),
+    shown: options.memory?.shownIn(options.composition),
     cluster: {
       keepsWorkloads: () => options.settings?.().keepsWorkloads === true,
       completesJobs: () => options.settings?.().completesJobs === true,

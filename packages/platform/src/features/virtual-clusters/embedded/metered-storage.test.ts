@@ -115,3 +115,28 @@ it("gives every cluster a guaranteed minimum", async () => {
   await cluster("p2-a").create(100_000);
   expect(memory.usedBytes).toBeLessThanOrEqual(memory.limitBytes);
 });
+
+it("counts what clusters keep as it is shown with what they store, and leaves room to write", async () => {
+  const { cluster, memory } = await createClusters(64 * MIB);
+  const own = cluster("p1-a");
+  await own.create(MIB);
+  const room = memory.shownIn("vc-p1-a");
+  const kept: (() => void)[] = [];
+  for (let back = room.take(MIB); back !== undefined; back = room.take(MIB)) kept.push(back);
+  expect(kept.length).toBeGreaterThan(10);
+  expect(memory.usedBytes).toBeLessThan(memory.limitBytes / 2 + 4 * MIB);
+  // The cluster itself may still write, and another project's cluster has room for both.
+  await own.create(MIB);
+  await cluster("p2-a").create(MIB);
+  expect(memory.shownIn("vc-p2-a").take(MIB)).toBeDefined();
+  for (let project = 3; project < 20; project++) {
+    const other = memory.shownIn(`vc-p${project}-a`);
+    while (other.take(MIB / 4) !== undefined);
+    await cluster(`p${project}-a`).fill(MIB / 4);
+  }
+  expect(memory.usedBytes).toBeLessThanOrEqual(memory.limitBytes);
+  const before = memory.usedBytes;
+  for (const back of kept) back();
+  expect(before - memory.usedBytes).toBeGreaterThan(kept.length * MIB);
+  expect(room.take(MIB)).toBeDefined();
+});
