@@ -10,9 +10,9 @@ export type ByteSink = {
 
 export type ResponseHeaders = { readonly [name: string]: string | readonly string[] };
 
-/** A stream that fails with it is cut because of its client, which is no fault of the server. */
-export class ClientFault extends Error {
-  override readonly name = "ClientFault";
+/** A stream that fails with it is cut because of its client, or of the server behind a proxy: no fault of this server. */
+export class PeerFault extends Error {
+  override readonly name = "PeerFault";
 }
 
 /** A stream that fails with it ends as one that is whole, as in kube-apiserver; its cause is reported. */

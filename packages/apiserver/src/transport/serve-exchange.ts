@@ -10,7 +10,7 @@ import type { Scheduler } from "../runtime/clock.ts";
 import { ApiRequest, contentLengthOf, type Exchange, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
 import {
   type ApiResponse,
-  ClientFault,
+  PeerFault,
   type ResponseHeaders,
   type SentBytes,
   StreamFault,
@@ -133,8 +133,7 @@ function send(exchange: Exchange, { status, headers }: ApiResponse, bytes: SentB
 
 /** Clients must not take a part of a response for the whole. */
 function cutShort(exchange: Exchange, headers: ResponseHeaders, error: unknown, options: ServeOptions): void {
-  if (!exchange.isClosed() && !(error instanceof ClientFault))
-    reportFault("response", exchange, headers, error, options);
+  if (!exchange.isClosed() && !(error instanceof PeerFault)) reportFault("response", exchange, headers, error, options);
   exchange.cut();
 }
 

@@ -7,7 +7,7 @@ import { createFaults } from "../logging/faults.ts";
 import { type LogFields, silentLogger } from "../logging/logger.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import type { ApiRequest } from "./api-request.ts";
-import { type ApiResponse, ClientFault, StreamFault, textResponse } from "./api-response.ts";
+import { type ApiResponse, PeerFault, StreamFault, textResponse } from "./api-response.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import type { ApiHandler } from "./serve-exchange.ts";
 import { serverCertificate } from "./testing/serve-handler.ts";
@@ -105,7 +105,7 @@ it("a stream that is cut because of its client is no error", async () => {
   const { port, logged, counted } = await serve(() =>
     stream(async (sink) => {
       await sink.write("{}\n");
-      throw new ClientFault("it stopped reading");
+      throw new PeerFault("it stopped reading");
     }),
   );
   await http1({ port, path: "/fail" }).catch(() => undefined);

@@ -13,7 +13,7 @@ import type {
   WatchQuery,
 } from "../../registry/resource-storage.ts";
 import type { Revision } from "../../storage/storage.ts";
-import { type ApiResponse, type ByteSink, ClientFault, StreamFault } from "../../transport/api-response.ts";
+import { type ApiResponse, type ByteSink, PeerFault, StreamFault } from "../../transport/api-response.ts";
 import {
   type BacklogQueue,
   type BacklogScope,
@@ -199,7 +199,7 @@ class WatchStream implements WatchEventObserver {
     if (this.#fault !== undefined) throw new StreamFault("the watch failed", { cause: this.#fault.error });
     if (!this.#isCut) return;
     this.#endpoint.metrics?.watchTerminated(this.#resource, "farewell");
-    throw new ClientFault("the client of the watch stopped reading");
+    throw new PeerFault("the client of the watch stopped reading");
   }
 
   /** Errors must not reach whoever made the event: they end this watch, without a further frame as in kube-apiserver. */

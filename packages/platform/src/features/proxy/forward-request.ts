@@ -6,7 +6,12 @@ import type { Readable } from "node:stream";
 import { asError, caught } from "@postern/apimachinery/steps/caught";
 import { textBefore, trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import type { ApiResponse, ByteSink, ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import {
+  type ApiResponse,
+  type ByteSink,
+  PeerFault,
+  type ResponseHeaders,
+} from "@postern/apiserver/transport/api-response";
 import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
 import type { UpstreamConnections } from "./upstream-connections.ts";
@@ -53,7 +58,7 @@ export function respondWith(
   { target }: UpstreamConnections,
 ): ApiResponse {
   try {
-    if ((response.statusCode ?? 0) < 200) throw unaskedUpgradeError();
+    refuseUnknownStatus(response);
     refuseUnauthorized(response, path);
     const place = { server: target.server, path: withoutQuery(path), basePath: request.basePath };
     const returned = returnedHeaders(response.headers, returnedLocation(response.headers, place));
@@ -66,6 +71,13 @@ export function respondWith(
     response.destroy();
     throw error;
   }
+}
+
+/** HTTP/2 has no others, and 101 is an answer to an upgrade alone. */
+function refuseUnknownStatus({ statusCode = 0 }: IncomingMessage): void {
+  if (statusCode >= 200 && statusCode <= 599) return;
+  if (statusCode === 101) throw unaskedUpgradeError();
+  throw badGatewayError({ reason: "InvalidResponse", message: `${statusCode} is no status of HTTP` });
 }
 
 /** Behind it are the servers of pods, which ask for passwords of their own. */
@@ -127,13 +139,15 @@ function hasContent(stream: Readable): Promise<boolean> {
 
 // Hands the response of a target on as it arrives, no faster than the caller takes it.
 
-const isBodiless = (status: number): boolean => status === 204 || status === 304;
+/** RFC 9110, sections 15.3.6 and 15.4.5: what a 204 or 205 has for a body is not for its reader, and a 304 has the length of what was not sent. */
+const isBodiless = (status: number): boolean => status === 204 || status === 205 || status === 304;
 
 function relayResponse(response: IncomingMessage, headers: ResponseHeaders): ApiResponse {
   const status = response.statusCode ?? 0;
   if (isBodiless(status)) {
     response.resume();
-    return { status, headers, body: { type: "bytes", bytes: "" } };
+    const { "content-length": _, ...others } = headers;
+    return { status, headers: status === 304 ? headers : others, body: { type: "bytes", bytes: "" } };
   }
   return { status, headers, body: { type: "stream", run: (sink, signal) => relay(response, sink, signal) } };
 }
@@ -151,6 +165,9 @@ async function relay(response: IncomingMessage, sink: ByteSink, signal: AbortSig
       // Leaving the loop closes the connection to the target.
       if (!isOpen) return;
     }
+  } catch (error) {
+    if (signal.aborted || !response.errored) throw error;
+    throw new PeerFault("the target broke off its response", { cause: error });
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
@@ -175,8 +192,8 @@ function unlessAborted(taken: Promise<boolean>, signal: AbortSignal): Promise<bo
 // Hands on the index of OpenAPI v3 with the paths of its documents as they stand at the platform: `kubectl explain` asks for those that it names.
 // Source: k8s.io/kube-openapi/pkg/handler3/handler.go (serverRelativeURL)
 
-/** A target with thousands of groups has less. */
-const MAX_BYTES = 4 << 20;
+/** A target with thousands of groups has less, and it is read in one go. */
+const MAX_BYTES = 512 << 10;
 
 type Place = {
   /** Base URL of the target. */

@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import { timeoutError } from "@postern/apimachinery/meta/api-error";
 import { asError, caught } from "@postern/apimachinery/steps/caught";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { ConnectTimeoutError, codeOf } from "./upstream-failure.ts";
+import { ConnectTimeoutError, codeOf, InvalidResponseError } from "./upstream-failure.ts";
 
 export type ExchangeLimits = {
   /** Name resolution, TCP and TLS together. */
@@ -74,6 +74,7 @@ export function exchange(
         ? undefined
         : scheduler.schedule(limits.responseTimeoutMs, () => request.destroy(noResponse()));
     const endDeadline = (): void => deadline?.[Symbol.dispose]();
+    refuseManyInterim(request, fail);
     const connected = watchConnect(request, scheduler, limits.connectTimeoutMs, fail);
     let isUpgraded = false;
 
@@ -112,6 +113,17 @@ export function exchange(
     if (writeBody === undefined) request.end();
     else writeBody(request);
   });
+}
+
+/** Go's client had five as its limit. A server could send them for as long as nothing else limits the request. */
+const MAX_INTERIM = 20;
+
+function refuseManyInterim(request: ClientRequest, fail: (error: unknown) => void): void {
+  let interim = 0;
+  const count = (): void => {
+    if (++interim > MAX_INTERIM) request.destroy(new InvalidResponseError("it sent too many interim responses"));
+  };
+  request.on("information", caught(fail, count));
 }
 
 /**

@@ -12,6 +12,11 @@ export class ConnectTimeoutError extends Error {
   override readonly name = "ConnectTimeoutError";
 }
 
+/** The message goes on after the name of the server. */
+export class InvalidResponseError extends Error {
+  override readonly name = "InvalidResponseError";
+}
+
 /**
  * It may be well again later. When, nobody knows: with a Retry-After, client-go would ask ten times for each request without a word, and
  * kubectl stand still for minutes before it says what is wrong.
@@ -57,6 +62,9 @@ export function upstreamError(error: unknown, sent: boolean): ApiError {
   }
   if (error instanceof ConnectTimeoutError) {
     return unreachableError({ reason: "ConnectTimeout", message: "it does not answer" }, error);
+  }
+  if (error instanceof InvalidResponseError) {
+    return badGatewayError({ reason: "InvalidResponse", message: error.message }, error);
   }
   const code = codeOf(error);
   const trust = TRUST_FAULTS[code];

@@ -16,6 +16,7 @@ import {
   issuerAddresses,
   textOf,
 } from "../trust/fetch-key-set.ts";
+import { FetchError } from "../trust/issuer-keys.ts";
 import { tenantAddressRules } from "../virtual-clusters/reach-clusters.ts";
 
 export type ProviderFetchDeps = {
@@ -62,10 +63,14 @@ export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
         signal,
         ...(content === undefined ? {} : { writeBody: (request) => void request.end(content) }),
       });
+      const { statusCode: status = 0 } = response;
+      if (status < 200 || status > 599) {
+        response.destroy();
+        throw new FetchError(`a response of the provider has the status ${status}, which is none of HTTP`);
+      }
       const text = await textOf(response, "a response of the provider", MAX_RESPONSE_BYTES);
-      const status = response.statusCode ?? 0;
       // Responses with these codes must not have a body.
-      const isEmpty = status === 204 || status === 304;
+      const isEmpty = status === 204 || status === 205 || status === 304;
       return new Response(isEmpty ? null : text, { status, headers: headersOf(response) });
     };
   };

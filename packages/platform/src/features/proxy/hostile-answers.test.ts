@@ -1,0 +1,91 @@
+// Answers of a target that no honest server gives, written byte by byte: the caller gets an answer over either version of HTTP, and nothing goes on.
+
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { http1, http2 } from "@postern/apiserver/transport/testing/test-clients";
+import { expect, onTestFinished, test } from "vitest";
+import { BASE, openSession, serveProxy } from "./testing/serve-proxy.ts";
+
+/** Answers each request by itself. */
+async function serveRaw(answer: (socket: Socket) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("data", () => answer(socket));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return { target: { server: `http://127.0.0.1:${port}`, credential: {} }, sockets };
+}
+
+const head = (status: string, ...lines: string[]): string => [`HTTP/1.1 ${status}`, ...lines, "", ""].join("\r\n");
+const OK = `${head("200 OK", "content-length: 2")}ok`;
+
+async function askBoth(answer: string, path = `${BASE}/api/v1/pods`) {
+  const { target } = await serveRaw((socket) => void socket.write(answer));
+  const { port } = await serveProxy(target);
+  return [await http1({ port, path }), await http2(openSession(port), { ":path": path })];
+}
+
+test.each(["000", "099", "600", "700", "999"])("status %s is 502", async (status) => {
+  for (const { status: code, body } of await askBoth(`${head(`${status} x`, "content-length: 2")}ok`)) {
+    expect([code, JSON.parse(body).details.causes[0].reason]).toEqual([502, "InvalidResponse"]);
+  }
+});
+
+test.each([204, 205])("a body behind %i does not reach the caller, nor its length", async (code) => {
+  for (const { status, headers, body } of await askBoth(`${head(`${code} x`, "content-length: 2")}ok`)) {
+    expect([status, headers["content-length"] ?? "0", body]).toEqual([code, "0", ""]);
+  }
+});
+
+test("304 keeps the length of what was not sent", async () => {
+  for (const { status, headers } of await askBoth(head("304 x", "content-length: 200", "etag: a"))) {
+    expect([status, headers["content-length"], headers["etag"]]).toEqual([304, "200", "a"]);
+  }
+});
+
+test.each(["100 Continue", "102 Processing", "103 Early Hints"])(
+  "a few answers of %s are passed over",
+  async (status) => {
+    for (const { status: code, body, headers } of await askBoth(`${head(status, "link: </a>").repeat(5)}${OK}`)) {
+      expect([code, body, headers["link"]]).toEqual([200, "ok", undefined]);
+    }
+  },
+);
+
+test.each([
+  ["a GET", "/api/v1/pods"],
+  ["a log, which may be silent for long", "/api/v1/namespaces/a/pods/b/log?follow=1"],
+  ["a watch", "/api/v1/pods?watch=1"],
+])("interim answers without an end are 502 for %s, and the connection is closed", async (_, path) => {
+  const many = Buffer.from(head("103 Early Hints", "link: </a>").repeat(1_000));
+  const { target, sockets } = await serveRaw((socket) => {
+    const more = (): void => {
+      while (!socket.destroyed && socket.write(many)) {}
+      if (!socket.destroyed) socket.once("drain", more);
+    };
+    more();
+  });
+  const { port, connections } = await serveProxy(target);
+  const { status, body } = await http1({ port, path: `${BASE}${path}` });
+  expect([status, JSON.parse(body).message]).toEqual([502, expect.stringContaining("too many interim responses")]);
+  await expect.poll(() => connections.active).toBe(0);
+  await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
+});
+
+test("an index of OpenAPI that is larger than any is not read to its end", async () => {
+  const index = "[".repeat(600_000);
+  const { target } = await serveRaw((socket) => {
+    socket.write(`${head("200 OK", `content-length: ${index.length}`)}${index}`);
+  });
+  const { port, connections } = await serveProxy(target);
+  expect((await http1({ port, path: `${BASE}/openapi/v3` })).body).toBe("");
+  await expect.poll(() => connections.active).toBe(0);
+});
