@@ -26,9 +26,16 @@ export const reviewText = ({ version, uid, desiredAPIVersion, objects }: ReviewR
     request: { uid, desiredAPIVersion, objects: objects as unknown as readonly JsonObject[] },
   });
 
+/** Maximum length of a message that quotes a webhook. */
+const MAX_MESSAGE = 4_096;
+
 /** The response is invalid; the message is upstream's text after `conversion webhook for <kind> `. */
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message.slice(0, MAX_MESSAGE), options);
+  }
 }
 
 /** The converted objects in a response, not validated. Throws ReviewError. */
@@ -44,22 +51,17 @@ export function convertedObjects(review: JsonObject, { version, uid }: ReviewReq
   }
   if (!isJsonObject(response)) throw failed("no response provided");
   if (version === "v1" && response["uid"] !== uid) {
-    throw failed(`expected response.uid=${quoteGo(uid)}, got ${quoteGo(textOf(response["uid"]))}`);
+    throw failed(
+      `expected response.uid=${quoteGo(uid)}, got ${quoteGo(textOf(response["uid"]).slice(0, MAX_MESSAGE))}`,
+    );
   }
   const result = isJsonObject(response["result"]) ? response["result"] : {};
   if (result["status"] !== "Success") {
     const message = textOf(result["message"]);
-    throw failed(
-      message === ""
-        ? `response.result.status was '${textOf(result["status"])}', not 'Success'`
-        : message.slice(0, MAX_MESSAGE),
-    );
+    throw failed(message === "" ? `response.result.status was '${textOf(result["status"])}', not 'Success'` : message);
   }
   return isJsonArray(response["convertedObjects"]) ? response["convertedObjects"] : [];
 }
-
-/** Maximum length of a webhook's message in errors. */
-const MAX_MESSAGE = 4_096;
 
 /**
  * `answer` with the metadata of `original`, of which labels and annotations alone may change. Throws ReviewError. `index` is its place in

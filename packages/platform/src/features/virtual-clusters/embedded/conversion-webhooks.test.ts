@@ -456,6 +456,25 @@ describe("an answer of a conversion webhook", () => {
     else expect(why).toMatch(message);
   });
 
+  it("is quoted in part where it is long", async () => {
+    await create("v1", "a", { address: "x:80" });
+    const long = "\u0001x".repeat(100_000);
+    const answers = [
+      withObject((object) => ({ ...object, apiVersion: long })),
+      withObject((object) => ({ ...object, kind: long })),
+      withMetadata({ name: long }),
+      withResponse({ uid: long }),
+      withResponse({ result: { status: long } }),
+      withResponse({ result: { message: long } }),
+      answerOf((answer) => ({ ...answer, kind: long })),
+    ];
+    for (const answer of answers) {
+      server.raw.set("/convert", answer);
+      const { message } = await refusal(send("GET", at("v2", "a")));
+      expect([message.startsWith(FAILED), message.length < FAILED.length + 4_200]).toEqual([true, true]);
+    }
+  });
+
   it("that cannot be read, or is none, is refused as well", async () => {
     await create("v1", "a", { address: "x:80" });
     for (const body of ["", "[]", "{", `{"a":${"[".repeat(2_000)}`]) {
