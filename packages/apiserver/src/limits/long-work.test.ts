@@ -1,5 +1,6 @@
 import type { Steps } from "@postern/apimachinery/steps/steps";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Lanes } from "./lanes.ts";
 import { createLongWork, LONG_WORK_BYTES, WorkParts } from "./turn.ts";
 
 let now = 0;
@@ -44,6 +45,23 @@ describe("long work", () => {
     expect(await Promise.all([begin("a", "x", 2), begin("a", "y", 1), begin("b", "z", 2)])).toEqual(["x", "y", "z"]);
     expect(log.map(({ name }) => name)).toEqual(["x1", "z1", "y1", "z2", "x2"]);
     expect(new Set(log.map((each) => each.turn)).size).toBe(log.length);
+  });
+
+  it("goes on behind an error, which holds nobody up", async () => {
+    vi.spyOn(Lanes.prototype, "take").mockImplementationOnce(() => {
+      throw new TypeError("once");
+    });
+    const others = process.listeners("uncaughtException");
+    process.removeAllListeners("uncaughtException");
+    const uncaught: unknown[] = [];
+    const take = (error: unknown): void => void uncaught.push(error);
+    process.on("uncaughtException", take);
+    const log: Done[] = [];
+    const begin = (client: string) => largeParts().run(client, steps(client, 1, 30, log));
+    expect(await Promise.all([begin("a"), begin("b")])).toEqual(["a", "b"]);
+    process.off("uncaughtException", take);
+    for (const listener of others) process.on("uncaughtException", listener);
+    expect(uncaught).toEqual([new TypeError("once")]);
   });
 
   it("gives each tenant its turn, however many clients it has", async () => {

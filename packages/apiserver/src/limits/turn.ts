@@ -250,13 +250,18 @@ export function createLongWork(
   onOverBudget: () => void = () => undefined,
 ): LongWork {
   const waiting = new Lanes<() => void>();
-  const next = (): void => {
+  /** An error must not hold up those that wait. */
+  const failNext = (error: unknown): void => {
+    if (waiting.isWaiting) setImmediate(next);
+    throwLater(error);
+  };
+  const next = caught(failNext, () => {
     const found = waiting.take();
     if (found === undefined) return;
     waiting.finish(found.lane, 1);
     if (waiting.isWaiting) setImmediate(next);
     found.item();
-  };
+  });
   return {
     clock,
     threads,
