@@ -321,11 +321,18 @@ export function createKeyCounts(deps: KeyCensusDeps): () => Promise<KeyCounts> {
     return census;
   }
 
+  /** No callback resets it: an error there would be that of every later scrape. */
+  const countAlone = async () => {
+    try {
+      return await count();
+    } finally {
+      running = undefined;
+    }
+  };
+
   return async () => {
     if (last !== undefined && last.records > FEW && clock.elapsed() - last.at < MAX_AGE_MS) return last.census;
-    running ??= count().finally(() => {
-      running = undefined;
-    });
+    running ??= countAlone();
     if (last === undefined || last.records <= FEW) return await running;
     // The next scrape reports the error and starts again.
     running.catch(() => {});
