@@ -66,7 +66,7 @@ export function toOpenError({ kind, message }: StoreFailure): Error {
 }
 
 /** The error of a read or write for a failure reported by the thread. */
-export function toStorageError({ kind, message }: StoreFailure): Error {
+export function toStorageError({ kind, message }: StoreFailure): StorageUnavailableError {
   if (kind === "full") return new StorageFullError("the disk is full", { cause: new Error(message) });
   return new StorageUnavailableError("the store cannot serve now", { cause: new Error(message) });
 }

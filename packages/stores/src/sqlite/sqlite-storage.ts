@@ -26,6 +26,8 @@ export type SqliteStorageOptions = {
   readonly maxQuickCheckBytes?: number;
   /** Called once after a larger file was checked; `fault` is undefined if it is intact. */
   readonly onChecked?: (fault: string | undefined) => void;
+  /** Called with each failure of the database but those for lack of space, beside the one that it fails. */
+  readonly onFailure?: (error: Error) => void;
 };
 
 export type SqliteStorage = Storage & {
@@ -44,7 +46,7 @@ const MAX_VALUE_BYTES = 8 << 20;
 
 /** Rejects with StoreLockedError, StoreCorruptError, StoreVersionError or StorageUnavailableError. */
 export async function openSqliteStorage(options: SqliteStorageOptions): Promise<SqliteStorage> {
-  const { path, maxBytes, maxQuickCheckBytes, onChecked } = options;
+  const { path, maxBytes, maxQuickCheckBytes, onChecked, onFailure } = options;
   const worker = startWorker({
     path,
     ...(maxBytes !== undefined && { maxBytes }),
@@ -53,10 +55,11 @@ export async function openSqliteStorage(options: SqliteStorageOptions): Promise<
   const first = await firstMessage(worker);
   if (first.type === "opened") {
     let damage: StoreCorruptError | undefined;
-    const client = new StoreClient(worker, first.revision, (fault) => {
+    const checked = (fault: string): void => {
       if (fault !== "") damage = new StoreCorruptError(damageText(path, fault));
       onChecked?.(damage?.message);
-    });
+    };
+    const client = new StoreClient(worker, first.revision, checked, onFailure);
     return new StorageInSqlite(client, () => damage);
   }
   await worker.terminate();

@@ -55,6 +55,7 @@ export class StoreClient {
   readonly #unsettled: { readonly write: PendingWrite; readonly outcome: WriteOutcome | undefined }[] = [];
   readonly #pendingReads = new Map<number, PendingRead>();
   readonly #onChecked: (fault: string) => void;
+  readonly #onFailure: (error: Error) => void;
   /** The newest revision whose commit was confirmed. */
   #revision: Revision;
   /** The newest revision; undefined when the client is over. */
@@ -67,9 +68,15 @@ export class StoreClient {
   #over: StorageUnavailableError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(worker: Worker, revision: Revision, onChecked: (fault: string) => void = () => {}) {
+  constructor(
+    worker: Worker,
+    revision: Revision,
+    onChecked: (fault: string) => void = () => {},
+    onFailure: (error: Error) => void = () => {},
+  ) {
     this.#worker = worker;
     this.#onChecked = onChecked;
+    this.#onFailure = onFailure;
     this.#revision = revision;
     this.known = { revision };
     // Behind an answer that cannot be read, the order of answers no longer fits the order of writes.
@@ -208,7 +215,7 @@ export class StoreClient {
         this.#committed(message);
         break;
       case "notCommitted": {
-        const error = toStorageError(message.failure);
+        const error = this.#failureOf(message);
         for (const write of this.#pendingWrites.splice(0, message.count)) write.reject(error);
         break;
       }
@@ -219,7 +226,10 @@ export class StoreClient {
         this.#pendingReads.get(message.id)?.reject(rangeError(message));
         break;
       case "readFailed":
-        this.#pendingReads.get(message.id)?.reject(toStorageError(message.failure));
+        this.#pendingReads.get(message.id)?.reject(this.#failureOf(message));
+        break;
+      case "upkeepFailed":
+        this.#failureOf(message);
         break;
       case "checked":
         this.#onChecked(message.fault);
@@ -231,6 +241,13 @@ export class StoreClient {
       default:
         this.#pendingReads.get(message.id)?.receive(message);
     }
+  }
+
+  /** Clients learn only that the store cannot serve them. Of a full disk they are told. */
+  #failureOf({ failure }: Answer<"notCommitted" | "readFailed" | "upkeepFailed">): StorageUnavailableError {
+    const error = toStorageError(failure);
+    if (!(error instanceof StorageFullError)) this.#onFailure(error);
+    return error;
   }
 
   #committed({ outcomes, bytes }: Answer<"committed">): void {

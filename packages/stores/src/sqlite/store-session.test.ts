@@ -242,7 +242,7 @@ describe("a disk that fails", () => {
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 2 }]);
   });
 
-  test("while sweeping: it is retried later without an error", () => {
+  test("while sweeping: it is told once, and retried later without an error", () => {
     session.receive(requests([{ key: "/a", value: "x" }]));
     session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));
     runToEnd();
@@ -253,6 +253,12 @@ describe("a disk that fails", () => {
     session.receive(requests([], [{ id: 1, type: "compact", revision: 3 }]));
     runToEnd();
     expect(ofType("compacted")).toHaveLength(1);
+    expect(ofType("upkeepFailed")).toHaveLength(1);
+    // Told once, however often it is tried.
+    session.receive(requests([], [{ id: 3, type: "get", key: "/a" }]));
+    transactions = 1;
+    runToEnd();
+    expect(ofType("upkeepFailed")).toHaveLength(1);
     beforeExec = () => {};
     session.receive(requests([], [{ id: 2, type: "get", key: "/a" }]));
     runToEnd();

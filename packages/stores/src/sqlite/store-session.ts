@@ -38,6 +38,7 @@ export class StoreSession {
   #jobs: ReadJob[] = [];
   #logPages = 0;
   #sweepRows = MIN_SWEEP_ROWS;
+  #isUpkeepFailing = false;
   #closing = false;
 
   /** Undefined if the database is known to be intact. */
@@ -81,8 +82,9 @@ export class StoreSession {
       if (result === undefined) return;
       this.#send({ type: "checked", fault: result.fault });
       this.#check.record(result, Date.now());
-    } catch {
-      // The disk cannot be read or written now, which is reported elsewhere: the next start checks again.
+    } catch (error) {
+      // The next start checks again.
+      this.#send({ type: "upkeepFailed", failure: toFailure(error) });
     }
     this.#check = undefined;
   }
@@ -139,8 +141,11 @@ export class StoreSession {
       } else if (!table.swept) {
         this.#sweep(table);
       }
+      this.#isUpkeepFailing = false;
       return !table.swept;
-    } catch {
+    } catch (error) {
+      if (!this.#isUpkeepFailing) this.#send({ type: "upkeepFailed", failure: toFailure(error) });
+      this.#isUpkeepFailing = true;
       return false;
     }
   }

@@ -96,6 +96,8 @@ export type FromWorker =
       readonly upTo: Revision;
       readonly caughtUp: boolean;
     }
+  /** Sweeping or a checkpoint failed: they are tried again. Not told again before one has worked. */
+  | { readonly type: "upkeepFailed"; readonly failure: StoreFailure }
   /** The whole database was checked while it served; `fault` is "" if it is intact. */
   | { readonly type: "checked"; readonly fault: string }
   | { readonly type: "compacted"; readonly id: number; readonly compacted: Revision }

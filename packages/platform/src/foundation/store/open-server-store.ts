@@ -61,7 +61,8 @@ export async function openServerStore(deps: ServerStoreDeps): Promise<ServerStor
       ),
   };
   const onChecked = reportStoreCheck(logger, metrics);
-  const store = await openStore(configuration, { isServer: true, onChecked, waiting });
+  const onFailure = (error: Error): void => logger.error({ error, component: "store" }, "the database failed");
+  const store = await openStore(configuration, { isServer: true, onChecked, onFailure, waiting });
   const { storage: opened, election, isShared, enter, reloadCredentials, checks } = store;
   teardown.use(opened);
   const { clock } = runtime;

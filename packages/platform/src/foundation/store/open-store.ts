@@ -11,7 +11,11 @@ import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/st
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
 import type { WaitForLeaderOptions } from "@postern/stores/etcd/wait-for-leader";
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
-import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import {
+  openSqliteStorage,
+  type SqliteStorage,
+  type SqliteStorageOptions,
+} from "@postern/stores/sqlite/sqlite-storage";
 import { StoreVersionError, StoreWriteRefusedError } from "@postern/stores/store-errors";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
@@ -38,6 +42,8 @@ export type OpenStoreOptions = {
   /** For whoever only reads: what is in etcd is left as it is, and may be in a place where nothing can be written. */
   readonly isReadOnly?: boolean;
   readonly onChecked?: StoreCheckListener;
+  /** Called with failures of a database of this server. */
+  readonly onFailure?: (error: Error) => void;
   /** For a server: it does not begin in a place of a shared etcd that is empty, unless the configuration says so. */
   readonly isServer?: boolean;
   /** Default: the store has to answer at the first try. */
@@ -50,7 +56,7 @@ export type StoreWaiting = Pick<WaitForLeaderOptions, "patienceMs" | "onWaiting"
 /** Rejects with ConfigurationError: one line with the cause and the fix. */
 export async function openStore(
   configuration: Configuration,
-  { isReadOnly = false, isServer = false, waiting, onChecked }: OpenStoreOptions = {},
+  { isReadOnly = false, isServer = false, waiting, onChecked = () => {}, onFailure = () => {} }: OpenStoreOptions = {},
 ): Promise<OpenedStore> {
   const { store } = configuration;
   switch (store.kind) {
@@ -58,7 +64,7 @@ export async function openStore(
       return soleStore(createMemoryStorage());
     case "sqlite": {
       await assertNotInterrupted(store.path);
-      const storage = await openSqlite(store.path, onChecked);
+      const storage = await openSqlite({ path: store.path, onChecked, onFailure });
       return { ...soleStore(storage), checks: [storage.health] };
     }
     case "etcd":
@@ -189,9 +195,10 @@ async function read(path: string, flag: string): Promise<Uint8Array> {
   }
 }
 
-async function openSqlite(path: string, onChecked: StoreCheckListener = () => {}): Promise<SqliteStorage> {
+async function openSqlite(options: SqliteStorageOptions): Promise<SqliteStorage> {
+  const { path } = options;
   try {
-    return await openSqliteStorage({ path, onChecked });
+    return await openSqliteStorage(options);
   } catch (error) {
     const remedy = (await fullDiskRemedy(error, path)) ?? remedyOf(error, path);
     throw remedy === undefined ? error : new ConfigurationError(remedy, { cause: error });
