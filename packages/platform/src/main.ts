@@ -3,6 +3,7 @@
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { withLogLimit } from "@postern/apiserver/limits/log-limit";
 import { createLogger } from "@postern/apiserver/logging/create-logger";
+import { reportDroppedErrors } from "@postern/apiserver/logging/dropped-errors";
 import { createFaults, type Faults, withGuardedTimers } from "@postern/apiserver/logging/faults";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
@@ -70,6 +71,7 @@ async function start(
   // The last to be taken down: the parts of a server that closes may fail as well.
   teardown.defer(() => taken?.[Symbol.dispose]());
   const { scheduler } = runtime;
+  teardown.use(reportDroppedErrors(faults, scheduler));
   const tracing = await openTracing({ environment: process.env, logger, metrics, scheduler });
   if (tracing !== undefined) teardown.use(tracing);
   await ensurePrivateDirectory(configuration.dataDir);

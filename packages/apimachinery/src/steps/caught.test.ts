@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { asError, caught, throwLater } from "./caught.ts";
+import { asError, bothDone, caught, observeCaught, throwLater } from "./caught.ts";
 
 it("gives what a callback throws to its owner, and nothing to the caller", () => {
   const failed: unknown[] = [];
@@ -15,21 +15,49 @@ it("gives what a callback throws to its owner, and nothing to the caller", () =>
   expect(failed).toEqual([new RangeError("2 > 1")]);
 });
 
-it("throws later what must not stop the work at hand", async () => {
-  const taken: unknown[] = [];
+it("shows its errors to observers, also where the owner drops them", () => {
+  const seen: unknown[] = [];
+  const error = new RangeError("dropped");
+  const callback = caught(
+    () => undefined,
+    () => {
+      throw error;
+    },
+  );
+  const observing = observeCaught((thrown) => void seen.push(thrown));
+  callback();
+  observing[Symbol.dispose]();
+  callback();
+  expect(seen).toEqual([error]);
+});
+
+/** The first error that nothing catches. */
+async function firstUncaught(work: () => void): Promise<unknown> {
   const others = process.listeners("uncaughtException");
   process.removeAllListeners("uncaughtException");
-  const thrown = new Promise<void>((resolve) =>
-    process.once("uncaughtException", (error) => {
-      taken.push(error);
-      resolve();
-    }),
-  );
-  throwLater(new Error("later"));
-  expect(taken).toEqual([]);
-  await thrown;
+  const thrown = new Promise((resolve) => process.once("uncaughtException", resolve));
+  work();
+  const error = await thrown;
   for (const listener of others) process.on("uncaughtException", listener);
-  expect(taken).toEqual([new Error("later")]);
+  return error;
+}
+
+it("throws later what must not stop the work at hand", async () => {
+  let isLeft = false;
+  const error = await firstUncaught(() => {
+    throwLater(new Error("later"));
+    isLeft = true;
+  });
+  expect([error, isLeft]).toEqual([new Error("later"), true]);
+});
+
+it("reports the error of one work once, however many wait behind it", async () => {
+  let done: Promise<void> | undefined;
+  const error = await firstUncaught(() => {
+    done = bothDone(Promise.resolve(), Promise.reject(new Error("one look")));
+  });
+  expect(error).toEqual(new Error("one look"));
+  await expect(bothDone(done ?? Promise.reject(), Promise.resolve())).resolves.toBeUndefined();
 });
 
 it("makes an error of anything thrown", () => {

@@ -1,6 +1,17 @@
 // Callbacks of events and timers, whose errors no caller could catch: they end the process, or what they belong to waits for ever.
 
-/** The same function, whose errors are given to `fail`, which ends what the function works on. */
+const observers = new Set<(error: unknown) => void>();
+
+/** `observe` is called with each error that a guarded callback throws, before its owner is, until it is disposed. It must not throw. */
+export function observeCaught(observe: (error: unknown) => void): Disposable {
+  observers.add(observe);
+  return { [Symbol.dispose]: () => void observers.delete(observe) };
+}
+
+/**
+ * The same function, whose errors are given to `fail`, which ends what the function works on. An owner whose work has ended already drops them:
+ * `observeCaught` sees those as well.
+ */
 export const caught =
   <Args extends readonly unknown[]>(
     fail: (error: unknown) => void,
@@ -10,6 +21,7 @@ export const caught =
     try {
       work(...args);
     } catch (error) {
+      for (const observe of observers) observe(error);
       fail(error);
     }
   };
@@ -19,6 +31,16 @@ export function throwLater(error: unknown): void {
   queueMicrotask(() => {
     throw error;
   });
+}
+
+/** Resolves when both are done. Never rejects: an error of `work` is thrown later, once, and not again by all that wait behind it. */
+export async function bothDone(earlier: Promise<void>, work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    throwLater(error);
+  }
+  await earlier;
 }
 
 export const asError = (thrown: unknown): Error =>

@@ -62,9 +62,15 @@ function allowedFields(fields: object): { [field: string]: unknown } {
   return allowed;
 }
 
+const logged = new WeakSet<Error>();
+
+/** Whether a line of a log of this process has the error, or names it as a cause. */
+export const wasLogged = (error: Error): boolean => logged.has(error);
+
 /** Name, text and stack; an error's other properties may hold anything. */
 function describeError(error: unknown, causes: number): object {
   if (!(error instanceof Error)) return { name: typeof error, message: "not an Error" };
+  logged.add(error);
   return {
     name: error.name,
     message: redactCredentials(error.message),

@@ -11,6 +11,13 @@ export type Faults = {
   report(error: unknown, source: FaultSource): void;
 };
 
+/** Whether it is an error of the language, and none that code throws on purpose, such as a refusal, an abort or the end of a connection. */
+export const isDefect = (error: unknown): error is Error =>
+  error instanceof TypeError ||
+  error instanceof RangeError ||
+  error instanceof ReferenceError ||
+  error instanceof SyntaxError;
+
 export type FaultDeps = {
   readonly logger: Logger;
   /** Counts a fault. */

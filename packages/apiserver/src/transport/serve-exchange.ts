@@ -3,7 +3,7 @@
 import type { X509Certificate } from "node:crypto";
 import { Readable } from "node:stream";
 import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
-import { createFaults, type Faults } from "../logging/faults.ts";
+import { createFaults, type Faults, isDefect } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
@@ -133,7 +133,9 @@ function send(exchange: Exchange, { status, headers }: ApiResponse, bytes: SentB
 
 /** Clients must not take a part of a response for the whole. */
 function cutShort(exchange: Exchange, headers: ResponseHeaders, error: unknown, options: ServeOptions): void {
-  if (!exchange.isClosed() && !(error instanceof PeerFault)) reportFault("response", exchange, headers, error, options);
+  // Work whose client has left ends with the reason of its abort, or with what Node says of a stream that has gone.
+  const isRegular = error instanceof PeerFault || (exchange.isClosed() && !isDefect(error));
+  if (!isRegular) reportFault("response", exchange, headers, error, options);
   exchange.cut();
 }
 

@@ -14,14 +14,14 @@ import { serverCertificate } from "./testing/serve-handler.ts";
 import { http1, http2, openHttp2, openTls } from "./testing/test-clients.ts";
 
 const uncaught: unknown[] = [];
-const note = (error: unknown): void => void uncaught.push(error);
+const noteUncaught = (error: unknown): void => void uncaught.push(error);
 beforeEach(() => {
   uncaught.length = 0;
-  process.prependListener("uncaughtException", note).prependListener("unhandledRejection", note);
+  process.prependListener("uncaughtException", noteUncaught).prependListener("unhandledRejection", noteUncaught);
 });
 afterEach(async () => {
   await nextTurn();
-  process.off("uncaughtException", note).off("unhandledRejection", note);
+  process.off("uncaughtException", noteUncaught).off("unhandledRejection", noteUncaught);
   expect(uncaught).toEqual([]);
 });
 
@@ -176,20 +176,33 @@ it.each([
   expect((await http1({ port, path: "/" })).body).toBe("alive");
 });
 
-it("a listener of the signal that throws is reported, and the connection is closed", async () => {
+it.each<[string, (signal: AbortSignal) => unknown, string[]]>([
+  ["a defect", () => boom(), ["response"]],
+  [
+    "the reason of its abort",
+    (signal) => {
+      throw signal.reason;
+    },
+    [],
+  ],
+])("work that ends with %s behind its client", async (_, end, expected) => {
+  let note = (): void => undefined;
+  const ended = new Promise<void>((resolve) => {
+    note = resolve;
+  });
   const { port, counted } = await serve((request) =>
     stream(async (sink) => {
-      request.signal.addEventListener("abort", () => undefined);
       await sink.write("x");
       await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
-      boom();
+      note();
+      end(request.signal);
     }),
   );
   const session = openHttp2(port);
   const opened = session.request({ ":path": "/fail" });
   await once(opened, "response");
   session.destroy();
+  await ended;
   expect((await http1({ port, path: "/" })).body).toBe("alive");
-  // Its client has left, and needs no answer.
-  expect(counted).toEqual([]);
+  expect(counted).toEqual(expected);
 });
