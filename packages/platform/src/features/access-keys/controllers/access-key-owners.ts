@@ -1,5 +1,6 @@
 // Deletes access keys of deleted users and teams. They are already refused; this only cleans up.
 
+import { bothDone } from "@postern/apimachinery/steps/caught";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import { deleteControlled, ignoringConflicts, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
@@ -72,12 +73,12 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
   const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>
     followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
       replace() {
-        looking = Promise.all([looking, lookAtAll(resource, kind)]).then(() => {});
+        looking = bothDone(looking, lookAtAll(resource, kind));
       },
       put() {},
       delete({ key }) {
         const { name } = resource.keys.parse(key);
-        looking = Promise.all([looking, lookAtOwned({ kind, name })]).then(() => {});
+        looking = bothDone(looking, lookAtOwned({ kind, name }));
       },
     });
   const followers = [follow(users, "user"), follow(teams, "team")];

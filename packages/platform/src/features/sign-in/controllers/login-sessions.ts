@@ -4,6 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { bothDone } from "@postern/apimachinery/steps/caught";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/follow-view";
@@ -134,7 +135,7 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
   const stop = new AbortController();
   let looking = Promise.resolve();
   const lookAtAll = (all: readonly CachedObject[]): void => {
-    looking = Promise.all([looking, inSlices(all, look, stop.signal)]).then(() => {});
+    looking = bothDone(looking, inSlices(all, look, stop.signal));
   };
   const following = [
     // `process` notices keys that are gone.
