@@ -7,7 +7,7 @@ export default {
   mutate: [
     "packages/apiserver/src/authorization/rbac/policy-rule.ts",
     "packages/apiserver/src/authorization/rbac/rbac-authorizer.ts",
-    "packages/platform/src/features/access-keys/is-within.ts",
+    "packages/platform/src/features/access-keys/permission-subset.ts",
     "packages/platform/src/features/access-keys/key-validity.ts",
     "packages/platform/src/features/authorization/access-key-request.ts",
     "packages/platform/src/features/authorization/always-allowed.ts",

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { HealthCheck } from "@postern/apiserver/health/health-check";
-import { createTurn } from "@postern/apiserver/limits/turn";
+import { createEventLoopBudget } from "@postern/apiserver/limits/event-loop-budget";
 import type { Faults } from "@postern/apiserver/logging/faults";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -107,7 +107,7 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const freshness = replicas === undefined ? alone : bothFresh(alone, replicas);
   // Probes are answered from here on: very many objects take seconds to load.
   const starting = createStartingHandler(logger);
-  const turn = createTurn(runtime.clock);
+  const turn = createEventLoopBudget(runtime.clock);
   const transport = createHttpTransport({
     tls: serving.current.tls,
     bindAddress: configuration.bindAddress,

@@ -9,7 +9,7 @@ import { revisionOf } from "../storage/watcher-set.ts";
 import { CachedObject } from "./cached-object.ts";
 import { EventRing, type HistoryBudget } from "./event-ring.ts";
 import { LabelIndex, type LabelledObjects } from "./label-index.ts";
-import { ObjectMemory } from "./object-memory.ts";
+import { ObjectArena } from "./object-arena.ts";
 import type { StoredUsage, UsageCounter } from "./stored-usage.ts";
 import { Subscription, SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent, CacheListOptions, CacheObserver, CacheView, StoredContent } from "./watch-cache.ts";
@@ -36,7 +36,7 @@ export class ResourceView implements CacheView {
   readonly #subscriptions = new SubscriptionSet();
   /** Created with the first request for a label: most views are small, or get none. */
   #labels: LabelIndex | undefined;
-  readonly #memory = new ObjectMemory();
+  readonly #memory = new ObjectArena();
   readonly #counter: UsageCounter;
   /** Objects up to this key have been packed. */
   #packedTo = "";

@@ -10,8 +10,8 @@ import { LongRunningRequests } from "../authorization/long-running-requests.ts";
 import type { Handler } from "../context/request-context.ts";
 import { DEFAULT_LIMITS } from "../endpoints/endpoint-context.ts";
 import { createFairShares, DEFAULT_FAIR_SHARES, type FairShares } from "../limits/fair-shares.ts";
+import { createLongWork, type LongWork } from "../limits/long-work.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
-import { createLongWork, type LongWork } from "../limits/turn.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type ChosenCredentials, type Redact, redactionOf } from "../request/credentials.ts";
@@ -21,7 +21,7 @@ import type { Runtime } from "../runtime/clock.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import { Call, type CallHandler, type Filter, type ServedInfo, through } from "./call.ts";
+import { type CallHandler, type Filter, RequestState, type ServedInfo, through } from "./request-state.ts";
 import { createAuditIds, withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
@@ -128,7 +128,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
   return (received, resolved = resolveRequest(received)) => {
     const redact = redactionOf(received, options.chosenCredentials);
     const request = withSafeTexts(received, redact);
-    const call = new Call({
+    const call = new RequestState({
       request,
       resolved,
       redact,

@@ -13,7 +13,7 @@ import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import { type ApiResponse, afterResponse } from "../transport/api-response.ts";
 import { discardResponse } from "../transport/discard-response.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 export type AuditDeps = {
   readonly audit?: AuditOptions | undefined;
@@ -64,7 +64,7 @@ export const withAuditOfArrival = ({ audit }: Pick<AuditDeps, "audit">): Filter 
         },
       };
 
-function record(response: ApiResponse, { recorder, isLongRunning }: Call): Awaitable<ApiResponse> {
+function record(response: ApiResponse, { recorder, isLongRunning }: RequestState): Awaitable<ApiResponse> {
   if (recorder === undefined) return response;
   const { status, body } = response;
   if (body.type === "bytes") {
@@ -81,7 +81,7 @@ function record(response: ApiResponse, { recorder, isLongRunning }: Call): Await
   );
 }
 
-const named = ({ status, headers, body }: ApiResponse, { audit }: Call): ApiResponse => ({
+const named = ({ status, headers, body }: ApiResponse, { audit }: RequestState): ApiResponse => ({
   status,
   headers: { ...headers, "audit-id": audit.auditId },
   body,

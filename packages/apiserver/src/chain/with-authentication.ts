@@ -21,7 +21,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 import { flowUserOf } from "./with-flow-control.ts";
 
 export type WithAuthenticationDeps = {
@@ -48,7 +48,7 @@ const HOLD_MS = 1_000;
 export function withAuthentication(deps: WithAuthenticationDeps): Filter {
   const { metrics, clock, tracing } = deps;
   const turns = createTurns(deps);
-  const look = (call: Call, turn: Turn | undefined): Awaitable<undefined> => {
+  const look = (call: RequestState, turn: Turn | undefined): Awaitable<undefined> => {
     const startedAt = clock.elapsed();
     const seconds = (): number => (clock.elapsed() - startedAt) / 1000;
     const onRefusal = async (error: unknown): Promise<never> => {
@@ -85,7 +85,7 @@ export function withAuthentication(deps: WithAuthenticationDeps): Filter {
   };
 }
 
-function take(authentication: Authentication, call: Call): void {
+function take(authentication: Authentication, call: RequestState): void {
   const { credential } = authentication;
   const user = withGroups(authentication.user);
   call.audit.setUser(user);
@@ -99,12 +99,12 @@ function take(authentication: Authentication, call: Call): void {
   call.credential = credential;
 }
 
-function annotateCredential({ audit }: Pick<Call, "audit">, { id, annotations = {} }: Credential): void {
+function annotateCredential({ audit }: Pick<RequestState, "audit">, { id, annotations = {} }: Credential): void {
   audit.annotate(AUDIT_CREDENTIAL, id);
   for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
 }
 
-function annotateRefusal({ audit }: Call, error: unknown): void {
+function annotateRefusal({ audit }: RequestState, error: unknown): void {
   if (!isApiError(error) || !(error.cause instanceof CredentialRefusedError)) return;
   const { message, credentialId, annotations } = error.cause;
   audit.annotate(AUDIT_REFUSAL, message);
@@ -116,7 +116,7 @@ function annotateRefusal({ audit }: Call, error: unknown): void {
  * counted. Undefined: the refusal may be sent at once.
  */
 function holdBack(
-  { request, signal }: Call,
+  { request, signal }: RequestState,
   error: unknown,
   { failedLogins, scheduler }: WithAuthenticationDeps,
 ): Promise<void> | undefined {
@@ -147,7 +147,7 @@ type Turn = {
  * not wait.
  */
 function createTurns({ failedLogins, scheduler }: Pick<WithAuthenticationDeps, "failedLogins" | "scheduler">): {
-  next(call: Call): Turn | undefined;
+  next(call: RequestState): Turn | undefined;
 } {
   const last = new WeakMap<object, Promise<void>>();
   return {
@@ -196,7 +196,7 @@ async function turnComes(before: Promise<void> | undefined, signal: AbortSignal)
 
 /** Requests without a credential continue as `system:anonymous`, for authorization to decide. Throws ApiError 401. */
 function authenticate(
-  { request, innerRequest }: Call,
+  { request, innerRequest }: RequestState,
   { authenticator }: Pick<WithAuthenticationDeps, "authenticator">,
 ): Awaitable<Authentication> {
   const token = presentedToken(request);

@@ -9,7 +9,7 @@ import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";
@@ -23,7 +23,7 @@ export type AuthorizationQuestion = {
 };
 
 /** Throws ApiErrors for requests that ask for nothing there is. */
-export type QuestionOf = (call: Call) => AuthorizationQuestion;
+export type QuestionOf = (call: RequestState) => AuthorizationQuestion;
 
 export type WithAuthorizationDeps = {
   readonly authorizer: Authorizer;

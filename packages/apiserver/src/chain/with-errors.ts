@@ -22,7 +22,7 @@ import {
   ValueTooLargeError,
 } from "../storage/storage-errors.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
-import type { Filter } from "./call.ts";
+import type { Filter } from "./request-state.ts";
 
 export const withErrors = (): Filter => ({ fail: refusal });
 

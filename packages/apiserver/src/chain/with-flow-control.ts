@@ -11,12 +11,12 @@ import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import { type ApiRequest, contentLengthOf } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 export type WithFlowControlDeps = {
   readonly shares: FairShares;
   /** Requests that have places of their own. Absent: none. */
-  readonly isUrgent?: ((call: Call) => boolean) | undefined;
+  readonly isUrgent?: ((call: RequestState) => boolean) | undefined;
   /** Bytes of a body that is read before the request takes a place. A longer one that says so is left to its handler to read. */
   readonly bodyBytes: number;
   readonly metrics: ServerMetrics;
@@ -30,23 +30,23 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
   const { shares, isUrgent = () => false, metrics } = deps;
   metrics.followFairShares(shares);
 
-  const laneOf = (call: Call): Lane => {
+  const laneOf = (call: RequestState): Lane => {
     if (isUrgent(call)) return "urgent";
     return isRead(call) ? "readOnly" : "mutating";
   };
-  const take = (call: Call): Awaitable<undefined> => {
+  const take = (call: RequestState): Awaitable<undefined> => {
     const place = shares.take(laneOf(call), claimantOf(call), call);
     if (place instanceof Promise) return place.then((given) => hold(given, call));
     return hold(place, call);
   };
-  const hold = (place: Place, call: Call): undefined => {
+  const hold = (place: Place, call: RequestState): undefined => {
     call.place = place;
     // Reads, too, wait for webhooks: those that convert objects.
     call.outside = placeGiver(call);
   };
-  const takeTurn = (call: Call): Promise<Place> => shares.takeTurn(laneOf(call), claimantOf(call), call);
+  const takeTurn = (call: RequestState): Promise<Place> => shares.takeTurn(laneOf(call), claimantOf(call), call);
   /** A request that waits for several webhooks at once gives its place once, and takes one again when the last of them has answered. */
-  const placeGiver = (call: Call) => {
+  const placeGiver = (call: RequestState) => {
     let waits = 0;
     return async <T>(work: () => Promise<T>): Promise<T> => {
       if (waits++ === 0) {
@@ -65,7 +65,7 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
       }
     };
   };
-  const takeWithBody = (call: Call): Awaitable<undefined> =>
+  const takeWithBody = (call: RequestState): Awaitable<undefined> =>
     whenDone(readBody(call.request, claimantOf(call), deps), (body) => {
       if (body !== undefined) {
         call.body = body;
@@ -73,7 +73,7 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
       }
       return take(call);
     });
-  const refused = (error: unknown, call: Call): ApiResponse => {
+  const refused = (error: unknown, call: RequestState): ApiResponse => {
     release(call);
     if (!(error instanceof NoPlaceError)) throw error;
     const { request, info } = call;
@@ -108,15 +108,15 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
   };
 }
 
-const isRead = ({ info }: Call): boolean => READ_VERBS.includes(info.verb);
+const isRead = ({ info }: RequestState): boolean => READ_VERBS.includes(info.verb);
 
-function release({ body, place }: Call): void {
+function release({ body, place }: RequestState): void {
   body?.[Symbol.dispose]();
   place?.[Symbol.dispose]();
 }
 
 /** Requests without a credential are distinguished by where they come from. */
-function claimantOf({ request, caller, credential }: Call): Claimant {
+function claimantOf({ request, caller, credential }: RequestState): Claimant {
   if (credential === undefined) {
     return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress, isStranger: true };
   }

@@ -17,12 +17,12 @@ import { authorizeWhileOpen, type LongRunningRequest } from "../authorization/lo
 import { forbiddenErrorFor, type RequestContext } from "../context/request-context.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 export type ImpersonationOptions = {
   readonly authorizer: Authorizer;
   /** Requests whose impersonation a later handler decides; they are passed on unchanged. Absent: none. */
-  readonly skipImpersonation?: ((call: Call) => boolean) | undefined;
+  readonly skipImpersonation?: ((call: RequestState) => boolean) | undefined;
 };
 
 export const withImpersonation = ({ authorizer, skipImpersonation = () => false }: ImpersonationOptions): Filter => ({

@@ -2,7 +2,7 @@
 
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
 import { type RateLimiter, sourceOf } from "../limits/rate-limiter.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 /** Either may be absent: then it does not limit. */
 export type RateLimits = { readonly perSource?: RateLimiter; readonly perCredential?: RateLimiter };
@@ -20,7 +20,7 @@ export const withCredentialRateLimit = ({
   readonly rateLimits: RateLimits;
 }): Filter => (perCredential === undefined ? {} : limited(perCredential, ({ credential }) => credential?.id));
 
-const limited = (limiter: RateLimiter, subjectOf: (call: Call) => string | undefined): Filter => ({
+const limited = (limiter: RateLimiter, subjectOf: (call: RequestState) => string | undefined): Filter => ({
   enter(call) {
     const subject = HEALTH_PATH.test(call.info.path) ? undefined : subjectOf(call);
     const delay = subject === undefined ? undefined : limiter.delayOf(subject);

@@ -8,7 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { headerOf } from "../transport/api-request.ts";
 import { afterResponse, lengthOfBody } from "../transport/api-response.ts";
 import { CLIENT_GONE } from "../transport/client-gone-error.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 export type WithRequestMetricsDeps = {
   readonly metrics: ServerMetrics;
@@ -57,13 +57,13 @@ export const withRequestLog = ({ logger, clock }: WithRequestLogDeps): Filter =>
   },
 });
 
-function levelOf({ info }: Call, status: number): "debug" | "info" | "warn" {
+function levelOf({ info }: RequestState, status: number): "debug" | "info" | "warn" {
   if (status >= 500) return "warn";
   return READ_VERBS.includes(info.verb) ? "debug" : "info";
 }
 
 /** Who it was is in the audit log, under the same identifier. */
-const fieldsOf = ({ request, info, audit }: Call, status: number) => ({
+const fieldsOf = ({ request, info, audit }: RequestState, status: number) => ({
   auditId: audit.auditId,
   method: request.method,
   uri: request.requestUri,

@@ -17,7 +17,7 @@ import type { Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, afterResponse } from "../transport/api-response.ts";
 import { discardResponse } from "../transport/discard-response.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 export type WithRequestDeadlineDeps = {
   /** Clients may ask for less with `?timeout=`, never for more. */
@@ -38,7 +38,7 @@ export const withRequestDeadline = ({ requestTimeoutMs, scheduler }: WithRequest
 
 const bounded = (
   given: Awaitable<ApiResponse>,
-  { request }: Call,
+  { request }: RequestState,
   timeoutMs: number,
   scheduler: Scheduler,
 ): Promise<ApiResponse> =>

@@ -7,7 +7,7 @@ import type { RequestInfo } from "../request/request-info.ts";
 import type { SpanAttributes, TraceHeaders, Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import { afterResponse } from "../transport/api-response.ts";
-import type { Call, Filter } from "./call.ts";
+import type { Filter, RequestState } from "./request-state.ts";
 
 export type WithTracingDeps = {
   /** Absent: no tracing. */
@@ -50,7 +50,7 @@ function parentOf(request: ApiRequest, redact: Redact): TraceHeaders {
 }
 
 /** Without the query, which may contain secrets, and without the user: the audit log has it. */
-const attributesOf = ({ request, audit }: Call, redact: Redact): SpanAttributes => ({
+const attributesOf = ({ request, audit }: RequestState, redact: Redact): SpanAttributes => ({
   "http.request.method": request.method,
   "url.scheme": "https",
   // It has no credential in it any more.

@@ -5,7 +5,7 @@ import { redactCredentials } from "@postern/apimachinery/text/redact-credentials
 import type { WarningRecorder } from "../context/request-context.ts";
 import type { Redact } from "../request/credentials.ts";
 import { withHeaders } from "../transport/api-response.ts";
-import type { Filter } from "./call.ts";
+import type { Filter } from "./request-state.ts";
 
 export const withWarnings = (): Filter => ({
   leave(response, { warnings: { texts } }) {

@@ -9,7 +9,7 @@ import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
-import type { WorkParts } from "../limits/turn.ts";
+import type { WorkParts } from "../limits/long-work.ts";
 import type { ResultOf, WorkOf, WorkType } from "../limits/work-threads.ts";
 import type { Redact } from "../request/credentials.ts";
 import type { InnerRequest, RequestInfo } from "../request/request-info.ts";

@@ -1,6 +1,6 @@
 // A controller made of a work queue and of the sources of its keys.
 
-import { followView } from "../cache/follow-view.ts";
+import { followView } from "../cache/view-informer.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { ControlledResource, Controller } from "./controller-port.ts";
 import type { WorkQueue } from "./work-queue.ts";

@@ -3,8 +3,8 @@ import type { Scheduler } from "../runtime/clock.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import { type Claimant, NoPlaceError } from "./body-memory.ts";
+import { createEventLoopBudget } from "./event-loop-budget.ts";
 import { createFairShares, DEFAULT_FAIR_SHARES, type FairShareLimits, type Lane } from "./fair-shares.ts";
-import { createTurn } from "./turn.ts";
 
 const never = createSharedAbortController();
 const shared = (places: number, limits: Partial<FairShareLimits> = {}) =>
@@ -153,7 +153,7 @@ describe("users that owe time", () => {
         return { [Symbol.dispose]: () => void timers.delete(timer) };
       },
     };
-    const turn = createTurn(clock);
+    const turn = createEventLoopBudget(clock);
     const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, turn });
     const startLast = turn.follow((user) => {
       asked++;
@@ -162,7 +162,7 @@ describe("users that owe time", () => {
     (await shares.take("readOnly", of("dear"), never))[Symbol.dispose]();
     now += 20;
     turn.rest();
-    turn.beginAnew();
+    turn.restart();
     const given: string[] = [];
     const ask = (user: string, lane: Lane = "readOnly"): void =>
       void Promise.resolve(shares.take(lane, of(user), never)).then((place) => {

@@ -4,7 +4,7 @@
 import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { type BodyAccount, type Claimant, createBodyMemory, NoPlaceError } from "./body-memory.ts";
-import { createTurn, type Turn } from "./turn.ts";
+import { createEventLoopBudget, type EventLoopBudget } from "./event-loop-budget.ts";
 
 /**
  * `urgent` is for what must work while others attack: requests that withdraw a key, reports of leaked keys, and administrators. The shares
@@ -69,7 +69,7 @@ export type FairSharesDeps = {
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   /** After which the event loop looks for others' requests, of which the most modest come next. Default: one of their own. */
-  readonly turn?: Turn | undefined;
+  readonly turn?: EventLoopBudget | undefined;
   /** Memory of the process is short: large bodies are refused. Default: it never is. */
   readonly isShort?: (() => boolean) | undefined;
 };
@@ -79,7 +79,7 @@ const RETRY_MS = 10;
 
 export function createFairShares(
   limits: FairShareLimits,
-  { clock, scheduler, turn = createTurn(clock), isShort }: FairSharesDeps,
+  { clock, scheduler, turn = createEventLoopBudget(clock), isShort }: FairSharesDeps,
 ): FairShares {
   const lanes = Object.fromEntries(LANES.map((lane) => [lane, new LaneState(limits, limits.places[lane])])) as Record<
     Lane,
@@ -102,9 +102,9 @@ export function createFairShares(
   let payment: Disposable | undefined;
   let soonestMs = Number.POSITIVE_INFINITY;
   const owesNothing = (user: string): boolean => {
-    const owedMs = turn.owedMs(user);
-    if (owedMs > 0) soonestMs = Math.min(soonestMs, owedMs);
-    return owedMs === 0;
+    const debtMs = turn.debtMs(user);
+    if (debtMs > 0) soonestMs = Math.min(soonestMs, debtMs);
+    return debtMs === 0;
   };
   const isAlone = (user: string): boolean => !turn.isAnyOtherWaiting(user);
   const takeStep = (): void => {
@@ -134,7 +134,7 @@ export function createFairShares(
   const step = caught(failStep, takeStep);
   // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
   const stepAnew = caught(failStep, () => {
-    turn.beginAnew();
+    turn.restart();
     takeStep();
   });
   const stepSoon = (): void => {
@@ -177,7 +177,7 @@ export function createFairShares(
   return {
     take(lane, claimant, request) {
       const state = lanes[lane];
-      const hasPaid = lane === "urgent" || turn.owedMs(claimant.user) === 0 || isAlone(claimant.user);
+      const hasPaid = lane === "urgent" || turn.debtMs(claimant.user) === 0 || isAlone(claimant.user);
       if (hasPaid && state.isFree(claimant) && !turn.isOver()) {
         turn.work(claimant.user);
         return placeIn(state, claimant);

@@ -1,7 +1,7 @@
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Lanes } from "./lanes.ts";
-import { createLongWork, LONG_WORK_BYTES, WorkParts } from "./turn.ts";
+import { createLongWork, LONG_WORK_BYTES, WorkParts } from "./long-work.ts";
 
 let now = 0;
 const clock = { elapsed: () => now };

@@ -4,6 +4,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { type FairShares, LANES } from "../limits/fair-shares.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
+import { createEventLoopLag, type EventLoopLag } from "./event-loop-lag.ts";
 import {
   createRequestCounters,
   createStageMetrics,
@@ -11,7 +12,6 @@ import {
   type StageMetrics,
 } from "./request-counters.ts";
 import { type CounterSeries, createSeriesCounter } from "./series.ts";
-import { createStallWatch, type StallWatch } from "./stall-watch.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 
@@ -26,7 +26,7 @@ export type ServerMetrics = StageMetrics & {
   watchTerminated(group: string, resource: string, scope: string): void;
   /** Shows how much waits for the clients of watches. */
   followBacklog(backlog: { readonly bytes: number }): void;
-  readonly stalls: StallWatch;
+  readonly stalls: EventLoopLag;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
   /** A row of a Table has empty cells, because its printer columns would take too much work. */
   rowOverBudget(): void;
@@ -65,7 +65,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     ...createStageMetrics(registry),
     workQueues: createWorkQueueMetrics(registry),
     webhooks: createWebhookMetrics(registry),
-    stalls: createStallWatch(registry),
+    stalls: createEventLoopLag(registry),
   };
 }
 

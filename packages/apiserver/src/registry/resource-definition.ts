@@ -9,7 +9,7 @@ import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import type { ClientWrite } from "./client-write.ts";
+import type { CommittedWrite } from "./committed-write.ts";
 import type { SealedFields, Strategy } from "./strategy.ts";
 import type { ObjectVisibility } from "./visibility.ts";
 
@@ -125,7 +125,7 @@ export type ResourceDefinition = GroupVersionKind & {
   /** What is shown of it besides in the answer to a get or a list, to this caller. */
   extend?(object: CachedObject, context: RequestContext): Awaitable<CachedObject>;
   /** Brings what a client has written to where it is needed, before that is answered, and says what the client is shown. */
-  deliver?(write: ClientWrite, context: RequestContext): Awaitable<CachedObject>;
+  deliver?(write: CommittedWrite, context: RequestContext): Awaitable<CachedObject>;
   /** Adds to the warnings of the request what the client should know of the object that it has written. */
   warnOfWrite?(object: CachedObject, context: RequestContext): Awaitable<void>;
   /** A resource that is answered, not stored: reviews, `selves`. */

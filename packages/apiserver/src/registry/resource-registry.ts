@@ -16,12 +16,12 @@ import type { ResourceDefinition } from "./resource-definition.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
+import { ConvertedObjectBudget, type ShownRoom } from "./store/converted-object-budget.ts";
 import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
 import { createConvertingStore, watchesInTurns } from "./store/converting-store.ts";
 import { createKeyedLock } from "./store/keyed-lock.ts";
 import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
-import { ShownMemory, type ShownRoom } from "./store/shown-memory.ts";
 import type { StoreContext } from "./store/store-context.ts";
 
 export type InstalledResource = {
@@ -89,7 +89,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
   const shared = { limitLocks: createKeyedLock(), parsed: new ParsedObjects() };
-  const shown = new ShownMemory(deps.shown);
+  const shown = new ConvertedObjectBudget(deps.shown);
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
   let groups: ReadonlySet<string> = new Set();
@@ -153,7 +153,7 @@ type Shared = Pick<StoreContext, "limitLocks" | "parsed">;
 type LazyResourceOptions = {
   readonly retirement: Retirement;
   readonly converter: ObjectConverter | undefined;
-  readonly shown: ShownMemory;
+  readonly shown: ConvertedObjectBudget;
 };
 
 /**
@@ -165,7 +165,7 @@ class LazyResource implements InstalledResource {
   readonly keys: ResourceKeys;
   readonly view: CacheView;
   readonly #records: CacheView;
-  readonly #shown: ShownMemory;
+  readonly #shown: ConvertedObjectBudget;
   readonly #deps: ResourceRegistryDeps;
   readonly #shared: Shared;
   readonly conversion: ResourceConversion | undefined;

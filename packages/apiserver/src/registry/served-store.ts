@@ -11,7 +11,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
-import type { ClientWrite } from "./client-write.ts";
+import type { CommittedWrite } from "./committed-write.ts";
 import { groupResourceOf } from "./resource-definition.ts";
 import type { ListPage, ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
 import { schemaCheckedChange, schemaCheckedNew } from "./store/check-schema.ts";
@@ -67,7 +67,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     });
   };
 
-  const finished = async (context: RequestContext, namespace: string, write: Omit<ClientWrite, "undo">) => {
+  const finished = async (context: RequestContext, namespace: string, write: Omit<CommittedWrite, "undo">) => {
     const undo = async (): Promise<void> => {
       const { name = "", uid = "" } = write.object.decode().metadata;
       // A requester that hangs up stops nothing.

@@ -2,8 +2,8 @@
 
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
-import type { ServedInfo } from "../chain/call.ts";
 import { pageNotFound } from "../chain/page-not-found.ts";
+import type { ServedInfo } from "../chain/request-state.ts";
 import type { Handler, RequestContext } from "../context/request-context.ts";
 import { createDiscoveryRouter } from "../endpoints/discovery/discovery-router.ts";
 import { DEFAULT_LIMITS, type EndpointLimits, type WatchMetrics } from "../endpoints/endpoint-context.ts";
@@ -15,7 +15,7 @@ import { admissionChain } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";
-import type { ShownRoom } from "../registry/store/shown-memory.ts";
+import type { ShownRoom } from "../registry/store/converted-object-budget.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";

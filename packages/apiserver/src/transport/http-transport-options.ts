@@ -1,6 +1,6 @@
 // States what a listener needs from the server that runs it.
 
-import type { Turn } from "../limits/turn.ts";
+import type { EventLoopBudget } from "../limits/event-loop-budget.ts";
 import type { Faults } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
@@ -24,7 +24,7 @@ export type HttpTransportOptions = {
   readonly scheduler: Scheduler;
   readonly random: Random;
   /** Shared with the fair shares of the handler. Default: one of its own. */
-  readonly turn?: Turn | undefined;
+  readonly turn?: EventLoopBudget | undefined;
   readonly limits?: Partial<TransportLimits>;
   readonly onTlsHandshakeError?: () => void;
   /** A connection was ended in favour of others, or for its silence. */

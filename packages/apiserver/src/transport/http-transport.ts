@@ -14,24 +14,25 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import { createEventLoopBudget } from "../limits/event-loop-budget.ts";
 import { sourceOf } from "../limits/rate-limiter.ts";
-import { type Arrivals, createArrivals, createTurn } from "../limits/turn.ts";
+import { createRequestQueue, type RequestQueue } from "../limits/request-queue.ts";
 import { createFaults, type Faults, guarded } from "../logging/faults.ts";
 import type { Exchange } from "./api-request.ts";
-import { createBodyTurns } from "./body-turns.ts";
+import { createBodyReadThrottle } from "./body-read-throttle.ts";
 import { bytesOfChain } from "./certificate-chain.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, type DropReason, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
-import { createSessionEnds, endDeadSession, endSession } from "./end-session.ts";
 import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
 import { refuseMalformedRequest, unknownMethodRequest } from "./malformed-request.ts";
-import { createReadTurns, type ReadConnection } from "./read-turns.ts";
+import { createReadThrottle, type ReadConnection } from "./read-throttle.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
+import { createSessionEnds, endDeadSession, endSession } from "./session-shutdown.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
 import { installListeners } from "./transport-listeners.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
@@ -78,8 +79,8 @@ export class HttpTransport {
   /** A session does not give its own socket away: what both know is the other end. */
   readonly #byPeer = new Map<string, SocketState>();
   readonly #exchanges = new Set<Exchange>();
-  readonly #arrivals: Arrivals;
-  readonly #reading = createReadTurns();
+  readonly #arrivals: RequestQueue;
+  readonly #reading = createReadThrottle();
   readonly #ends = createSessionEnds();
   #closed: Promise<void> | undefined;
 
@@ -88,13 +89,13 @@ export class HttpTransport {
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
     const { handler, logger, clock, scheduler, onConnectionDropped: onDrop } = options;
     this.#faults = options.faults ?? createFaults({ logger });
-    this.#arrivals = createArrivals(options.turn ?? createTurn(clock));
+    this.#arrivals = createRequestQueue(options.turn ?? createEventLoopBudget(clock));
     this.#serve = {
       handler,
       logger,
       faults: this.#faults,
       scheduler,
-      bodyTurns: createBodyTurns(),
+      bodyTurns: createBodyReadThrottle(),
       limits: this.#limits,
       serverStopping: this.#stopping.signal,
       onPending: (exchange) => {

@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { expect, it } from "vitest";
-import { createBodyTurns } from "./body-turns.ts";
+import { createBodyReadThrottle } from "./body-read-throttle.ts";
 import { readBody } from "./read-body.ts";
 
 /** Reads a body of which `arrived` is there; `late` follows, and then its end. */
@@ -27,7 +27,7 @@ async function reading(
           return { [Symbol.dispose]: () => timers-- };
         },
       },
-      turns: createBodyTurns(),
+      turns: createBodyReadThrottle(),
       leavesEnd,
       onBytes,
     });

@@ -5,7 +5,7 @@ import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta
 import { caught } from "@postern/apimachinery/steps/caught";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
-import type { BodyTurns } from "./body-turns.ts";
+import type { BodyReadThrottle } from "./body-read-throttle.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 
 export type ReadBodyOptions = {
@@ -17,7 +17,7 @@ export type ReadBodyOptions = {
   /** The end of a body that is taken at once stays unread: the exchange reads it when it is over. */
   readonly leavesEnd?: boolean;
   /** Shared by all bodies of a listener. */
-  readonly turns: BodyTurns;
+  readonly turns: BodyReadThrottle;
   /** Is called with the length of each part. What it throws ends the reading. */
   readonly onBytes?: (count: number) => void;
 };

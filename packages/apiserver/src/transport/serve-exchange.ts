@@ -17,7 +17,7 @@ import {
   sentBytesOf,
   textResponse,
 } from "./api-response.ts";
-import type { BodyTurns } from "./body-turns.ts";
+import type { BodyReadThrottle } from "./body-read-throttle.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { discardResponse } from "./discard-response.ts";
 import { readBody } from "./read-body.ts";
@@ -218,7 +218,7 @@ const FAREWELL_MS = 2_000;
 export type ApiRequestOptions = {
   readonly limits: TransportLimits;
   readonly scheduler: Scheduler;
-  readonly bodyTurns: BodyTurns;
+  readonly bodyTurns: BodyReadThrottle;
   readonly serverStopping: AbortSignal;
 };
 

@@ -64,7 +64,7 @@ export async function createBackupCommand(context: CommandContext): Promise<Comm
 }
 
 async function backUpHere(targets: Targets, configuration: Configuration, progress: Progress): Promise<void> {
-  const { backupStore } = await import("@postern/platform/operations/commands");
+  const { backupStore } = await import("@postern/platform/operations/store-commands");
   await backupStore(configuration, targets, new AbortController().signal, progress.report);
 }
 
@@ -77,7 +77,7 @@ async function backUpThroughServer(
 ): Promise<void> {
   const [{ writeNewFile }, { newBackupKey }] = await Promise.all([
     import("@postern/platform/operations/write-new-file"),
-    import("@postern/platform/operations/commands"),
+    import("@postern/platform/operations/store-commands"),
   ]);
   const key = await newBackupKey(targets.passphraseFile);
   await withClient(flags, context, async (client) => {

@@ -1,7 +1,7 @@
 // `postern restore`: restores a backup into a new store.
 
 import { resolve } from "node:path";
-import type { KeyChoice } from "@postern/platform/operations/commands";
+import type { KeyChoice } from "@postern/platform/operations/store-commands";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
@@ -37,7 +37,7 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     const fromHere = (path: string) => resolve(context.workingDirectory, path);
     const choice = await choiceOf(flags, store, fromHere);
     const configuration = await store.load();
-    const { restoreStore } = await import("@postern/platform/operations/commands");
+    const { restoreStore } = await import("@postern/platform/operations/store-commands");
     using progress = createProgress({ ...context, isForPrograms: flags.output !== "text" });
     const { entries, keys, listTakenAt, needsPreviousServerKey } = await restoreStore({
       configuration,

@@ -21,7 +21,7 @@ export async function createStoreCommand(context: CommandContext): Promise<Comma
     "previous-server-key-file",
   ]);
   copy.action(async ({ from, to, output }: CopyFlags) => {
-    const { copyBetween } = await import("@postern/platform/operations/commands");
+    const { copyBetween } = await import("@postern/platform/operations/store-commands");
     const signal = new AbortController().signal;
     const [source, target] = [
       await store.load({ flag: "--from", text: from }),

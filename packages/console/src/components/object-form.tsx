@@ -240,7 +240,8 @@ function placeErrors(error: Error | null, paths: readonly string[]) {
   let left = causes.length;
   for (const { field = "", message = "" } of causes) {
     // A cause that is about several fields is shown at the first of them.
-    const path = paths.find((each) => isWithin(field, each)) ?? paths.find((each) => isWithin(each, field));
+    const path =
+      paths.find((each) => isPermissionSubset(field, each)) ?? paths.find((each) => isPermissionSubset(each, field));
     if (path === undefined) continue;
     left--;
     found.set(path, [...(found.get(path) ?? []), message]);
@@ -256,7 +257,7 @@ function causesOf(error: Error | null): readonly StatusCause[] {
   return (error.details?.causes ?? []).filter(({ field = "" }) => field !== "");
 }
 
-const isWithin = (path: string, outer: string): boolean =>
+const isPermissionSubset = (path: string, outer: string): boolean =>
   path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 
 export function NewObject<Draft extends { readonly name: string }, T extends KubeObject>(props: {

@@ -5,7 +5,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { followView } from "@postern/apiserver/cache/follow-view";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import {
   deleteControlled,
   ignoringConflicts,

@@ -2,7 +2,7 @@
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { LONG_WORK_BYTES } from "@postern/apiserver/limits/turn";
+import { LONG_WORK_BYTES } from "@postern/apiserver/limits/long-work";
 import type { ExpressionResult } from "@postern/apiserver/limits/work-threads";
 import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";

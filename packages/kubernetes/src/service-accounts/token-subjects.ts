@@ -2,8 +2,8 @@
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type RevocationWatch, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { ResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
 /** The ServiceAccounts, or the Secrets, of a cluster. */

@@ -6,7 +6,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { markVerifiedElsewhere } from "../features/certificates/mark-verified-elsewhere.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
-import { MANAGEMENT_BASE } from "../server/front-door.ts";
+import { MANAGEMENT_BASE } from "../server/api-router.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
 import type { ServingState } from "../server/serving-reload.ts";
 import { type AdminKubeconfigDeps, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";

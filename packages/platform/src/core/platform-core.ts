@@ -5,8 +5,8 @@ import { createPlatformNames, MANAGEMENT, type PlatformNames } from "@postern/ap
 import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
@@ -23,8 +23,8 @@ import {
 } from "../features/access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../features/access-keys/access-key-state.ts";
 import { type CatchUp, createCatchUp } from "../features/access-keys/catch-up.ts";
-import { type ComparisonLimits, createComparisonLimits } from "../features/access-keys/comparison-limits.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
+import { createGuessRateLimit, type GuessRateLimit } from "../features/access-keys/guess-rate-limit.ts";
 import { createIssuedGrants, type IssuedGrants } from "../features/access-keys/issued-grants.ts";
 import { isVoid, type KeyOrigin } from "../features/access-keys/key-origins.ts";
 import { createRotationMarks } from "../features/access-keys/key-validity.ts";
@@ -34,8 +34,8 @@ import {
   createSealedRecordWriter,
   type SealedRecordWriter,
 } from "../features/access-keys/rotation/sealed-record-writer.ts";
+import { accountOfClaim, createValueClaims, type ValueClaims } from "../features/access-keys/unique-values.ts";
 import { createKeyUsage, type KeyUsage } from "../features/access-keys/usage/key-usage.ts";
-import { accountOfClaim, createValueClaims, type ValueClaims } from "../features/access-keys/value-claims.ts";
 import { createEffectiveRules } from "../features/authorization/effective-rules.ts";
 import { createInstancePermissionIndex } from "../features/authorization/instance-permissions.ts";
 import {
@@ -117,7 +117,7 @@ export type PlatformCore = Disposable & {
   readonly signInRecords: ExpiringRecords;
   readonly valueClaims: ValueClaims;
   readonly valueRecords: ViewPrefix;
-  readonly comparisons: ComparisonLimits;
+  readonly comparisons: GuessRateLimit;
 };
 
 export type PlatformCoreDeps = {
@@ -285,7 +285,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
       rememberMs: configuration.accessKeys.rememberValuesDays * DAY_MS,
       clock,
     }),
-    comparisons: createComparisonLimits(clock),
+    comparisons: createGuessRateLimit(clock),
     grants: createIssuedGrants(),
     trustRules,
     issuerKeys,

@@ -10,9 +10,9 @@ import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadConfiguration } from "../foundation/config/configuration.ts";
 import { startServer } from "../main.ts";
-import { backupStore, copyBetween, restoreStore } from "./commands.ts";
 import { copyStore } from "./copy-store.ts";
 import { summarizeStore } from "./read-store.ts";
+import { backupStore, copyBetween, restoreStore } from "./store-commands.ts";
 
 const { signal } = new AbortController();
 

@@ -9,7 +9,7 @@ import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Configuration, loadConfiguration } from "../foundation/config/configuration.ts";
 import { startServer } from "../main.ts";
-import { backupStore, copyBetween, type KeyChoice, restoreStore } from "./commands.ts";
+import { backupStore, copyBetween, type KeyChoice, restoreStore } from "./store-commands.ts";
 
 const { signal } = new AbortController();
 /** More than etcd takes, and the last to come: everything else has been written by then. */

@@ -2,7 +2,7 @@
 // themselves, so that a crash only repeats the scan.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyRecord } from "../features/access-keys/access-key-record.ts";

@@ -1,4 +1,4 @@
-// The request handler: the front door, and a handler chain for each API surface.
+// The request handler: the API router, and a handler chain for each API surface.
 
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
@@ -8,8 +8,9 @@ import { LongRunningRequests } from "@postern/apiserver/authorization/long-runni
 import type { Freshness } from "@postern/apiserver/cache/freshness";
 import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
 import type { Handler } from "@postern/apiserver/context/request-context";
+import type { EventLoopBudget } from "@postern/apiserver/limits/event-loop-budget";
 import { createFairShares } from "@postern/apiserver/limits/fair-shares";
-import { createLongWork, type Turn } from "@postern/apiserver/limits/turn";
+import { createLongWork } from "@postern/apiserver/limits/long-work";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -44,8 +45,8 @@ import {
 import { createTokenExchange } from "../features/trust/token-exchange.ts";
 import { markTokenUsed } from "../features/trust/used-tokens.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
+import { createApiRouter } from "./api-router.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
-import { createFrontDoor } from "./front-door.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import {
   createProxyCertificateAuthenticator,
@@ -80,7 +81,7 @@ export type RequestHandlerDeps = {
   readonly audit: AuditOptions;
   readonly runtime: Runtime;
   /** Of the event loop, as the transport sees it. */
-  readonly turn: Turn;
+  readonly turn: EventLoopBudget;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
   readonly domainMetrics: Pick<DomainMetrics, "leakReported">;
@@ -131,7 +132,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
   const signIn = createSignInDeps(deps.signIn, management, deps);
   const { audit: _, ...unaudited } = chain;
   const { loadConsole } = deps;
-  return createFrontDoor({
+  return createApiRouter({
     sessions: { keys: core.keys, publicUrl: deps.signIn.publicUrl },
     management,
     console:

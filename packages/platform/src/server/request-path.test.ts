@@ -97,7 +97,7 @@ async function callsOf(path: string): Promise<ReadonlyMap<string, number>> {
   return new Map([...calls].filter(([, count]) => count > 0));
 }
 
-test("a proxied GET is read once, by the front door", async () => {
+test("a proxied GET is read once, by the API router", async () => {
   const calls = await callsOf("/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/kube-system");
   const readers = ["resolveProxiedRequest", "resolveRequest", "parseProxyPath", "resolveRequestInfo", "canonicalPath"];
   const read = [...calls].flatMap(([name, count]) => {

@@ -19,7 +19,7 @@ import { createAccessKeyGracePeriods } from "../features/access-keys/controllers
 import { createAccessKeyOwners } from "../features/access-keys/controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../features/access-keys/controllers/access-key-reaper.ts";
 import { createEndedCertificates, createRetiredValues } from "../features/access-keys/controllers/ended-credentials.ts";
-import { createValueClaimController } from "../features/access-keys/controllers/value-claims.ts";
+import { createValueClaimController } from "../features/access-keys/controllers/unique-values.ts";
 import { createProjectController } from "../features/projects/controllers/project-controller.ts";
 import { createProjectQuotas } from "../features/projects/controllers/project-quotas.ts";
 import { createIdentityProviderController } from "../features/sign-in/controllers/identity-providers.ts";

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { UserInfo } from "../../authentication/user-info.ts";
-import { followView, type ViewPrefix } from "../../cache/follow-view.ts";
+import { followView, type ViewPrefix } from "../../cache/view-informer.ts";
 import type { Scheduler } from "../../runtime/clock.ts";
 import { ChangeLog } from "../change-log.ts";
 import { PolicyVersionSource } from "../policy-version.ts";

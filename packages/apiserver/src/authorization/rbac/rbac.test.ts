@@ -5,10 +5,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationAttributes } from "../authorizer.ts";
 import { RbacIndex } from "./cached-rbac-source.ts";
-import { compactRules, describeRule, uncoveredRules } from "./covers.ts";
 import { pathMatches, readPolicyRule, readPolicyRules, ruleAllows } from "./policy-rule.ts";
 import { createRbacAuthorizer, joinRules, policyRulesOf } from "./rbac-authorizer.ts";
 import { firstApplicableSubject, readBinding, readSubject } from "./role-binding.ts";
+import { compactRules, describeRule, uncoveredRules } from "./rule-coverage.ts";
 import { RuleIndex, resolveRules } from "./rule-index.ts";
 
 const casesOf = (file: string): any[] =>

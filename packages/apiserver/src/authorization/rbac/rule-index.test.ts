@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationAttributes } from "../authorizer.ts";
 import { RbacIndex } from "./cached-rbac-source.ts";
-import { breakDown, HeldRules, MAX_COMPARISONS, uncoveredRules, uncoveredRulesInSteps } from "./covers.ts";
 import { type PolicyRule, pathMatches, ruleAllows } from "./policy-rule.ts";
 import { createRbacAuthorizer } from "./rbac-authorizer.ts";
+import { breakDown, HeldRules, MAX_COMPARISONS, uncoveredRules, uncoveredRulesInSteps } from "./rule-coverage.ts";
 import { PathPatterns, RuleIndex } from "./rule-index.ts";
 
 const some = (values: readonly string[]) => fc.subarray([...values], { minLength: 0, maxLength: 3 });

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { Steps } from "@postern/apimachinery/steps/steps";
-import { LONG_WORK_BYTES } from "../../limits/turn.ts";
+import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import type { ApiResponse, ResponseHeaders } from "../../transport/api-response.ts";

@@ -240,10 +240,10 @@ class WatchStream implements WatchEventObserver {
     const taken = sink.write(line);
     if (taken === true) return;
     this.#isWriting = true;
-    this.#guard(() => this.#goOn(sink, taken));
+    this.#guard(() => this.#continue(sink, taken));
   }
 
-  async #goOn(sink: ByteSink, taken: false | Promise<boolean>): Promise<void> {
+  async #continue(sink: ByteSink, taken: false | Promise<boolean>): Promise<void> {
     if (await taken) await this.#write(sink);
     else this.#end();
   }

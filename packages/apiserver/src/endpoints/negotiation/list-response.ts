@@ -4,7 +4,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ListMeta } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import { LONG_WORK_BYTES } from "../../limits/turn.ts";
+import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ListPage } from "../../registry/resource-storage.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";

@@ -9,7 +9,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Status } from "@postern/apimachinery/meta/status";
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import type { RequestContext } from "../../context/request-context.ts";
-import { LONG_WORK_BYTES } from "../../limits/turn.ts";
+import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
 import { createTableConverter, parseIncludeObject, type TableConverter, tableOfObject } from "../table/table.ts";

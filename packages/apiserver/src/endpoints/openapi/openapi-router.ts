@@ -5,7 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { RequestContext } from "../../context/request-context.ts";
-import { LONG_WORK_BYTES } from "../../limits/turn.ts";
+import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, type ResponseHeaders, textResponse } from "../../transport/api-response.ts";

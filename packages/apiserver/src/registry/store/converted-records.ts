@@ -11,6 +11,7 @@ import { createMemberReader } from "../../cache/read-members.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
 import type { ConversionCaller, ObjectConverter } from "../object-converter.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
+import type { ConvertedObjectBudget } from "./converted-object-budget.ts";
 import {
   bySchemaOfItsVersion,
   type CodecCaller,
@@ -19,7 +20,6 @@ import {
   isMuchLarger,
   type ObjectCodec,
 } from "./object-codec.ts";
-import type { ShownMemory } from "./shown-memory.ts";
 
 export type ConvertedRecords = {
   /** As the version of the definition shows it; undefined where it has not been converted yet. */
@@ -40,7 +40,7 @@ export function createConvertedRecords(
   definition: ResourceDefinition,
   converter: ObjectConverter,
   view: CacheView,
-  memory: ShownMemory,
+  memory: ConvertedObjectBudget,
 ): ConvertedRecords {
   const stored = definition.storedAs ?? definition;
   const [servedVersion, storedVersion] = [formatApiVersion(definition), formatApiVersion(stored)];

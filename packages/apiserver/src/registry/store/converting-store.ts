@@ -5,10 +5,11 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheListOptions, CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
-import { LONG_WORK_BYTES } from "../../limits/turn.ts";
+import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision } from "../../storage/storage.ts";
 import type { ResourceStorage, WatchEventObserver, WatchQuery } from "../resource-storage.ts";
+import type { ConvertedObjectBudget } from "./converted-object-budget.ts";
 import type { ConvertedRecords } from "./converted-records.ts";
 import { createObject } from "./create-object.ts";
 import { deleteCollection, deleteObject } from "./delete-object.ts";
@@ -16,7 +17,6 @@ import { getObject } from "./get-object.ts";
 import { listObjects } from "./list-objects.ts";
 import type { CodecCaller, ObjectCodec } from "./object-codec.ts";
 import { compileSelection } from "./selection.ts";
-import type { ShownMemory } from "./shown-memory.ts";
 import type { StoreContext } from "./store-context.ts";
 import { updateObject } from "./update-object.ts";
 import { deliver, selects, watchRecords } from "./watch-objects.ts";
@@ -149,7 +149,7 @@ const fromConverter = (converted: ConvertedRecords): WatchedRecords => ({
 });
 
 /** Records that this process brings to another version: each long one in a turn of its own, for all watches of the version. */
-function inTurns(codec: ShowingCodec, memory: ShownMemory): WatchedRecords {
+function inTurns(codec: ShowingCodec, memory: ConvertedObjectBudget): WatchedRecords {
   const isAtHand = (record: CachedObject): boolean => record.byteLength < LONG_WORK_BYTES || codec.isShown(record);
   const shown = (record: CachedObject): CachedObject => codec.show(record, memory);
   return {
@@ -173,7 +173,7 @@ type ShowingCodec = Required<Pick<ObjectCodec, "show" | "isShown">>;
 export function watchesInTurns(
   store: StoreContext,
   codec: ShowingCodec,
-  memory: ShownMemory,
+  memory: ConvertedObjectBudget,
 ): Required<ResourceStorage>["watch"] {
   const records = inTurns(codec, memory);
   return (...request) => watchConverted(store, records, ...request);

@@ -15,7 +15,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import type { KindConversion, ResourceDefinition } from "../resource-definition.ts";
-import { fixedRoom, ShownMemory } from "./shown-memory.ts";
+import { ConvertedObjectBudget, fixedRoom } from "./converted-object-budget.ts";
 
 /** For whom something is read or written: conversions ask others, and take their time. */
 export type CodecCaller = Pick<RequestContext, "signal" | "outside" | "weigh" | "pause">;
@@ -31,7 +31,7 @@ export type ObjectCodec = {
   /** True where views have records as they are stored, and only `decode` tells what clients see of them. */
   readonly isAsked?: boolean;
   /** Undefined where records are shown as they are. `memory` is that of the surface. */
-  readonly show?: (record: CachedObject, memory: ShownMemory) => CachedObject;
+  readonly show?: (record: CachedObject, memory: ConvertedObjectBudget) => CachedObject;
   /** Set where showing a record takes work for each version. Whether it has been done. */
   readonly isShown?: (record: CachedObject) => boolean;
   /** Whether the store already contains `object`: `current` is the cached object and decodes to `old`. */
@@ -116,7 +116,7 @@ function convertingCodec(
     if (servedVersion === storedVersion || storedSchema === undefined) return asKind(object, stored);
     return coerced(asKind(object, stored), storedSchema);
   }
-  function show(record: CachedObject, memory: ShownMemory): CachedObject {
+  function show(record: CachedObject, memory: ConvertedObjectBudget): CachedObject {
     const known = shown.get(record);
     if (known !== undefined) return known;
     const object = record.decode();
@@ -138,7 +138,7 @@ function convertingCodec(
     isLossless: false,
     encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
     decode(entries) {
-      const memory = new ShownMemory(fixedRoom(MAX_DECODED_BYTES));
+      const memory = new ConvertedObjectBudget(fixedRoom(MAX_DECODED_BYTES));
       return entries.map((entry) => show(CachedObject.fromEntry(entry), memory));
     },
     show,

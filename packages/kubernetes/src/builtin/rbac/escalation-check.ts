@@ -8,15 +8,6 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { AuthorizationAttributes, Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
 import {
-  breakDown,
-  compactRules,
-  countPieces,
-  describeRule,
-  MAX_PIECES,
-  quoteGoList,
-  uncoveredRulesInSteps,
-} from "@postern/apiserver/authorization/rbac/covers";
-import {
   FULL_AUTHORITY,
   type PolicyRule,
   RBAC_GROUP,
@@ -25,6 +16,15 @@ import {
 import { policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import { readRoleRef } from "@postern/apiserver/authorization/rbac/role-binding";
+import {
+  breakDown,
+  compactRules,
+  countPieces,
+  describeRule,
+  MAX_PIECES,
+  quoteGoList,
+  uncoveredRulesInSteps,
+} from "@postern/apiserver/authorization/rbac/rule-coverage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 
 export type EscalationCheckDeps = {

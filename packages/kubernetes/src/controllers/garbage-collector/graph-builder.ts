@@ -7,9 +7,9 @@ import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView } from "@postern/apiserver/cache/follow-view";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { viewPrefixOf } from "@postern/apiserver/cache/resource-view";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import {
   type ControlledResource,

@@ -5,7 +5,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { qualifiedName } from "@postern/apimachinery/meta/group-version";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { followView } from "@postern/apiserver/cache/follow-view";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import {
   deleteControlled,
   ignoringConflicts,

@@ -4,7 +4,7 @@
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { lineageOn } from "@postern/apiserver/authentication/credential-lineage";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView } from "@postern/apiserver/cache/follow-view";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import {
   deleteControlled,
   ignoringConflicts,

@@ -7,7 +7,7 @@ import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { ReadAccessKey } from "./access-key-reader.ts";
 import { AccessKeyRecord, BEFORE_ID } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
-import { addTo, all, type OneOrMore, removeFrom } from "./one-or-more.ts";
+import { addTo, all, type OneOrMore, removeFrom } from "./multi-map.ts";
 import { OwnerUsage } from "./owner-usage.ts";
 
 const readUid = createMemberReader({ metadata: { uid: true } });

@@ -3,8 +3,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RestrictionNames } from "@postern/api/access-key-restrictions";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView } from "@postern/apiserver/cache/follow-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import type { CacheView, StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
@@ -16,7 +16,7 @@ import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
 import type { CatchUp } from "./catch-up.ts";
-import { MIN_KEY_LENGTH } from "./key-finder.ts";
+import { MIN_KEY_LENGTH } from "./find-keys-in-text.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import {
   createKeyExpirations,

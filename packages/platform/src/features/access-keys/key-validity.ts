@@ -4,10 +4,10 @@ import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner, sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import { isWithin } from "./is-within.ts";
 import { type KeyGrant, type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
 import type { LastActivity } from "./last-activity.ts";
+import { isPermissionSubset } from "./permission-subset.ts";
 
 /** Why a key is refused, in one word for machines and in some for people, which hold no secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
@@ -88,7 +88,7 @@ export function createKeyRefusal(
       if (parent === undefined) return parentRefused("the key it was created with does not exist");
       const why = refusal(parent, depth + 1);
       if (why !== undefined) return parentRefused(`the key it was created with is refused: ${why.message}`);
-      if (!isWithin(record.restrictions, parent.restrictions) || !isAlike(record, parent))
+      if (!isPermissionSubset(record.restrictions, parent.restrictions) || !isAlike(record, parent))
         return parentRefused("has more permissions than the key it was created with");
     }
     return undefined;

@@ -2,8 +2,8 @@
 // keys, by name, so that a use does not change the key.
 
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { Storage } from "@postern/apiserver/storage/storage";

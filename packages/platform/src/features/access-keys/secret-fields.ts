@@ -6,7 +6,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { AccessKeyFormat } from "./access-key-format.ts";
-import { createKeyFinder, MIN_KEY_LENGTH, textsOf } from "./key-finder.ts";
+import { createKeyFinder, MIN_KEY_LENGTH, textsOf } from "./find-keys-in-text.ts";
 
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -5,7 +5,7 @@ import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-val
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type PolicyVersion, PolicyVersionSource } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, PeopleList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";

@@ -1,6 +1,6 @@
 import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
-import { isWithin } from "../access-keys/is-within.ts";
+import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { allowingRule } from "./rules.ts";
 import { inScope } from "./scope.ts";
@@ -222,9 +222,9 @@ describe("access keys", () => {
 
   test("a child that names them is not within a parent that does not (security book 2)", () => {
     const star = { resources: [{ group: names.managementGroup, resources: ["*"], resourceNames: [] }] };
-    expect(isWithin(ruled(named), ruled(star))).toBe(false);
-    expect(isWithin(ruled(named), ruled({}))).toBe(false);
-    expect(isWithin(ruled(named), ruled(named))).toBe(true);
+    expect(isPermissionSubset(ruled(named), ruled(star))).toBe(false);
+    expect(isPermissionSubset(ruled(named), ruled({}))).toBe(false);
+    expect(isPermissionSubset(ruled(named), ruled(named))).toBe(true);
   });
 });
 

@@ -1,7 +1,7 @@
 // The memory that all embedded clusters share. The largest project is refused first, and each cluster has a guaranteed minimum (ADR 155).
 
 import { type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
-import type { ShownRoom } from "@postern/apiserver/registry/store/shown-memory";
+import type { ShownRoom } from "@postern/apiserver/registry/store/converted-object-budget";
 import { type Budget, insufficientStorageError, PendingWrites } from "./budgeted-storage.ts";
 import type { AccountUsage } from "./management-budgets.ts";
 import { RESIDENT_FACTOR, residentBytes } from "./memory-limit.ts";

@@ -1,8 +1,8 @@
 // All valid client certificates: recorded before they are issued, checked at every use, revocable.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";

@@ -4,8 +4,8 @@ import type { AccessKeyRestrictions, AccessKeyRule } from "@postern/api/access-k
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { type OwnerDirectory, refusalOfOwner } from "../access-keys/access-key-owner.ts";
-import { isWithin } from "../access-keys/is-within.ts";
 import { isVoid } from "../access-keys/key-origins.ts";
+import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateRefusalDeps = {
@@ -72,5 +72,5 @@ export function certificateIsWithin(
     virtualClusters: [{ name: virtualCluster, namespace: projectNamespace(project) }],
   };
   const scope = { roles: [], projects: [], spaces: [], virtualClusters: [{ project, virtualCluster }], clusters: [] };
-  return isWithin({ scope, ruleSets: [[all]] }, restrictions);
+  return isPermissionSubset({ scope, ruleSets: [[all]] }, restrictions);
 }

@@ -7,7 +7,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { humanDuration } from "@postern/apimachinery/time/go-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";

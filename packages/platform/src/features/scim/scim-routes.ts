@@ -6,7 +6,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachiner
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import { LONG_WORK_BYTES } from "@postern/apiserver/limits/turn";
+import { LONG_WORK_BYTES } from "@postern/apiserver/limits/long-work";
 import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";

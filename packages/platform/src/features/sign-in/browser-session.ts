@@ -10,7 +10,7 @@ import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-requ
 import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/api-response";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { cookieOf, isOwnOrigin } from "./browser.ts";
+import { cookieOf, isOwnOrigin } from "./cookies-and-origins.ts";
 import { isSameText } from "./route-support.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
 import { SESSION_COOKIE } from "./sign-in-deps.ts";

@@ -4,7 +4,7 @@
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditRefusal } from "./audit-sign-in.ts";
-import { checkSameOrigin } from "./browser.ts";
+import { checkSameOrigin } from "./cookies-and-origins.ts";
 import { refused, sessionPage } from "./login-routes.ts";
 import { html, pageResponse } from "./pages.ts";
 import { askedByForm, failurePage } from "./route-support.ts";

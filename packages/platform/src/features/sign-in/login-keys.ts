@@ -3,7 +3,7 @@
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { IssuedGrant } from "../access-keys/issued-grants.ts";

@@ -3,7 +3,7 @@
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditProvider, auditRefusal, auditUser, auditWarning } from "./audit-sign-in.ts";
-import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
+import { checkSameOrigin, safeReturnPath, setCookie } from "./cookies-and-origins.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { ProviderClockError, ProviderError, ProviderRefusal, saidByProvider } from "./provider-faults.ts";
@@ -148,7 +148,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
       auditWarning(context, deps, identity.warning);
       onError(new ProviderError(`sign-in of ${user}: ${identity.warning}`), `identity provider ${name}`);
     }
-    return await goOn(context, transaction.purpose, proof, away.earlier, deps);
+    return await continueSignIn(context, transaction.purpose, proof, away.earlier, deps);
   } catch (error) {
     const isOfProvider = error instanceof ProviderRefusal || error instanceof ProviderError;
     if (!isOfProvider) return refused(error, context, deps, cleared);
@@ -174,7 +174,7 @@ export function refused(
   return failurePage(403, `You are not signed in: ${error.message}.`, headers);
 }
 
-async function goOn(
+async function continueSignIn(
   context: RequestContext,
   purpose: SignInPurpose,
   proof: Proof,

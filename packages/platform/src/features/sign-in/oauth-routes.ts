@@ -6,7 +6,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditProvider, auditRefusal } from "./audit-sign-in.ts";
-import { checkSameOrigin, isLoopbackRedirect } from "./browser.ts";
+import { checkSameOrigin, isLoopbackRedirect } from "./cookies-and-origins.ts";
 import { choosePage } from "./login-routes.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { html, pageResponse, redirectResponse } from "./pages.ts";

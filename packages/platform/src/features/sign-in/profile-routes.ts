@@ -3,7 +3,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { checkSameOrigin, setCookie } from "./browser.ts";
+import { checkSameOrigin, setCookie } from "./cookies-and-origins.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { askedByForm, isSameText } from "./route-support.ts";
 import { sessionOf } from "./session.ts";

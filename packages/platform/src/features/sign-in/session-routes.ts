@@ -9,8 +9,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditRefusal } from "./audit-sign-in.ts";
-import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./browser.ts";
 import { originError } from "./browser-session.ts";
+import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./cookies-and-origins.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { endEarlier, type Session, sessionOf } from "./session.ts";
 import { csrfTokenOf } from "./session-csrf.ts";

@@ -3,8 +3,8 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import { cookieOf } from "./browser.ts";
 import { SESSION_TYPE } from "./browser-session.ts";
+import { cookieOf } from "./cookies-and-origins.ts";
 import { SESSION_COOKIE, type SignInRoutesDeps } from "./sign-in-deps.ts";
 
 export type Session = {

@@ -15,8 +15,8 @@ import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { CelExpression } from "@postern/cel/cel-expression";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
-import { isWithin } from "../access-keys/is-within.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
+import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import { compileCondition } from "./claim-conditions.ts";
 
@@ -90,7 +90,7 @@ export function readTrustRule(
   const { name = "", namespace = "", uid = "" } = metadata;
   const scope = grantedScopeOf(spec, project);
   const restrictions = restrictionsOf(jsonOf({ scope, rules: spec.rules }), names);
-  const isTooWide = project !== undefined && !isWithin(restrictions, projectBounds(project));
+  const isTooWide = project !== undefined && !isPermissionSubset(restrictions, projectBounds(project));
   return {
     id: trustRuleId(namespace, name),
     title: project === undefined ? name : `${project}/${name}`,

@@ -3,13 +3,13 @@
 import type { RestrictionNames } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
-import { isWithin } from "../access-keys/is-within.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
 import type { KeyRefusal } from "../access-keys/key-validity.ts";
+import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { readTrustRule, type TrustRuleState } from "./trust-rule-state.ts";
 
 export type TrustRules = KeyGrants &
@@ -104,7 +104,11 @@ function refusalBy(rule: TrustRuleState | undefined, grant: KeyGrant, key: Grant
   if (rule.isOff) return withdrawn("its trust rule is disabled");
   if (rule.terms !== grant.terms) return withdrawn("its trust rule was replaced");
   // What its owner made of it since.
-  if (!sameOwner(key.owner, rule.owner) || key.groups.length > 0 || !isWithin(key.restrictions, rule.restrictions))
+  if (
+    !sameOwner(key.owner, rule.owner) ||
+    key.groups.length > 0 ||
+    !isPermissionSubset(key.restrictions, rule.restrictions)
+  )
     return withdrawn("it has more permissions than its trust rule allows");
   return undefined;
 }

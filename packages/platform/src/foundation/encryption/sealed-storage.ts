@@ -112,7 +112,7 @@ class SealedStorage implements Storage {
       if (isLearning) waiting.push(step);
       else step();
     };
-    const goOn = () => {
+    const proceed = () => {
       isLearning = false;
       while (!isLearning) {
         const next = waiting.shift();
@@ -124,7 +124,7 @@ class SealedStorage implements Storage {
       isLearning = true;
       const failed = (error: unknown) =>
         end(new StorageUnavailableError("the key ring cannot be read", { cause: error }));
-      void this.#options.ring.refresh().then(goOn, failed);
+      void this.#options.ring.refresh().then(proceed, failed);
     };
     const hand = (events: readonly StorageEvent[], revision: Revision) => {
       if (over) return;

@@ -1,6 +1,6 @@
 // Maintains a map of one value for each object of a view.
 
-import type { ViewFollower } from "@postern/apiserver/cache/follow-view";
+import type { ViewFollower } from "@postern/apiserver/cache/view-informer";
 
 /** `read` returns key and value; objects without a value are left out. Stored objects have been validated against their schema. */
 export function followingValues<T, V>(

@@ -1,7 +1,7 @@
 // Records that no resource serves and that expire: their member `until` is in milliseconds since the epoch.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper, type Sweeping } from "@postern/apiserver/controllers/sweeper";
 import type { Storage } from "@postern/apiserver/storage/storage";

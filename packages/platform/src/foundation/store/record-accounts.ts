@@ -2,8 +2,8 @@
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { NOTHING_STORED, type StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
 export class RecordAccounts {

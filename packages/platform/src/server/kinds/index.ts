@@ -27,7 +27,7 @@ import { noCustomResourceDefinitions } from "@postern/kubernetes/custom-resource
 import type { AccessKeyAuthenticator } from "../../features/access-keys/access-key-authenticator.ts";
 import type { AccessKeySecrets } from "../../features/access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../features/access-keys/access-key-state.ts";
-import type { ComparisonLimits } from "../../features/access-keys/comparison-limits.ts";
+import type { GuessRateLimit } from "../../features/access-keys/guess-rate-limit.ts";
 import type { RecordKeyEvent } from "../../features/access-keys/key-events.ts";
 import { accessKeys } from "../../features/access-keys/kinds/access-keys/index.ts";
 import {
@@ -74,7 +74,7 @@ export type PlatformResourceDeps = PlatformContext & {
   readonly authenticator: AccessKeyAuthenticator;
   readonly secrets: AccessKeySecrets;
   readonly valueClaims: OwnedAccessKeysDeps["valueClaims"];
-  readonly comparisons: ComparisonLimits;
+  readonly comparisons: GuessRateLimit;
   readonly recordEvent: RecordKeyEvent;
   readonly secretResource: OwnedAccessKeysDeps["secretResource"];
   readonly namespaceResource: OwnedAccessKeysDeps["namespaceResource"];

@@ -1,6 +1,6 @@
 // Deletes access keys when the grace period of their deletion is over. They are already refused; this only removes them.
 
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, sweptQueue } from "@postern/apiserver/controllers/queue-controller";

@@ -1,7 +1,7 @@
 // Deletes access keys of deleted users and teams. They are already refused; this only cleans up.
 
 import { bothDone } from "@postern/apimachinery/steps/caught";
-import { followView } from "@postern/apiserver/cache/follow-view";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import { deleteControlled, ignoringConflicts, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";

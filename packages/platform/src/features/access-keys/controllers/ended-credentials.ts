@@ -1,7 +1,7 @@
 // Writes into the store that credentials have ended: old values of rotated keys, and client certificates. A restart whose clock is behind finds it there
 // (ADR 171).
 
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEndSweeper } from "../../../foundation/store/expiring-records.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";

@@ -16,7 +16,7 @@ import type { Configuration } from "../../../foundation/config/configuration.ts"
 import type { AccessKeyIndex } from "../access-key-index.ts";
 import type { AccessKeySecrets } from "../access-key-secrets.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { ComparisonLimits } from "../comparison-limits.ts";
+import type { GuessRateLimit } from "../guess-rate-limit.ts";
 import { eventOfKey, type RecordKeyEvent } from "../key-events.ts";
 import { disableKey } from "../kinds/disable-key.ts";
 import { withLeak } from "../rotation/rotate-value.ts";
@@ -44,7 +44,7 @@ export type LeakReportDeps = {
   readonly keys: Pick<AccessKeyIndex, "find" | "whenRead">;
   readonly sealedRecords: SealedRecordWriter;
   readonly secrets: Pick<AccessKeySecrets, "format">;
-  readonly comparisons: ComparisonLimits;
+  readonly comparisons: GuessRateLimit;
   readonly policy: Configuration["accessKeys"]["leaked"];
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: () => InstalledResource;

@@ -6,9 +6,9 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
 import { createEventLines } from "@postern/apiserver/endpoints/handlers/event-lines";
@@ -37,8 +37,8 @@ import { teams } from "../../directory/kinds/teams/index.ts";
 import { users } from "../../directory/kinds/users/index.ts";
 import { createAccessKeyAuthenticator } from "../access-key-authenticator.ts";
 import { createAccessKeySecrets } from "../access-key-secrets.ts";
-import { createComparisonLimits } from "../comparison-limits.ts";
 import { createAccessKeyIndex } from "../create-access-key-index.ts";
+import { createGuessRateLimit } from "../guess-rate-limit.ts";
 import { createIssuedGrants } from "../issued-grants.ts";
 import { eventOfKey, type KeyEvent } from "../key-events.ts";
 import type { KeyGrants } from "../key-grant.ts";
@@ -49,8 +49,8 @@ import { ownedAccessKeys } from "../kinds/owned-access-keys/index.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationGuard } from "../rotation/rotation-guard.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
+import { accountOfClaim, createValueClaims } from "../unique-values.ts";
 import { createKeyUsage } from "../usage/key-usage.ts";
-import { accountOfClaim, createValueClaims } from "../value-claims.ts";
 
 export const SERVER_KEY = Buffer.alloc(32, 7);
 
@@ -207,7 +207,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     identityOf: authenticator.identityOf,
     sealedRecords,
     countedRecords: createSealedRecordWriter({ ...keyRecords, storage: budgets.storage, cache }),
-    comparisons: createComparisonLimits(time.clock),
+    comparisons: createGuessRateLimit(time.clock),
     valueClaims: createValueClaims({
       prefix: claims.prefix,
       ...(options.maxChosenValues === undefined

@@ -1,7 +1,7 @@
 // Stores the usage of access keys: once a minute, only changes, in records that clients never see.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";

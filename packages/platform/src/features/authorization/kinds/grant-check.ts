@@ -4,9 +4,9 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
-import { uncoveredRules } from "@postern/apiserver/authorization/rbac/covers";
 import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-coverage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";

@@ -1,4 +1,4 @@
-// The platform's side of a proxy test: a front door on a real TLS socket that passes everything below one path on to a target.
+// The platform's side of a proxy test: a handler on a real TLS socket that passes everything below one path on to a target.
 
 import type { ClientHttp2Session } from "node:http2";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";

@@ -12,7 +12,7 @@ import { decodeYaml, splitYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { RequestContext } from "@postern/apiserver/context/request-context";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
-import { createLongWork, WorkParts } from "@postern/apiserver/limits/turn";
+import { createLongWork, WorkParts } from "@postern/apiserver/limits/long-work";
 import type { WorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";

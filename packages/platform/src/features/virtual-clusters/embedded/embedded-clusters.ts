@@ -3,8 +3,8 @@
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/cache/resource-view";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
 import {

@@ -3,7 +3,7 @@
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createWhenAbsent, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
-import { isWithin } from "../kubernetes-backend/namespaced-target.ts";
+import { isPermissionSubset } from "../kubernetes-backend/namespaced-target.ts";
 import type { SpaceBackend } from "../kubernetes-backend/space-backend.ts";
 import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import { createEmbeddedBackend, type EmbeddedBackendDeps } from "./embedded-backend.ts";
@@ -22,7 +22,7 @@ export function createEmbeddedSpace(deps: EmbeddedBackendDeps, uid: string, name
     bindRoles: backend.bindRoles,
 
     async proxy(context, user) {
-      if (!isWithin(context.info, context.request.method, namespace)) {
+      if (!isPermissionSubset(context.info, context.request.method, namespace)) {
         throw forbiddenPathError(`this space has only namespace ${JSON.stringify(namespace)}`);
       }
       return await backend.proxy(context, user);

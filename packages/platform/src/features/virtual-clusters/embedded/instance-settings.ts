@@ -3,8 +3,8 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { type Project, quotaOf } from "@postern/api/project";
 import { templateOf, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { followingValues } from "../../../foundation/lookup/follow-values.ts";
 import type { ClusterSettings } from "./embedded-cluster.ts";

@@ -16,7 +16,7 @@ const REVIEW_GROUPS: readonly string[] = ["authorization.k8s.io", "authenticatio
 /** The same proxy; requests outside of the namespace get 403. */
 export function namespacedProxy(proxy: ReverseProxy["proxy"], namespace: string): ReverseProxy["proxy"] {
   return async (context, user) => {
-    if (!isWithin(context.info, context.request.method, namespace)) {
+    if (!isPermissionSubset(context.info, context.request.method, namespace)) {
       throw forbiddenPathError(`this space has only namespace ${JSON.stringify(namespace)}`);
     }
     return await proxy(context, user);
@@ -27,7 +27,7 @@ export function namespacedProxy(proxy: ReverseProxy["proxy"], namespace: string)
  * The namespace itself is read-only: policies of the cluster use its labels. Lists across namespaces and
  * cluster-scoped resources are refused.
  */
-export function isWithin(info: RequestInfo, method: string, namespace: string): boolean {
+export function isPermissionSubset(info: RequestInfo, method: string, namespace: string): boolean {
   const { isResourceRequest, path, verb, apiGroup, resource, subresource, name } = info;
   if (!isResourceRequest) return READ_METHODS.includes(method) && OPEN_PATHS.test(path);
   if (info.namespace !== "" && info.namespace !== namespace) return false;

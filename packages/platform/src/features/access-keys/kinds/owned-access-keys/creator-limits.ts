@@ -13,8 +13,8 @@ import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-key-state.ts";
-import { isWithin } from "../../is-within.ts";
 import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-validity.ts";
+import { isPermissionSubset } from "../../permission-subset.ts";
 import { specOf } from "../../secret-fields.ts";
 
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest, passesItsEndOn } from "./lineage.ts";
@@ -160,7 +160,7 @@ function faultOfNarrowed(
   { names, keys }: Pick<CreatorLimitsDeps, "names" | "keys">,
 ): string | undefined {
   const aliases = restrictionNames(names.name);
-  const fits = (key: OwnedAccessKey) => isWithin(restrictionsOf(specOf(key), aliases), creator.restrictions);
+  const fits = (key: OwnedAccessKey) => isPermissionSubset(restrictionsOf(specOf(key), aliases), creator.restrictions);
   if (!sameOwner(ownerOf(object.spec ?? {}), creator.owner)) {
     return "a scoped access key can create and change only keys of its own owner";
   }

@@ -18,7 +18,7 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createControlled, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
-import type { ClientWrite } from "@postern/apiserver/registry/client-write";
+import type { CommittedWrite } from "@postern/apiserver/registry/committed-write";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
@@ -212,7 +212,7 @@ const NOT_SHOWN =
 /** For the `deliver` of a resource. */
 export const secretDelivery =
   (deps: SecretDeliveryDeps) =>
-  (write: ClientWrite, { warnings }: RequestContext): Awaitable<CachedObject> => {
+  (write: CommittedWrite, { warnings }: RequestContext): Awaitable<CachedObject> => {
     const { object, created, submitted } = write;
     if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
     const chosen = valueIn(submitted);
@@ -227,7 +227,7 @@ export const secretDelivery =
     return object;
   };
 
-async function deliverInSecret(write: ClientWrite, chosen: string, deps: SecretDeliveryDeps): Promise<CachedObject> {
+async function deliverInSecret(write: CommittedWrite, chosen: string, deps: SecretDeliveryDeps): Promise<CachedObject> {
   const { object } = write;
   if (write.created) {
     await deliverNew(write, valueIn(keyIn(object)) || chosen, deps);
@@ -238,7 +238,7 @@ async function deliverInSecret(write: ClientWrite, chosen: string, deps: SecretD
 }
 
 /** A key whose value was never delivered is useless. */
-async function deliverNew(write: ClientWrite, value: string, deps: SecretDeliveryDeps): Promise<void> {
+async function deliverNew(write: CommittedWrite, value: string, deps: SecretDeliveryDeps): Promise<void> {
   try {
     await deliverValue(keyIn(write.object), value, deps);
   } catch (error) {

@@ -16,13 +16,13 @@ import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
-import type { ComparisonLimits } from "../../comparison-limits.ts";
+import type { GuessRateLimit } from "../../guess-rate-limit.ts";
 import type { IssuedGrant, IssuedGrants } from "../../issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../key-events.ts";
 import type { KeyQuota } from "../../key-quota.ts";
 import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../key-validity.ts";
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
-import type { Claimant, ValueClaims } from "../../value-claims.ts";
+import type { Claimant, ValueClaims } from "../../unique-values.ts";
 
 import { checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 
@@ -41,7 +41,7 @@ export type AccessKeyStrategyDeps = Pick<
   TokenClientDeps & {
     readonly secrets: AccessKeySecrets;
     readonly valueClaims: ValueClaims;
-    readonly comparisons: ComparisonLimits;
+    readonly comparisons: GuessRateLimit;
     readonly keyQuota: KeyQuota;
     readonly recordEvent: RecordKeyEvent;
     readonly grants: IssuedGrants;

@@ -13,13 +13,13 @@ import { keyNotFoundError } from "../../../access-keys/access-key-authenticator.
 import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
-import type { ComparisonLimits } from "../../../access-keys/comparison-limits.ts";
+import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";
 import { INTROSPECT_VERB } from "../../../authorization/always-allowed.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 
 export type SelvesDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
   readonly secrets: Pick<AccessKeySecrets, "digestsOf" | "isAmong">;
-  readonly comparisons: ComparisonLimits;
+  readonly comparisons: GuessRateLimit;
   /** Who a key makes its bearer. */
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   /** The installed `ownedaccesskeys`. */

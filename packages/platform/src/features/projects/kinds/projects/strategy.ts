@@ -11,8 +11,8 @@ import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
-import { keepFinalizer } from "../../../authorization/kept-finalizer.ts";
 import type { MembershipCheck } from "../../../authorization/membership-check.ts";
+import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import {
   type NameDeps,
@@ -81,7 +81,7 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
   async prepareForUpdate(project, old, context) {
     if (context.info.subresource === "") await checkLimits(project, old, context, deps);
     await deps.checkMembership(project, old, context);
-    return keepFinalizer(project, old, projectFinalizer(deps.names), context);
+    return protectFinalizer(project, old, projectFinalizer(deps.names), context);
   },
   // Before the answer: what a client creates next may be in that namespace. The controller makes it where this has failed.
   async afterCreate(project, { signal, warnings }) {

@@ -8,15 +8,15 @@ import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/ap
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
-import { uncoveredRules } from "@postern/apiserver/authorization/rbac/covers";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-coverage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
-import { isWithin } from "../../../access-keys/is-within.ts";
 import { type KeyOrigin, originsOf } from "../../../access-keys/key-origins.ts";
 import { type CreatorLimitsDeps, creatorError } from "../../../access-keys/kinds/owned-access-keys/creator-limits.ts";
 import { keyOfRequest, passesItsEndOn } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
+import { isPermissionSubset } from "../../../access-keys/permission-subset.ts";
 import { PROJECT_ADMIN } from "../../../authorization/built-in-roles.ts";
 import type { MembershipCheck } from "../../../authorization/membership-check.ts";
 import type { Directory } from "../../../directory/directory.ts";
@@ -56,7 +56,7 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
         why,
       );
     const restrictions = restrictionsOf(jsonOf({ scope, rules }), restrictionNames(names.name));
-    if (project !== undefined && !isWithin(restrictions, projectBounds(project)))
+    if (project !== undefined && !isPermissionSubset(restrictions, projectBounds(project)))
       throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
     // Template of the keys that the rule issues.
     const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;

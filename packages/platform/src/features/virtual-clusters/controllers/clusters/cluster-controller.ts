@@ -4,7 +4,7 @@ import { type Cluster, isLocalCluster } from "@postern/api/cluster";
 import { withCondition } from "@postern/api/conditions";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { followView } from "@postern/apiserver/cache/follow-view";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";

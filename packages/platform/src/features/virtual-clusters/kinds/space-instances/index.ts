@@ -16,8 +16,8 @@ import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { stateColumns } from "../../../../foundation/kinds/state-columns.ts";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
-import { keepFinalizer } from "../../../authorization/kept-finalizer.ts";
-import { extendedView } from "../../../authorization/kinds/extended-view.ts";
+import { callerPermissionsView } from "../../../authorization/kinds/caller-permissions-view.ts";
+import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import {
   type NameDeps,
@@ -62,7 +62,7 @@ export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
     ],
     strategy: spaceInstanceStrategy(deps),
     visibility: deps.visibility,
-    extend: extendedView(deps.authorizer),
+    extend: callerPermissionsView(deps.authorizer),
   });
 
 // What happens to a space instance on its way into the store.
@@ -122,7 +122,7 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
     await checkReservedMetadata(instance, old, context, deps);
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     const placed = { ...instance, spec: { ...instance.spec, clusterRef } };
-    return keepFinalizer(placed, old, spaceFinalizer(deps.names), context);
+    return protectFinalizer(placed, old, spaceFinalizer(deps.names), context);
   },
   validateUpdate: ({ spec }, old) => validateSamePlacement(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
 });

@@ -10,7 +10,7 @@ import {
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { stateColumns } from "../../../../foundation/kinds/state-columns.ts";
-import { extendedView } from "../../../authorization/kinds/extended-view.ts";
+import { callerPermissionsView } from "../../../authorization/kinds/caller-permissions-view.ts";
 import type { ClusterUsage } from "../../../budgets/cluster-memory.ts";
 import { shownUsage } from "../../../budgets/management-budgets.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
@@ -62,5 +62,5 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
     ],
     strategy: virtualClusterInstanceStrategy(deps),
     visibility: deps.visibility,
-    extend: extendedView(deps.authorizer),
+    extend: callerPermissionsView(deps.authorizer),
   });

@@ -24,8 +24,8 @@ import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
-import { keepFinalizer } from "../../../authorization/kept-finalizer.ts";
 import { isServerItself } from "../../../authorization/platform-authorizer.ts";
+import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import {
   type NameDeps,
@@ -114,7 +114,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
     // A client that sends back less than it was given does not move the virtual cluster.
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     const placedInstance = { ...instance, spec: { ...instance.spec, clusterRef } };
-    return keepFinalizer(placedInstance, old, virtualClusterFinalizer(deps.names), context);
+    return protectFinalizer(placedInstance, old, virtualClusterFinalizer(deps.names), context);
   },
   validateUpdate: async (instance, old, { signal }) => [
     ...validateSpec(instance.spec),

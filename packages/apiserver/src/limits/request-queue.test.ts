@@ -1,15 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
+import { createEventLoopBudget } from "./event-loop-budget.ts";
 import { createFairShares, DEFAULT_FAIR_SHARES } from "./fair-shares.ts";
-import { type Arriving, createArrivals, createTurn } from "./turn.ts";
+import { type Arriving, createRequestQueue } from "./request-queue.ts";
 
 const known = (client: string): Arriving => ({ client, isKnown: true });
 const stranger = (client: string): Arriving => ({ client, isKnown: false });
 
 /** In which order requests are begun that have all arrived in one packet. */
 async function orderOf(...arriving: readonly Arriving[]): Promise<string> {
-  const arrivals = createArrivals(createTurn({ elapsed: () => 0 }));
+  const arrivals = createRequestQueue(createEventLoopBudget({ elapsed: () => 0 }));
   const begun: string[] = [];
   await new Promise<void>((resolve) => {
     for (const each of arriving) {
@@ -41,7 +42,7 @@ describe("requests that arrive together", () => {
 describe("a request that arrives with others", () => {
   /** What is noted by requests that arrive together, and by a callback for the next tick that each of them leaves behind. */
   async function notesOf(...answered: readonly boolean[]): Promise<string> {
-    const arrivals = createArrivals(createTurn({ elapsed: () => 0 }));
+    const arrivals = createRequestQueue(createEventLoopBudget({ elapsed: () => 0 }));
     const notes: string[] = [];
     await new Promise<void>((resolve) => {
       for (const [number, isAnswered] of answered.entries()) {
@@ -68,13 +69,13 @@ describe("a request that arrives with others", () => {
 it("a request whose turn it is gets its place although that is over (security book 50)", async () => {
   let now = 0;
   const clock = { elapsed: () => now };
-  const turn = createTurn(clock);
+  const turn = createEventLoopBudget(clock);
   const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler, turn });
   const claimant = { user: "a", key: "a" };
   const takes = () => shares.take("readOnly", claimant, createSharedAbortController());
   const places: (Disposable | Promise<Disposable>)[] = [];
   await new Promise<void>((resolve) => {
-    createArrivals(turn).add(known("a"), () => {
+    createRequestQueue(turn).add(known("a"), () => {
       now += 11;
       places.push(takes());
       queueMicrotask(() => {
@@ -91,10 +92,10 @@ describe("requests of a user that owes time", () => {
   async function outcomes(...requests: readonly ("take" | "do without")[]): Promise<readonly string[]> {
     let now = 0;
     const clock = { elapsed: () => now };
-    const turn = createTurn(clock);
+    const turn = createEventLoopBudget(clock);
     const scheduler = { schedule: () => ({ [Symbol.dispose]: () => undefined }) };
     const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, turn });
-    const arrivals = createArrivals(turn);
+    const arrivals = createRequestQueue(turn);
     const given: string[] = [];
     const take = (number: number): void => {
       const place = shares.take("readOnly", { user: "dear", key: "dear" }, createSharedAbortController());
@@ -132,8 +133,8 @@ describe("requests of a user that owes time", () => {
 it("waiting requests get a place although more arrive than any turn has time for", async () => {
   let now = 0;
   const clock = { elapsed: () => now };
-  const turn = createTurn(clock);
-  const arrivals = createArrivals(turn);
+  const turn = createEventLoopBudget(clock);
+  const arrivals = createRequestQueue(turn);
   const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler, turn });
   let begun = 0;
   let begunUntilPlace: number | undefined;

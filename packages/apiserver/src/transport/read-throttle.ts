@@ -22,7 +22,7 @@ export type ReadConnection = Disposable & {
   stop(): void;
 };
 
-export type ReadTurns = { join(socket: TLSSocket): ReadConnection };
+export type ReadThrottle = { join(socket: TLSSocket): ReadConnection };
 
 /** Streams opened or lost. Some milliseconds of work: each costs a tenth of what its request will. */
 const STREAMS_IN_A_TURN = 128;
@@ -30,7 +30,7 @@ const STREAMS_IN_A_TURN = 128;
 const STREAMS_WAITING = 64;
 
 /** Those who are read together. */
-type Crowd = {
+type ConnectionGroup = {
   readonly sockets: Set<TLSSocket>;
   /** Those that are not read now, in the order in which they will be. */
   readonly held: Set<TLSSocket>;
@@ -48,36 +48,36 @@ type Crowd = {
 type Counts = { opened: number; set: number };
 const NOTHING: Readonly<Counts> = { opened: 0, set: 0 };
 
-export function createReadTurns(): ReadTurns {
-  const crowds = new Map<string, Crowd>();
+export function createReadThrottle(): ReadThrottle {
+  const groups = new Map<string, ConnectionGroup>();
   /** Those with anything to do at the end of the turn. */
-  const busy = new Set<Crowd>();
+  const busy = new Set<ConnectionGroup>();
   const counts = new Set<Counts>();
 
   const endTurn = (): void => {
     for (const each of counts) Object.assign(each, NOTHING);
     counts.clear();
-    for (const crowd of busy) {
-      crowd.released = crowd.isOver ? 1 : crowd.released * 2;
-      crowd.worked = 0;
-      crowd.isOver = crowd.waiting > STREAMS_WAITING;
-      if (!crowd.isOver) {
-        release(crowd);
-        if (crowd.held.size === 0) busy.delete(crowd);
+    for (const group of busy) {
+      group.released = group.isOver ? 1 : group.released * 2;
+      group.worked = 0;
+      group.isOver = group.waiting > STREAMS_WAITING;
+      if (!group.isOver) {
+        release(group);
+        if (group.held.size === 0) busy.delete(group);
       }
       // A session reads on by itself when it has written.
-      for (const socket of crowd.held) readNoFurther(socket);
+      for (const socket of group.held) readNoFurther(socket);
     }
     if (busy.size > 0) setImmediate(endTurn);
   };
-  const attend = (crowd: Crowd): void => {
+  const attend = (group: ConnectionGroup): void => {
     if (busy.size === 0) setImmediate(endTurn);
-    busy.add(crowd);
+    busy.add(group);
   };
-  const crowdOf = (name: string): Crowd => {
-    const known = crowds.get(name);
+  const groupOf = (name: string): ConnectionGroup => {
+    const known = groups.get(name);
     if (known !== undefined) return known;
-    const crowd = {
+    const group = {
       sockets: new Set<TLSSocket>(),
       held: new Set<TLSSocket>(),
       worked: 0,
@@ -85,34 +85,34 @@ export function createReadTurns(): ReadTurns {
       isOver: false,
       released: 1,
     };
-    crowds.set(name, crowd);
-    return crowd;
+    groups.set(name, group);
+    return group;
   };
   return {
     join(socket) {
       let name = "strangers";
-      let crowd = crowdOf(name);
-      crowd.sockets.add(socket);
+      let group = groupOf(name);
+      group.sockets.add(socket);
       const own: Counts = { ...NOTHING };
       let waiting = 0;
       let isGone = false;
       const attendTo = (): void => {
         if (isGone) return;
         counts.add(own);
-        attend(crowd);
+        attend(group);
       };
       const leave = (): void => {
-        crowd.sockets.delete(socket);
-        crowd.waiting -= waiting;
-        if (crowd.held.delete(socket)) readOn(socket);
-        if (crowd.sockets.size === 0 && crowds.get(name) === crowd) crowds.delete(name);
+        group.sockets.delete(socket);
+        group.waiting -= waiting;
+        if (group.held.delete(socket)) readOn(socket);
+        if (group.sockets.size === 0 && groups.get(name) === group) groups.delete(name);
       };
       const count = (): void => {
         if (isGone) return;
-        crowd.worked += 1;
+        group.worked += 1;
         attendTo();
-        if (crowd.isOver) hold(crowd, socket);
-        else if (crowd.worked > STREAMS_IN_A_TURN || crowd.waiting > STREAMS_WAITING) holdAll(crowd);
+        if (group.isOver) hold(group, socket);
+        else if (group.worked > STREAMS_IN_A_TURN || group.waiting > STREAMS_WAITING) holdAll(group);
       };
       const go = (): void => {
         leave();
@@ -124,7 +124,7 @@ export function createReadTurns(): ReadTurns {
           own.opened += 1;
           if (!isGone) {
             waiting += 1;
-            crowd.waiting += 1;
+            group.waiting += 1;
           }
           count();
           return own.opened;
@@ -132,7 +132,7 @@ export function createReadTurns(): ReadTurns {
         started() {
           if (waiting === 0) return;
           waiting -= 1;
-          crowd.waiting -= 1;
+          group.waiting -= 1;
         },
         lost: count,
         set() {
@@ -144,9 +144,9 @@ export function createReadTurns(): ReadTurns {
           if (isGone) return;
           leave();
           name = `user ${user}`;
-          crowd = crowdOf(name);
-          crowd.sockets.add(socket);
-          crowd.waiting += waiting;
+          group = groupOf(name);
+          group.sockets.add(socket);
+          group.waiting += waiting;
         },
         stop() {
           go();
@@ -158,18 +158,18 @@ export function createReadTurns(): ReadTurns {
   };
 }
 
-function holdAll(crowd: Crowd): void {
-  crowd.isOver = true;
-  for (const socket of crowd.sockets) hold(crowd, socket);
+function holdAll(group: ConnectionGroup): void {
+  group.isOver = true;
+  for (const socket of group.sockets) hold(group, socket);
 }
 
-function hold({ held }: Crowd, socket: TLSSocket): void {
+function hold({ held }: ConnectionGroup, socket: TLSSocket): void {
   if (held.has(socket)) return;
   held.add(socket);
   readNoFurther(socket);
 }
 
-function release({ held, released }: Crowd): void {
+function release({ held, released }: ConnectionGroup): void {
   let left = released;
   for (const socket of held) {
     if (left-- === 0) return;

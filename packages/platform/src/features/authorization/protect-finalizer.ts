@@ -8,7 +8,12 @@ import { isServerItself } from "./platform-authorizer.ts";
 /**
  * The object with the finalizer, if `old` has it: a manifest without it is no wish to remove it. Only the server removes it, when nothing is left.
  */
-export function keepFinalizer<T extends KubeObject>(object: T, old: T, finalizer: string, context: RequestContext): T {
+export function protectFinalizer<T extends KubeObject>(
+  object: T,
+  old: T,
+  finalizer: string,
+  context: RequestContext,
+): T {
   if (!hasFinalizer(old, finalizer) || hasFinalizer(object, finalizer) || isServerItself(context)) return object;
   if (isBeingDeleted(old)) {
     context.warnings.add(

@@ -3,7 +3,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../cache/cached-object.ts";
 
-export type ClientWrite = {
+export type CommittedWrite = {
   readonly verb: "create" | "update";
   /** As it was written, with what is shown of a new one this once. */
   readonly object: CachedObject;

@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { createStallWatch, type RequestUnderWay } from "./stall-watch.ts";
+import { createEventLoopLag, type RequestUnderWay } from "./event-loop-lag.ts";
 
 const request = (auditId: string, resource = "configmaps"): RequestUnderWay => ({
   info: { verb: "create", apiGroup: "", apiVersion: "v1", resource, subresource: "" },
@@ -10,7 +10,7 @@ const request = (auditId: string, resource = "configmaps"): RequestUnderWay => (
 
 function watched() {
   const registry = new Registry();
-  const stalls = createStallWatch(registry);
+  const stalls = createEventLoopLag(registry);
   const lines: any[] = [];
   let [now, used] = [0, 0];
   let due: { at: number; task: () => void } | undefined;

@@ -3,8 +3,8 @@
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../testing/access-key-server.ts";
-import { decodeClaim, encodeClaim, PENDING_MS, type ValueClaim } from "../value-claims.ts";
-import { createValueClaimController } from "./value-claims.ts";
+import { decodeClaim, encodeClaim, PENDING_MS, type ValueClaim } from "../unique-values.ts";
+import { createValueClaimController } from "./unique-values.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
 const PREFIX = "/registry/test/internal/key-values/";

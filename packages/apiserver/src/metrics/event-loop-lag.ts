@@ -13,14 +13,14 @@ export type RequestUnderWay = {
   readonly isServed: (info: RequestUnderWay["info"]) => boolean;
 };
 
-export type StallWatch = {
+export type EventLoopLag = {
   began(request: RequestUnderWay): void;
   ended(request: RequestUnderWay): void;
   /** Measures until it is disposed. */
-  start(deps: StallWatchDeps): Disposable;
+  start(deps: EventLoopLagDeps): Disposable;
 };
 
-export type StallWatchDeps = {
+export type EventLoopLagDeps = {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Pick<Logger, "warn">;
@@ -36,7 +36,7 @@ const TICK_MS = 20;
 const MAX_NAMED = 10;
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export function createStallWatch(registry: Registry): StallWatch {
+export function createEventLoopLag(registry: Registry): EventLoopLag {
   const underWay = new Set<RequestUnderWay>();
   /** Since the last tick: what stopped the loop has often been answered when that is noticed. */
   let answered: RequestUnderWay[] = [];
@@ -50,7 +50,7 @@ export function createStallWatch(registry: Registry): StallWatch {
   });
   const series = { work: histogram.series({ cause: "work" }), waiting: histogram.series({ cause: "waiting" }) };
 
-  const log = (logger: StallWatchDeps["logger"], late: number, work: number): void => {
+  const log = (logger: EventLoopLagDeps["logger"], late: number, work: number): void => {
     const requests = [...answered, ...[...underWay].reverse()].slice(0, MAX_NAMED).map(describe).join(", ");
     const figures = { stallMs: Math.round(late), processorMs: Math.round(work), requests };
     logger.warn({ component: "event-loop", ...figures }, "the event loop was blocked");

@@ -10,7 +10,7 @@ export type BodyReading = Disposable & {
   came(bytes: number): void;
 };
 
-export type BodyTurns = { join(stream: Readable): BodyReading };
+export type BodyReadThrottle = { join(stream: Readable): BodyReading };
 
 /** Of all bodies: some hundreds of microseconds. */
 const BYTES_IN_A_TURN = 512 * 1024;
@@ -19,7 +19,7 @@ const PART_BYTES = 64 * 1024;
 /** Bodies that go on in a turn. */
 const RELEASED_IN_A_TURN = BYTES_IN_A_TURN / PART_BYTES;
 
-export function createBodyTurns(): BodyTurns {
+export function createBodyReadThrottle(): BodyReadThrottle {
   /** In the order in which they go on. */
   const held = new Set<HeldBody>();
   let bytes = 0;

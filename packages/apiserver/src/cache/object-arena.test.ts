@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { randomNumbers } from "../storage/testing/random-numbers.ts";
 import { CachedObject } from "./cached-object.ts";
-import { ObjectMemory } from "./object-memory.ts";
+import { ObjectArena } from "./object-arena.ts";
 
 const entryOf = (number: number, revision: number, length = 1_000) => {
   const json = { apiVersion: "v1", kind: "Thing", metadata: { name: `thing-${number}` }, text: "x".repeat(length) };
@@ -10,7 +10,7 @@ const entryOf = (number: number, revision: number, length = 1_000) => {
 };
 
 it("holds no more than twice what is present while most objects come and go and some stay", () => {
-  const memory = new ObjectMemory();
+  const memory = new ObjectArena();
   const stay: CachedObject[] = [];
   const present: CachedObject[] = [];
   let [bytes, packedTo] = [0, 0];
@@ -33,7 +33,7 @@ it("holds no more than twice what is present while most objects come and go and 
 });
 
 it("shows the old object to readers who got it before it was moved or replaced", () => {
-  const memory = new ObjectMemory();
+  const memory = new ObjectArena();
   const next = randomNumbers(7);
   const others = Array.from({ length: 2_000 }, (_, number) => memory.add(entryOf(number, 1, next(400))));
   const [first] = others;
@@ -50,7 +50,7 @@ it("shows the old object to readers who got it before it was moved or replaced",
 });
 
 it("lets objects of a page be moved out of it when few are left", () => {
-  const memory = new ObjectMemory();
+  const memory = new ObjectArena();
   const entries = Array.from({ length: 400 }, (_, number) => entryOf(number, 1));
   const page = Buffer.concat(entries.map(({ value }) => value));
   const buffer = new Uint8Array(page).buffer;
@@ -71,14 +71,14 @@ it("lets objects of a page be moved out of it when few are left", () => {
 });
 
 it("takes little where there is little", () => {
-  const memory = new ObjectMemory();
+  const memory = new ObjectArena();
   memory.add(entryOf(1, 1));
   memory.add(entryOf(2, 2, 50));
   expect(memory.heldBytes).toBeLessThan(6_000);
 });
 
 it("keeps what is large by itself, and counts it", () => {
-  const memory = new ObjectMemory();
+  const memory = new ObjectArena();
   const large = memory.add(entryOf(1, 1, 1 << 20));
   expect(large.memory.length).toBe(large.storedBytes);
   expect(memory.heldBytes).toBe(large.storedBytes);

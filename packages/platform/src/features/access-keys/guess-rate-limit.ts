@@ -12,7 +12,7 @@ export type Comparison = "chosen" | "text" | "asked" | "reported";
 /** The server's own work has no credential, and is not counted. */
 type Asker = Pick<RequestContext, "user" | "caller" | "credential" | "request">;
 
-export type ComparisonLimits = {
+export type GuessRateLimit = {
   /** Call before comparing this many values. Throws ApiError 429. */
   spend(comparison: Comparison, asker: Asker, count?: number): void;
   /**
@@ -33,7 +33,7 @@ const LIMITS: { readonly [comparison in Comparison]: { readonly own: RateLimit; 
 };
 const MAX_KNOWN = 10_000;
 
-export function createComparisonLimits(clock: Pick<Clock, "elapsed">): ComparisonLimits {
+export function createGuessRateLimit(clock: Pick<Clock, "elapsed">): GuessRateLimit {
   const limiters = new Map(
     Object.entries(LIMITS).map(([comparison, { own, address }]) => [
       comparison as Comparison,

@@ -1,7 +1,7 @@
 import { restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isWithin } from "./is-within.ts";
+import { isPermissionSubset } from "./permission-subset.ts";
 
 const NAMES = restrictionNames("postern");
 const of = (spec: any) => restrictionsOf(spec, NAMES);
@@ -40,7 +40,7 @@ describe("restrictionsOf", () => {
   });
 });
 
-describe("isWithin", () => {
+describe("isPermissionSubset", () => {
   const project = (name: string) => ({ project: name });
   it.each([
     ["nothing given, nothing taken", undefined, undefined, true],
@@ -87,7 +87,7 @@ describe("isWithin", () => {
       of({ rules: [{ verbs: ["get"] }], scope: { rules: [{ verbs: ["list"] }] } }),
       false,
     ],
-  ])("%s", (_what, child, parent, expected) => expect(isWithin(child, parent)).toBe(expected));
+  ])("%s", (_what, child, parent, expected) => expect(isPermissionSubset(child, parent)).toBe(expected));
 
   const one = (entry: object) => rules({ resources: [entry] });
   it.each([
@@ -113,12 +113,12 @@ describe("isWithin", () => {
     ["a cluster in another", scope({ clusters: [{ cluster: "c" }] }), scope({ clusters: [{ cluster: "d" }] }), false],
     ["a cluster in all", scope({ clusters: [{ cluster: "c" }] }), scope({ clusters: [{ cluster: "*" }] }), true],
     ["a cluster in projects", scope({ clusters: [{ cluster: "a" }] }), scope({ projects: [project("*")] }), false],
-  ])("of scopes: %s", (_what, child, parent, expected) => expect(isWithin(child, parent)).toBe(expected));
+  ])("of scopes: %s", (_what, child, parent, expected) => expect(isPermissionSubset(child, parent)).toBe(expected));
 
   it.each(["spaces", "virtualClusters"])("of %s: by project and name", (list) => {
     const kind = list === "spaces" ? "space" : "virtualCluster";
     const entry = (inProject: string, called: string) => ({ [list]: [{ project: inProject, [kind]: called }] });
-    const within = (child: object, parent: object) => isWithin(scope(child), scope(parent));
+    const within = (child: object, parent: object) => isPermissionSubset(scope(child), scope(parent));
     expect(within(entry("a", "n"), entry("a", "n"))).toBe(true);
     expect(within(entry("a", "n"), entry("*", "*"))).toBe(true);
     expect(within(entry("a", "n"), entry("a", "m"))).toBe(false);
@@ -146,7 +146,9 @@ describe("isWithin", () => {
     [{ role: "agent", virtualClusters: ["v"] }, { role: "agent", virtualClusters: ["w"] }, false],
     [{ role: "agent" }, { role: "agent", virtualClusters: ["v"] }, false],
   ])("of roles: %j in %j is %s", (child, parent, expected) => {
-    expect(isWithin(scope({ roles: [child] }), scope({ roles: [{ role: "workspace" }, parent] }))).toBe(expected);
+    expect(isPermissionSubset(scope({ roles: [child] }), scope({ roles: [{ role: "workspace" }, parent] }))).toBe(
+      expected,
+    );
   });
 
   it.each<readonly [child: object, parent: object, expected: boolean]>([
@@ -189,10 +191,10 @@ describe("isWithin", () => {
     ],
     [{ resources: [{ group: "g" }], nonResourceURLs: ["/a"] }, { resources: [{ group: "g" }] }, false],
   ])("of rules: %j in %j is %s", (child, parent, expected) => {
-    expect(isWithin(rules(child), rules(parent))).toBe(expected);
+    expect(isPermissionSubset(rules(child), rules(parent))).toBe(expected);
     // One rule of the parent is enough, each of the child must be in one.
-    expect(isWithin(rules(child), rules({ verbs: ["x"] }, parent))).toBe(expected);
-    expect(isWithin(rules({ verbs: ["x"] }, child), rules({ verbs: ["x"] }, parent))).toBe(expected);
+    expect(isPermissionSubset(rules(child), rules({ verbs: ["x"] }, parent))).toBe(expected);
+    expect(isPermissionSubset(rules({ verbs: ["x"] }, child), rules({ verbs: ["x"] }, parent))).toBe(expected);
   });
 
   it.each<readonly [child: object, parent: object, expected: boolean]>([
@@ -216,9 +218,9 @@ describe("isWithin", () => {
       true,
     ],
   ])("of resources: %j in %j is %s", (child, parent, expected) => {
-    expect(isWithin(one(child), one(parent))).toBe(expected);
-    expect(isWithin(one(child), rules({ resources: [{ group: "x" }, parent] }))).toBe(expected);
-    expect(isWithin(rules({ resources: [parent, child] }), one(parent))).toBe(expected);
+    expect(isPermissionSubset(one(child), one(parent))).toBe(expected);
+    expect(isPermissionSubset(one(child), rules({ resources: [{ group: "x" }, parent] }))).toBe(expected);
+    expect(isPermissionSubset(rules({ resources: [parent, child] }), one(parent))).toBe(expected);
   });
 
   it.each([
@@ -233,17 +235,17 @@ describe("isWithin", () => {
     "teams/*",
   ])("%s is within rules that name it, and not within rules that name nothing (security book 2)", (resource) => {
     const keys = { group: "g", resources: [resource] };
-    expect(isWithin(one(keys), one(keys))).toBe(true);
-    expect(isWithin(one({ group: "g", resources: ["r", resource] }), one({ group: "g", resources: ["*"] }))).toBe(
-      false,
-    );
+    expect(isPermissionSubset(one(keys), one(keys))).toBe(true);
+    expect(
+      isPermissionSubset(one({ group: "g", resources: ["r", resource] }), one({ group: "g", resources: ["*"] })),
+    ).toBe(false);
     for (const parent of [
       rules({}),
       rules({ nonResourceURLs: ["*"] }),
       one({ group: "g" }),
       one({ group: "g", resources: ["*"] }),
     ]) {
-      expect(isWithin(one(keys), parent)).toBe(false);
+      expect(isPermissionSubset(one(keys), parent)).toBe(false);
     }
   });
 
@@ -252,7 +254,7 @@ describe("isWithin", () => {
     (resource) => {
       const child = one({ group: "g", resources: [resource] });
       for (const parent of [rules({}), one({ group: "g" }), one({ group: "g", resources: ["*"] })]) {
-        expect(isWithin(child, parent)).toBe(true);
+        expect(isPermissionSubset(child, parent)).toBe(true);
       }
     },
   );
@@ -263,17 +265,17 @@ describe("isWithin", () => {
         rules: verbs[0]?.map((verb) => ({ verbs: [verb] })),
         scope: { rules: verbs[1]?.map((verb) => ({ verbs: [verb] })) },
       });
-    expect(isWithin(sets(["get"], ["list"]), sets(["get"], ["list"]))).toBe(true);
-    expect(isWithin(sets(["list"], ["get"]), sets(["get"], ["list"]))).toBe(true);
-    expect(isWithin(sets(["get"], ["watch"]), sets(["get"], ["list"]))).toBe(false);
-    expect(isWithin(scope({}), scope({}))).toBe(true);
+    expect(isPermissionSubset(sets(["get"], ["list"]), sets(["get"], ["list"]))).toBe(true);
+    expect(isPermissionSubset(sets(["list"], ["get"]), sets(["get"], ["list"]))).toBe(true);
+    expect(isPermissionSubset(sets(["get"], ["watch"]), sets(["get"], ["list"]))).toBe(false);
+    expect(isPermissionSubset(scope({}), scope({}))).toBe(true);
     const narrowed = { rules: [{ verbs: ["get"] }] };
     const both = of({ ...narrowed, scope: { projects: [project("a")] } });
-    expect(isWithin(both, scope({ projects: [project("a")] }))).toBe(true);
-    expect(isWithin(both, scope({ projects: [project("b")] }))).toBe(false);
-    expect(isWithin(of(narrowed), scope({ projects: [project("a")] }))).toBe(false);
-    expect(isWithin(scope({ projects: [project("a")] }), both)).toBe(false);
-    expect(isWithin(both, of(narrowed))).toBe(true);
+    expect(isPermissionSubset(both, scope({ projects: [project("a")] }))).toBe(true);
+    expect(isPermissionSubset(both, scope({ projects: [project("b")] }))).toBe(false);
+    expect(isPermissionSubset(of(narrowed), scope({ projects: [project("a")] }))).toBe(false);
+    expect(isPermissionSubset(scope({ projects: [project("a")] }), both)).toBe(false);
+    expect(isPermissionSubset(both, of(narrowed))).toBe(true);
   });
 
   const name = fc.constantFrom("a", "b", "*");
@@ -299,8 +301,8 @@ describe("isWithin", () => {
     fc.assert(
       fc.property(anySpec, anySpec, anySpec, (one, two, three) => {
         const [a, b, c] = [of(one), of(two), of(three)];
-        expect(isWithin(a, a)).toBe(true);
-        if (isWithin(a, b) && isWithin(b, c)) expect(isWithin(a, c)).toBe(true);
+        expect(isPermissionSubset(a, a)).toBe(true);
+        if (isPermissionSubset(a, b) && isPermissionSubset(b, c)) expect(isPermissionSubset(a, c)).toBe(true);
       }),
       { numRuns: 2_000 },
     );

@@ -6,7 +6,7 @@ import { requestOf } from "@postern/apiserver/transport/api-request";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startPlatform } from "../testing/running-platform.ts";
-import { createFrontDoor } from "./front-door.ts";
+import { createApiRouter } from "./api-router.ts";
 import { servedRoutes } from "./testing/served-routes.ts";
 
 const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 5_000);
@@ -31,7 +31,7 @@ function see(method: string, path: string, accept = ""): Seen {
     return { status: 200, headers: {}, body: { type: "bytes", bytes: "" } };
   };
   const chains = Object.fromEntries(surfaces.map((surface) => [surface, chainOf(surface)]));
-  const door = createFrontDoor({ ...chains, sessions: {} } as any);
+  const door = createApiRouter({ ...chains, sessions: {} } as any);
   const request = requestOf({
     ...{ method, path, basePath: "", query: new URLSearchParams(), requestUri: path, headers: { accept } },
     ...{ httpVersion: "1.1", remoteAddress: "", host: "", peerCertificate: () => undefined },

@@ -20,7 +20,7 @@ const NOTHING = Buffer.alloc(0);
  * go beside others that stay, it leaves a hole in the C heap as well. A piece of memory is let go by the collector once no object lies in it
  * that anybody holds: nothing is written twice, so that an object may be held for as long as anybody likes.
  */
-export class ObjectMemory {
+export class ObjectArena {
   /** Where the next object goes, from `#used` on. */
   #piece: Buffer = NOTHING;
   #used = 0;

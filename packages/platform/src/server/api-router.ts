@@ -27,7 +27,7 @@ export const TOKEN_EXCHANGE_PATH = "/oauth/token";
 const OWN_CLUSTER_BASE = `/kubernetes/cluster/${EMBEDDED_CLUSTER}`;
 const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];
 
-export function createFrontDoor(surfaces: {
+export function createApiRouter(surfaces: {
   readonly sessions: BrowserSessionDeps;
   readonly management: HandlerChain;
   readonly proxy: HandlerChain;

@@ -2,14 +2,14 @@
 // records the deletion, and expires after a while.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
-import { encodeClaim, PENDING_MS, readClaim, type ValueClaim } from "../value-claims.ts";
+import { encodeClaim, PENDING_MS, readClaim, type ValueClaim } from "../unique-values.ts";
 
 export type ValueClaimControllerDeps = {
   readonly port: Omit<ControllerPort, "resources">;

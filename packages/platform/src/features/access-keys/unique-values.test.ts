@@ -10,7 +10,7 @@ import { createFixedKeyRing, deriveRingKey, type KeyRing } from "../../foundatio
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
 import { createAccessKeySecrets } from "./access-key-secrets.ts";
 import { writeSealedAccessKey } from "./sealed-access-key.ts";
-import { accountOfClaim, type Claimant, createValueClaims, PENDING_MS, type ValueClaims } from "./value-claims.ts";
+import { accountOfClaim, type Claimant, createValueClaims, PENDING_MS, type ValueClaims } from "./unique-values.ts";
 
 const DAY = 86_400_000;
 const SECRET = Buffer.alloc(32, 3);

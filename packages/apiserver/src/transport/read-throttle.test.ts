@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { TLSSocket } from "node:tls";
 import { expect, it, onTestFinished } from "vitest";
-import { createReadTurns, type ReadConnection } from "./read-turns.ts";
+import { createReadThrottle, type ReadConnection } from "./read-throttle.ts";
 import { createTlsServer } from "./secure-server.ts";
 import { serverCertificate } from "./testing/serve-handler.ts";
 import { http2, openHttp2 } from "./testing/test-clients.ts";
@@ -33,7 +33,7 @@ async function connections() {
 it("nothing is read of a connection that is stopped (security book 48)", async () => {
   const { paths, connect } = await connections();
   const [flooding, other] = [await connect(), await connect()];
-  createReadTurns().join(flooding.socket).stop();
+  createReadThrottle().join(flooding.socket).stop();
   const never = flooding.session.request({ ":path": "/flood" });
   never.on("error", () => undefined);
   for (let times = 0; times < 5; times++) await http2(other.session, { ":path": "/other" });
@@ -49,7 +49,7 @@ async function readInEachTurn(
   turns: number,
   { what = "opened", started = 1_000 }: { readonly what?: "opened" | "lost"; readonly started?: number } = {},
 ) {
-  const { join } = createReadTurns();
+  const { join } = createReadThrottle();
   const isRead = streams.map(() => true);
   const connections = streams.map((_, number) => {
     const set = (value: boolean) => () => {
@@ -95,7 +95,7 @@ it("of many connections none is read while many streams wait to start (security 
 
 it("a connection that is held is not read when its session has written (security book 48)", async () => {
   const { server, paths, connect } = await connections();
-  const { join } = createReadTurns();
+  const { join } = createReadThrottle();
   const [held, other] = [await connect(), await connect()];
   const connection = join(held.socket);
   const answers: (() => void)[] = [];
@@ -120,7 +120,7 @@ it("a connection that is held is not read when its session has written (security
 
 it("a connection that is held is read on, and by its user's right once that is known (security book 48)", async () => {
   const { connect } = await connections();
-  const { join } = createReadTurns();
+  const { join } = createReadThrottle();
   const all = [await connect(), await connect(), await connect()];
   const [first, second] = all.map(({ socket }) => join(socket));
   for (let each = 0; each < 200; each++) first?.opened();

@@ -25,7 +25,7 @@ export function fixedRoom(max = MAX_BYTES): ShownRoom {
 /** Objects that were kept go with their records, when memory is collected, which may be after their surface has gone. */
 const collected = new FinalizationRegistry<() => void>((giveBack) => giveBack());
 
-export class ShownMemory {
+export class ConvertedObjectBudget {
   readonly #room: ShownRoom;
 
   constructor(room = fixedRoom()) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Scheduler } from "../runtime/clock.ts";
 import { RevisionCompactedError } from "../storage/storage-errors.ts";
 import { CachedObject, encodeStoredValue } from "./cached-object.ts";
-import { followView, type ViewFollower } from "./follow-view.ts";
+import { followView, type ViewFollower } from "./view-informer.ts";
 import type { CacheObserver, CacheView } from "./watch-cache.ts";
 
 const object = (name: string, revision: number): CachedObject => {

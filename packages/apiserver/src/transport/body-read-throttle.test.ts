@@ -1,12 +1,12 @@
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
-import { createBodyTurns } from "./body-turns.ts";
+import { createBodyReadThrottle } from "./body-read-throttle.ts";
 
 const MEBIBYTE = 1 << 20;
 
 /** Streams of which each has so many bytes in parts of 16 KiB, and how many bytes of each came until the event loop has turned so often. */
 async function cameOf(sizes: readonly number[], turns: number) {
-  const { join } = createBodyTurns();
+  const { join } = createBodyReadThrottle();
   const came = sizes.map(() => 0);
   const readings = sizes.map((size, at) => {
     const stream = new PassThrough({ highWaterMark: size });

@@ -12,7 +12,10 @@ import {
  * True only where it is certain, entry by entry: what several entries of the parent cover together is not recognised. Undefined restrictions mean
  * that there are none.
  */
-export function isWithin(child: AccessKeyRestrictions | undefined, parent: AccessKeyRestrictions | undefined): boolean {
+export function isPermissionSubset(
+  child: AccessKeyRestrictions | undefined,
+  parent: AccessKeyRestrictions | undefined,
+): boolean {
   if (parent === undefined) return true;
   if (child === undefined) return false;
   if (parent.scope !== undefined && (child.scope === undefined || !scopeIsWithin(child.scope, parent.scope))) {

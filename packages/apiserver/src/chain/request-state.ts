@@ -5,7 +5,7 @@ import type { Credential } from "../authentication/authenticator.ts";
 import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
 import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
 import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
-import { type LongWork, WorkParts } from "../limits/turn.ts";
+import { type LongWork, WorkParts } from "../limits/long-work.ts";
 import type { Redact } from "../request/credentials.ts";
 import type { RequestInfo, ResolvedRequest } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
@@ -30,7 +30,7 @@ export type Arrival = {
   readonly startedAt: number;
 };
 
-export class Call extends RequestContext {
+export class RequestState extends RequestContext {
   declare request: ApiRequest;
   declare user: UserInfo;
   declare caller: UserInfo;
@@ -81,18 +81,18 @@ class Unrecorded implements AuditContext {
 // The loop that takes a request through the filters to its handler, and the answer back through them in the opposite order. Nothing of it is
 // a promise where nothing waits: a read from memory is answered in the turn of the event loop in which it came.
 
-export type CallHandler = (call: Call) => Awaitable<ApiResponse>;
+export type CallHandler = (call: RequestState) => Awaitable<ApiResponse>;
 
 /** Each member is optional. An error thrown in any of them is passed to `fail` of the earlier filters. */
 export type Filter = {
   /** On the way in. A response answers the request here: nothing further on sees it, and this filter does not see it again. */
-  readonly enter?: (call: Call) => Awaitable<ApiResponse | undefined>;
+  readonly enter?: (call: RequestState) => Awaitable<ApiResponse | undefined>;
   /** On the way out: returns the response for earlier filters. Not called if `enter` has thrown. */
-  readonly leave?: (response: ApiResponse, call: Call) => Awaitable<ApiResponse>;
+  readonly leave?: (response: ApiResponse, call: RequestState) => Awaitable<ApiResponse>;
   /** The same for an error from further on: gives a response in its place, or throws. */
-  readonly fail?: (error: unknown, call: Call) => Awaitable<ApiResponse>;
+  readonly fail?: (error: unknown, call: RequestState) => Awaitable<ApiResponse>;
   /** In place of the three, for what has to hold the rest of the way in its hands. */
-  readonly around?: (call: Call, next: CallHandler) => Awaitable<ApiResponse>;
+  readonly around?: (call: RequestState, next: CallHandler) => Awaitable<ApiResponse>;
 };
 
 /** The filters in the order of the request, and what is behind them. */
@@ -105,7 +105,7 @@ export function through(filters: readonly Filter[], last: CallHandler): CallHand
 }
 
 function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
-  const enter = (call: Call, from: number): Awaitable<ApiResponse> => {
+  const enter = (call: RequestState, from: number): Awaitable<ApiResponse> => {
     let at = from;
     let response: Awaitable<ApiResponse | undefined>;
     try {
@@ -123,7 +123,7 @@ function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
       (error) => fail(error, call, at - 1),
     );
   };
-  const leave = (given: ApiResponse, call: Call, from: number): Awaitable<ApiResponse> => {
+  const leave = (given: ApiResponse, call: RequestState, from: number): Awaitable<ApiResponse> => {
     let response: Awaitable<ApiResponse> = given;
     for (let at = from; at >= 0; at--) {
       const filter = filters[at];
@@ -142,7 +142,7 @@ function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
     }
     return response;
   };
-  const fail = (given: unknown, call: Call, from: number): Awaitable<ApiResponse> => {
+  const fail = (given: unknown, call: RequestState, from: number): Awaitable<ApiResponse> => {
     let error = given;
     for (let at = from; at >= 0; at--) {
       const filter = filters[at];

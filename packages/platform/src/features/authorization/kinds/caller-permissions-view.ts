@@ -7,7 +7,7 @@ import { authorizationAttributesOf, type RequestContext } from "@postern/apiserv
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 
 /** For the `extend` of a resource. */
-export const extendedView =
+export const callerPermissionsView =
   (authorizer: Authorizer) =>
   (object: CachedObject, context: RequestContext): Awaitable<CachedObject> =>
     isExtended(context) ? extend(object, context, authorizer) : object;
