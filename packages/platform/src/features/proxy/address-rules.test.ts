@@ -1,5 +1,5 @@
+import { ipAddressOctets } from "@postern/apiserver/x509/alternative-names";
 import { describe, expect, it } from "vitest";
-import { ipAddressOctets } from "../../foundation/pki/serving-certificate.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "./address-rules.ts";
 
 const tenants = createAddressRules({ refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS] });

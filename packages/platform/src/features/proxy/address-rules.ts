@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
-import { ipAddressOctets } from "../../foundation/pki/serving-certificate.ts";
+import { ipAddressOctets } from "@postern/apiserver/x509/alternative-names";
 
 // The special-purpose addresses, in one table, and which of them the server may dial.
 // Source: https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.org/assignments/iana-ipv6-special-registry,

@@ -12,11 +12,6 @@ import {
 import { join } from "node:path";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import { readAuthorityFields } from "@postern/apiserver/x509/certificate";
-import { derImplicit, derOctetString, derSequence } from "@postern/apiserver/x509/der";
-import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
-import { OID } from "@postern/apiserver/x509/object-identifiers";
-import { encodePem } from "@postern/apiserver/x509/pem";
-import { ConfigurationError } from "../config/configuration-error.ts";
 import {
   AUTHORITY_CONSTRAINTS,
   buildCertificate,
@@ -24,7 +19,12 @@ import {
   encodeExtension,
   formatSerial,
   randomSerial,
-} from "./certificate-builder.ts";
+} from "@postern/apiserver/x509/certificate-builder";
+import { derImplicit, derOctetString, derSequence } from "@postern/apiserver/x509/der";
+import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
+import { OID } from "@postern/apiserver/x509/object-identifiers";
+import { encodePem } from "@postern/apiserver/x509/pem";
+import { ConfigurationError } from "../config/configuration-error.ts";
 import { createPrivateFile, ensurePrivateDirectory, readFileIfPresent } from "./private-file.ts";
 
 /** Room for the clocks of others: what we sign is valid from a little before now. Kubernetes' signer uses the same. */

@@ -4,15 +4,19 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
-import { derImplicit, derSequence } from "@postern/apiserver/x509/der";
+import { encodeAlternativeNames, ipAddressOctets } from "@postern/apiserver/x509/alternative-names";
+import {
+  buildCertificate,
+  encodeExtension,
+  randomSerial,
+  SERVER_CONSTRAINTS,
+} from "@postern/apiserver/x509/certificate-builder";
 import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
 import { OID } from "@postern/apiserver/x509/object-identifiers";
 import { encodePem } from "@postern/apiserver/x509/pem";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { type CertificateAuthority, CLOCK_SKEW_MS } from "./certificate-authority.ts";
-import { buildCertificate, encodeExtension, randomSerial, SERVER_CONSTRAINTS } from "./certificate-builder.ts";
 import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "./private-file.ts";
 
 const LIFETIME_MS = 365 * 86_400_000;
@@ -55,7 +59,7 @@ export function signServingCertificate(options: ServingCertificateOptions & { re
         notAfter: Math.min(now + LIFETIME_MS, authority.notAfter),
         extensions: [
           ...SERVER_CONSTRAINTS,
-          encodeExtension(OID.subjectAlternativeName, encodeSubjectAlternativeNames(names)),
+          encodeExtension(OID.subjectAlternativeName, encodeAlternativeNames(names)),
           ...authority.authorityKeyIdentifier,
         ],
       },
@@ -155,36 +159,6 @@ const machineAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((addresses) =>
     (addresses ?? []).filter(({ address }) => !address.startsWith("fe80:")).map(({ address }) => address),
   );
-
-// The names and addresses a serving certificate answers to.
-// Source: RFC 5280 section 4.2.1.6
-
-const DNS_NAME = 2;
-const IP_ADDRESS = 7;
-
-/** GeneralNames from host names and IP addresses in text form. */
-function encodeSubjectAlternativeNames(names: readonly string[]): Uint8Array {
-  return derSequence(
-    ...names.map((name) =>
-      isIP(name) === 0
-        ? derImplicit(DNS_NAME, Buffer.from(name, "latin1"))
-        : derImplicit(IP_ADDRESS, ipAddressOctets(name)),
-    ),
-  );
-}
-
-/** The 4 or 16 octets of an address that `isIP` accepts. A zone (`fe80::1%eth0`) is left out: it means nothing elsewhere. */
-export function ipAddressOctets(address: string): Uint8Array {
-  if (isIP(address) === 4) return Uint8Array.from(address.split(".").map(Number));
-  // The URL parser writes every spelling of an IPv6 address in hexadecimal groups, also those that end in dotted IPv4.
-  const canonical = new URL(`http://[${textBefore(address, "%")}]`).hostname.slice(1, -1);
-  const [head = "", tail] = canonical.split("::");
-  const groupsOf = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)));
-  const before = groupsOf(head);
-  const after = groupsOf(tail ?? "");
-  const groups = [...before, ...new Array<number>(8 - before.length - after.length).fill(0), ...after];
-  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
-}
 
 // The operator's serving certificate, checked before it is used.
 

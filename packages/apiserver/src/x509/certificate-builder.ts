@@ -2,7 +2,7 @@
 // Source: RFC 5280 section 4.1
 
 import { type KeyObject, sign } from "node:crypto";
-import type { Random } from "@postern/apiserver/runtime/clock";
+import type { Random } from "../runtime/clock.ts";
 import {
   derBitString,
   derBoolean,
@@ -13,8 +13,8 @@ import {
   derOctetString,
   derSequence,
   derTime,
-} from "@postern/apiserver/x509/der";
-import { OID } from "@postern/apiserver/x509/object-identifiers";
+} from "./der.ts";
+import { OID } from "./object-identifiers.ts";
 
 export type CertificateParts = {
   /** Big-endian octets of a positive integer, at most 20. */
