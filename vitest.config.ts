@@ -131,6 +131,7 @@ const LONG_PARALLEL = [
   "test/e2e/admission-webhooks.test.ts",
   "test/e2e/canary.test.ts",
   "test/e2e/ci-examples.test.ts",
+  "test/e2e/embed-examples.test.ts",
   "test/e2e/embed.test.ts",
   "test/e2e/onboarding.test.ts",
   "test/e2e/two-posterns.test.ts",

@@ -1,11 +1,10 @@
 // The example of a server of one's own, driven by the real kubectl.
 
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type EmbeddedServer, startExample, writeKubeconfig } from "./testing/embedded-server.ts";
 import { kubectlClients } from "./testing/kubectl-clients.ts";
 import { kubectlWith, REPOSITORY, startTool, succeed, temporaryDirectory } from "./testing/postern-process.ts";
 import { makeSelfSigned } from "./testing/self-signed.ts";
@@ -24,7 +23,7 @@ const LOAF = (name: string, flour: string, grams?: number): string =>
 const { clients } = await kubectlClients();
 const program = clients[0]?.program ?? "kubectl";
 let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: ChildProcess;
+let server: EmbeddedServer;
 const tokens = { admin: randomBytes(24).toString("hex"), alice: randomBytes(24).toString("hex") };
 
 beforeAll(async () => {
@@ -45,41 +44,13 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stop();
+  await server?.stop();
   await folder?.[Symbol.asyncDispose]();
 });
 
 async function start(): Promise<void> {
-  server = spawn(process.execPath, ["--import", "tsx", "-C", "@postern/source", EXAMPLE, folder.path], {
-    cwd: REPOSITORY,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [url] = await once(server.stdout!, "data");
-  for (const [user, token] of Object.entries(tokens)) {
-    await writeFile(
-      join(folder.path, `${user}.kubeconfig`),
-      JSON.stringify({
-        apiVersion: "v1",
-        kind: "Config",
-        clusters: [
-          {
-            name: "bakery",
-            cluster: { server: String(url).trim(), "certificate-authority": join(folder.path, "tls.crt") },
-          },
-        ],
-        users: [{ name: user, user: { token } }],
-        contexts: [{ name: "bakery", context: { cluster: "bakery", user } }],
-        "current-context": "bakery",
-      }),
-    );
-  }
-}
-
-async function stop(): Promise<void> {
-  if (server?.exitCode !== null) return;
-  const exited = once(server, "exit");
-  server.kill("SIGTERM");
-  expect(await exited).toEqual([0, null]);
+  server = await startExample(EXAMPLE, folder.path);
+  for (const [user, token] of Object.entries(tokens)) await writeKubeconfig(folder.path, user, server.url, token);
 }
 
 const as =
@@ -140,7 +111,7 @@ describe("the embedded server of examples/embed", () => {
   });
 
   it("keeps its objects in SQLite", async () => {
-    await stop();
+    await server.stop();
     expect((await stat(join(folder.path, "bakery.db"))).size).toBeGreaterThan(0);
     await start();
     expect(await succeed(as("alice")("get loaf white -o jsonpath={.spec.grams}"))).toBe("700");
