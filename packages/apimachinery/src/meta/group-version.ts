@@ -5,6 +5,7 @@
 export type GroupVersion = { readonly group: string; readonly version: string };
 export type GroupKind = { readonly group: string; readonly kind: string };
 export type GroupResource = { readonly group: string; readonly resource: string };
+/** Names a kind in a version, such as `apps/v1` `Deployment`. The core group is "". */
 export type GroupVersionKind = GroupVersion & { readonly kind: string };
 export type GroupVersionResource = GroupVersion & { readonly resource: string };
 

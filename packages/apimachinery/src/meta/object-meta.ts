@@ -25,6 +25,7 @@ export type ManagedFieldsEntry = {
   readonly subresource?: string;
 };
 
+/** `metadata` of an object. The server fills in most of it; clients choose name, namespace, labels, annotations, finalizers and owners. */
 export type ObjectMeta = {
   readonly name?: string;
   readonly generateName?: string;

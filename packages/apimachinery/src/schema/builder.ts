@@ -90,7 +90,22 @@ function array<T>(item: Field<T, boolean>, rules: ListRules, listType: Structura
   return field({ type: "array", items: item.schema, ...rules, ...listType });
 }
 
-/** The words of a definition. */
+/**
+ * The words of a definition: each gives a field with its schema and its type. Fields are optional unless they are `required()`.
+ *
+ * @example
+ * ```ts
+ * import { s } from "@postern/kubernetes";
+ *
+ * export const fields = s.object({
+ *   spec: s.object({
+ *     size: s.int32({ minimum: 1 }).required().describe("How many."),
+ *     color: s.string({ enum: ["red", "blue"] }).default("red").describe("The paint."),
+ *     labels: s.map(s.string()),
+ *   }),
+ * });
+ * ```
+ */
 export const s = {
   object,
   field,
@@ -111,14 +126,17 @@ export const s = {
   bytes: () => field<string>({ type: "string", format: "byte" }),
 
   /** A list that is replaced whole. */
-  list: <T>(item: Field<T, boolean>, rules: ListRules = {}) =>
+  list: <T>(item: Field<T, boolean>, rules: ListRules = {}): Field<readonly T[]> =>
     array(item, rules, { "x-kubernetes-list-type": "atomic" }),
   /** A list of scalars that holds each once; appliers own single items. */
-  set: <T extends string | number | boolean>(item: Field<T, boolean>, rules: ListRules = {}) =>
+  set: <T extends string | number | boolean>(item: Field<T, boolean>, rules: ListRules = {}): Field<readonly T[]> =>
     array(item, rules, { "x-kubernetes-list-type": "set" }),
   /** A list of objects distinguished by these members; appliers own members of single items. */
-  listMap: <T>(item: Field<T, boolean>, keys: readonly (keyof T & string)[], rules: ListRules = {}) =>
-    array(item, rules, { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys }),
+  listMap: <T>(
+    item: Field<T, boolean>,
+    keys: readonly (keyof T & string)[],
+    rules: ListRules = {},
+  ): Field<readonly T[]> => array(item, rules, { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys }),
   /** Free keys, values of one kind. */
   map: <T>(value: Field<T, boolean>) =>
     field<{ readonly [key: string]: T }>({ type: "object", additionalProperties: value.schema }),

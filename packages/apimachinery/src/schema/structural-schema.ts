@@ -3,6 +3,7 @@
 
 import type { JsonValue } from "../json/json-value.ts";
 
+/** A structural schema as in a CustomResourceDefinition. `s` and `kindSchema` make one; write one by hand only for what they have no word for. */
 export type StructuralSchema = {
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
   readonly title?: string;

@@ -18,6 +18,7 @@ export type FieldErrorType =
   | "FieldValueTypeInvalid"
   | "InternalError";
 
+/** A refused field. All of one write become the causes of a 422 Invalid. `invalidError` makes the usual one. */
 export type FieldError = {
   readonly type: FieldErrorType;
   /** Path such as `spec.scope.projects[0].project`; "<nil>" where upstream has no path. */

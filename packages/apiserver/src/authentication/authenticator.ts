@@ -20,6 +20,7 @@ export type Credential = {
 
 export type CredentialAnnotations = { readonly [key: string]: string };
 
+/** The result of a successful authentication. */
 export type Authentication = {
   readonly user: UserInfo;
   readonly credential?: Credential;

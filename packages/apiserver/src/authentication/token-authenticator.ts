@@ -4,6 +4,18 @@
 import { presentedToken } from "../request/credentials.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 
+/**
+ * Finds the user of a bearer token. Write one for tokens of your own, and join several with `unionTokenAuthenticator`.
+ *
+ * @example
+ * ```ts
+ * import type { TokenAuthenticator } from "@postern/kubernetes";
+ *
+ * export const guests: TokenAuthenticator = {
+ *   authenticateToken: (token) => (token.startsWith("guest-") ? { user: { name: token, groups: ["guests"] } } : undefined),
+ * };
+ * ```
+ */
 export type TokenAuthenticator = {
   /**
    * Undefined when the token is not one of this authenticator's. Throws an ApiError 401 when it is, but is not (any longer) good.

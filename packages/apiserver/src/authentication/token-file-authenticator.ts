@@ -8,8 +8,30 @@ import type { TokenAuthenticator } from "./token-authenticator.ts";
 const digestOf = (token: string): string => createHash("sha256").update(token).digest("base64");
 
 /**
- * `text` is CSV: token, user name, uid, and optionally the groups joined by commas in one quoted column. Later lines win.
- * Throws when a line has fewer than three columns. Tokens are kept as digests only, so the timing of a lookup reveals nothing.
+ * Authenticates the tokens of a file in the format of kube-apiserver's `--token-auth-file`: CSV (RFC 4180) without a header, a token on each line.
+ *
+ * | column | meaning |
+ * |---|---|
+ * | token | the bearer token |
+ * | user | the name in RBAC and audit |
+ * | uid | identifies the user if the name is given to another one later; may be empty |
+ * | groups | optional: names, joined by commas, in quotes. `system:masters` may do everything |
+ *
+ * `text` is the content of the file, which is read once. If two lines have the same token, the later one counts. Only digests of tokens are kept,
+ * so that the time of a lookup reveals nothing. Throws an Error if a line has fewer than three columns.
+ *
+ * @example
+ * ```ts
+ * import { randomBytes } from "node:crypto";
+ * import { createTokenFileAuthenticator } from "@postern/kubernetes";
+ *
+ * const newToken = () => randomBytes(24).toString("hex");
+ * export const tokens = createTokenFileAuthenticator(`
+ * ${newToken()},admin,1,"system:masters"
+ * ${newToken()},alice,2
+ * ${newToken()},ci,3,"bakers,readers"
+ * `);
+ * ```
  */
 export function createTokenFileAuthenticator(text: string): TokenAuthenticator {
   const byDigest = new Map<string, Authentication>();

@@ -1,6 +1,7 @@
 // The user of a request.
 // Source: k8s.io/apiserver/pkg/authentication/user/user.go
 
+/** A user as RBAC and audit know it: a name, and the groups that it belongs to. */
 export type UserInfo = {
   readonly name: string;
   readonly uid?: string;

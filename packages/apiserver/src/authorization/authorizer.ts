@@ -24,6 +24,7 @@ export type AuthorizationAttributes = {
   readonly path: string;
 };
 
+/** `no-opinion` leaves the decision to the next authorizer; if none has an opinion, the request is refused. */
 export type AuthorizationDecision = {
   readonly verdict: "allow" | "deny" | "no-opinion";
   /** For the audit log; shown to the caller only where upstream does. */
@@ -32,6 +33,7 @@ export type AuthorizationDecision = {
 
 export const NO_OPINION: AuthorizationDecision = { verdict: "no-opinion", reason: "" };
 
+/** Decides whether a request may proceed. Called for every request, often, so decide from memory. */
 export type Authorizer = {
   authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
   /** What the decisions follow from, so that those about what lasts can be made again. Absent: each is for good. */

@@ -51,6 +51,7 @@ function inOrder(object: KubeObject): KubeObject {
 /** Makes the objects of many entries that come at once, such as those of a page, which share memory. */
 export type EntryReader = (entry: StoredEntry) => CachedObject;
 
+/** A stored object as encoded bytes. `decode()` gives the object; do not change what it returns. */
 export class CachedObject {
   readonly key: string;
   readonly revision: Revision;

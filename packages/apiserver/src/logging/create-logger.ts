@@ -41,6 +41,10 @@ export type LoggerOptions = {
   readonly destination?: DestinationStream;
 };
 
+/**
+ * Writes JSON lines with the known fields alone, so that no object comes into the log as a whole. `level` is the least one that is written, by
+ * default `info`.
+ */
 export function createLogger({ level = "info", destination }: LoggerOptions = {}): Logger {
   const options = {
     level,

@@ -33,6 +33,7 @@ export type LogFields = {
   readonly requests?: string;
 };
 
+/** Takes the lines of the log. Pass your own to `createApiServer` to send them elsewhere. */
 export type Logger = {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;

@@ -23,6 +23,7 @@ export type AdmissionAttributes = {
   readonly deleteOptions?: JsonObject | undefined;
 };
 
+/** Changes or refuses writes of any resource, between authorization and the store. */
 export type AdmissionPlugin = {
   readonly name: string;
   /** Returns the object to continue with. */

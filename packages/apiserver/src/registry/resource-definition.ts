@@ -13,6 +13,7 @@ import type { CommittedWrite } from "./committed-write.ts";
 import type { SealedFields, Strategy } from "./strategy.ts";
 import type { ObjectVisibility } from "./visibility.ts";
 
+/** The verbs of a resource, as in RBAC. */
 export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
 /** What can be done with a part of an object, such as its status. */
@@ -59,6 +60,7 @@ export type ScaleSubresource = {
   readonly labelSelectorPath?: string;
 };
 
+/** Describes a resource. Group, version, kind, names and schema are required; everything else has a default. */
 export type ResourceDefinition = GroupVersionKind & {
   /** Lower-case plural, as in URLs. */
   readonly plural: string;

@@ -24,6 +24,7 @@ import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./st
 import { ParsedObjects } from "./store/parsed-objects.ts";
 import type { StoreContext } from "./store/store-context.ts";
 
+/** A resource that is served. `genericStore` has all of its objects, for code of the server; `servedStore` is what clients see. */
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
   readonly keys: ResourceKeys;
@@ -62,6 +63,7 @@ export type ResourceRegistryDeps = {
   readonly shown?: ShownRoom | undefined;
 };
 
+/** The resources that a server serves. Install and uninstall them while it runs: discovery and OpenAPI follow. */
 export type ResourceRegistry = {
   /**
    * Takes the place of what was installed under the same group, version and plural. The watches of that end, unless `keepWatches` says that

@@ -1,5 +1,6 @@
 // Ports for clock, randomness and timers, so that a whole server can run in a seeded simulation.
 
+/** Two clocks: the time of day, and one for durations. */
 export type Clock = {
   /** The time of day, in milliseconds since the Unix epoch. Administrators and time servers set it, forwards and backwards. */
   now(): number;
@@ -13,4 +14,5 @@ export type Random = { bytes(length: number): Uint8Array };
 /** Runs `task` once after `delayMs`; disposing the handle before that cancels it. A server reports its errors, and those of a promise that it returns. */
 export type Scheduler = { schedule(delayMs: number, task: () => void): Disposable };
 
+/** Everything of the outside that is not input: clock, randomness and timers. A test passes its own to control them. */
 export type Runtime = { readonly clock: Clock; readonly random: Random; readonly scheduler: Scheduler };

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { Clock, Random, Runtime } from "./clock.ts";
 
+/** The clock, the random source and the timers of the process. Timers do not keep the process alive. */
 export const systemRuntime: Runtime = {
   clock: { now: () => Date.now(), elapsed: () => performance.now() },
   random: createPooledRandom(randomBytes),

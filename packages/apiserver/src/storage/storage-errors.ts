@@ -2,6 +2,7 @@
 
 import type { Revision, StoredEntry } from "./storage.ts";
 
+/** A create of a key that exists. */
 export class KeyExistsError extends Error {
   override readonly name = "KeyExistsError";
   readonly key: string;
@@ -14,6 +15,7 @@ export class KeyExistsError extends Error {
   }
 }
 
+/** An update or a deletion of an entry that has changed, or that does not exist. */
 export class RevisionConflictError extends Error {
   override readonly name = "RevisionConflictError";
   readonly key: string;
@@ -26,6 +28,7 @@ export class RevisionConflictError extends Error {
   }
 }
 
+/** A list or watch from a revision whose history is forgotten. Clients list again. */
 export class RevisionCompactedError extends Error {
   override readonly name = "RevisionCompactedError";
   /** The oldest revision that can still be read. */
@@ -36,6 +39,7 @@ export class RevisionCompactedError extends Error {
   }
 }
 
+/** A list at a revision that the store has not reached. */
 export class FutureRevisionError extends Error {
   override readonly name = "FutureRevisionError";
   readonly current: Revision;

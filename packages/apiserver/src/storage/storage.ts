@@ -6,6 +6,7 @@
  */
 export type Revision = number;
 
+/** A key with its value and the revision at which it was written. */
 export type StoredEntry = {
   readonly key: string;
   readonly value: Uint8Array;
@@ -13,6 +14,7 @@ export type StoredEntry = {
   readonly revision: Revision;
 };
 
+/** A change of one key. */
 export type StorageEvent =
   | {
       readonly type: "put";
@@ -23,6 +25,7 @@ export type StorageEvent =
     }
   | { readonly type: "delete"; readonly key: string; readonly revision: Revision; readonly previous: StoredEntry };
 
+/** Bounds of a list of a store. */
 export type ListOptions = {
   /** At most this many entries; absent means all. */
   readonly limit?: number;
@@ -38,6 +41,7 @@ export type ListOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** A page of a list, and how much follows it. */
 export type ListResult = {
   /** In byte order of their keys. */
   readonly entries: readonly StoredEntry[];
@@ -47,6 +51,7 @@ export type ListResult = {
   readonly remaining: number;
 };
 
+/** Receives the events of a watch. */
 export type WatchObserver = {
   /**
    * The events of one or more whole commits, in revision order, all under the watched prefix and all after `fromRevision`.

@@ -4,6 +4,7 @@ import { createSecureServer, type Http2SecureServer, type SecureServerOptions } 
 import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "./key-exchange.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
+/** A serving certificate and its key. */
 export type TlsCredentials = {
   /** PEM. */
   readonly key: string | Uint8Array;

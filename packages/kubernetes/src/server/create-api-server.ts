@@ -26,6 +26,7 @@ import type { TlsCredentials } from "@postern/apiserver/transport/secure-server"
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 import { createStandardSurface } from "./standard-surface.ts";
 
+/** The parts of a server. `storage`, `resources`, `tokens` and `tls` are required. */
 export type ApiServerOptions = {
   /** Where objects are kept. The server does not close it: the code that opened it does, after the server. */
   readonly storage: Storage;
@@ -49,6 +50,7 @@ export type ApiServerOptions = {
   readonly drainMs?: number;
 };
 
+/** A server that runs. Dispose it to stop it: requests under way are drained, watches end. */
 export type ApiServer = AsyncDisposable & {
   /** `https://127.0.0.1:6443`. */
   readonly url: string;
@@ -79,10 +81,46 @@ const VERSION: VersionInfo = {
  * Serves resources as kube-apiserver would: discovery, OpenAPI, Tables, every patch type, server-side apply, watches, dry run, RBAC.
  * Resolves when the server accepts requests. Rejects when the port is taken or the store cannot be read.
  *
+ * **1. A resource.** `s` describes the fields, once for validation, defaults, `kubectl explain` and the TypeScript type. `defineResource` adds names and
+ * columns. A `strategy` checks what a schema cannot say.
+ *
+ * **2. A store.** `createMemoryStorage()` forgets everything at the end. `openSqliteStorage` and `openEtcdStorage` of `@postern/stores` do not. The server
+ * does not close it: dispose the server first, then the store.
+ *
+ * **3. Credentials.** `createTokenFileAuthenticator` takes lines of `token,user,uid,"group1,group2"`. Members of `system:masters` may do everything. All
+ * others need a Role or ClusterRole and a binding, which they or you create with kubectl.
+ *
+ * **4. A certificate.** `createSelfSignedCertificate()` is for development: clients verify the server with its `cert`.
+ *
  * @example
  * ```ts
- * import { createApiServer, createMemoryStorage, createTokenFileAuthenticator, defineResource, kindSchema, s } from "@postern/kubernetes";
+ * import { randomBytes } from "node:crypto";
+ * import { writeFileSync } from "node:fs";
+ * import {
+ *   createApiServer,
+ *   createMemoryStorage,
+ *   createSelfSignedCertificate,
+ *   createTokenFileAuthenticator,
+ *   defineResource,
+ *   invalidError,
+ *   type KindOf,
+ *   kindSchema,
+ *   type Strategy,
+ *   s,
+ * } from "@postern/kubernetes";
  *
+ * const fields = s.object({
+ *   spec: s
+ *     .object({
+ *       flour: s.string({ enum: ["rye", "wheat"] }).required().describe("The flour that the loaf is made of."),
+ *       grams: s.int32({ minimum: 100 }).default(750).describe("Weight in grams."),
+ *     })
+ *     .required(),
+ * });
+ * const strategy: Strategy<KindOf<typeof fields>> = {
+ *   validateUpdate: ({ spec }, old) =>
+ *     spec.flour === old.spec.flour ? [] : [invalidError("spec.flour", spec.flour, "field is immutable")],
+ * };
  * const loaves = defineResource({
  *   group: "bakery.example.com",
  *   version: "v1",
@@ -90,13 +128,26 @@ const VERSION: VersionInfo = {
  *   plural: "loaves",
  *   singular: "loaf",
  *   namespaced: true,
- *   schema: kindSchema(s.object({ spec: s.object({ flour: s.string() }) }).schema),
+ *   schema: kindSchema(fields.schema),
+ *   strategy,
+ *   columns: [{ name: "Flour", type: "string", value: ".spec.flour" }],
  * });
  *
- * export async function serve(tls: { key: string; cert: string }, tokens: string) {
- *   const storage = createMemoryStorage();
- *   return await createApiServer({ storage, resources: [loaves], tokens: createTokenFileAuthenticator(tokens), tls });
- * }
+ * const token = randomBytes(24).toString("hex");
+ * const tls = createSelfSignedCertificate();
+ * await using storage = createMemoryStorage();
+ * await using server = await createApiServer({
+ *   storage,
+ *   resources: [loaves],
+ *   tokens: createTokenFileAuthenticator(`${token},admin,1,"system:masters"`),
+ *   tls,
+ * });
+ *
+ * // kubectl --server URL --certificate-authority tls.crt --token "$(cat token)" get loaves
+ * writeFileSync("tls.crt", tls.cert);
+ * writeFileSync("token", token, { mode: 0o600 });
+ * console.log(server.url);
+ * await new Promise((resolve) => process.once("SIGTERM", resolve));
  * ```
  */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {

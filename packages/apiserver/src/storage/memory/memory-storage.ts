@@ -27,6 +27,7 @@ export type MemoryStorageOptions = {
 
 const DEFAULT_MAX_VALUE_BYTES = 8 << 20;
 
+/** A store in memory, with history. Objects end with the process: for tests, and for servers that fill themselves at the start. */
 export function createMemoryStorage(options: MemoryStorageOptions = {}): Storage {
   return new MemoryStorage(options.maxValueBytes ?? DEFAULT_MAX_VALUE_BYTES);
 }
