@@ -58,6 +58,8 @@ export type ScaleSubresource = {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath?: string;
+  /** The kind has a check of its own for how many are wanted. */
+  readonly checksSpec?: true;
 };
 
 /** Describes a resource. Group, version, kind, names and schema are required; everything else has a default. */

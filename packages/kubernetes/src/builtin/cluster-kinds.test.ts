@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
 import { describeResource, type ResourceSuiteOptions } from "../testing/resource-suite.ts";
 import { openSuiteSurface } from "../testing/suite-surface.ts";
@@ -107,3 +108,23 @@ for (const each of definitions) {
   const options = CASES[definition.plural];
   if (options !== undefined) describeResource(definition, { ...options, open: () => openSuiteSurface([definition]) });
 }
+
+it.each(["deployments", "replicasets", "statefulsets", "replicationcontrollers"])(
+  "%s refuse a negative number of replicas once, in the words of upstream",
+  async (plural) => {
+    const [definition = expect.unreachable()] = definitions.filter((each) => each.plural === plural);
+    await using surface = await openSuiteSurface([definition]);
+    const { group, version } = definition;
+    const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const valid: any = CASES[plural]?.valid("a");
+    const body = { ...valid, spec: { ...valid.spec, replicas: -1 } };
+    const headers = { "content-type": "application/json" };
+    const url = `${base}/namespaces/default/${plural}`;
+    await expect(surface.route(createTestContext({ method: "POST", url, headers, body }))).rejects.toMatchObject({
+      code: 422,
+      message: expect.stringMatching(
+        /is invalid: spec\.replicas: Invalid value: -1: must be greater than or equal to 0$/,
+      ),
+    });
+  },
+);

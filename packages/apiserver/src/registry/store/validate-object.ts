@@ -272,11 +272,11 @@ const MAX_INT32 = 2 ** 31 - 1;
 /** A write to `/status` cannot change how many are wanted, so that only the rest is checked. */
 function validateScaleFields(
   object: KubeObject,
-  { specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource,
+  { specReplicasPath, statusReplicasPath, labelSelectorPath, checksSpec }: ScaleSubresource,
   subresource: string,
 ): readonly FieldError[] {
   return [
-    ...(subresource === "status" ? [] : replicasFaults(object, specReplicasPath)),
+    ...(subresource === "status" || checksSpec === true ? [] : replicasFaults(object, specReplicasPath)),
     ...replicasFaults(object, statusReplicasPath),
     ...(labelSelectorPath === undefined ? [] : selectorFaults(object, labelSelectorPath)),
   ];

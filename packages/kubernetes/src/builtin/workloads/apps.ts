@@ -179,7 +179,9 @@ function defineWorkload({
     hasStatus: true,
     tracksGeneration: true,
     schema: kindSchema(schema.schema),
-    ...(isScaled ? { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } } : {}),
+    ...(isScaled
+      ? { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas", checksSpec: true } }
+      : {}),
     columns: [...columns, ageColumn, ...wide],
     // Bodies of built-in kinds have passed their types by now.
     setDefaults: (object) => {

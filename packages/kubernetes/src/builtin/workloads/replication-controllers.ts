@@ -93,7 +93,7 @@ export const replicationControllers: ResourceDefinition = defineBuiltin({
   hasStatus: true,
   tracksGeneration: true,
   schema: kindSchema(fields.schema),
-  scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
+  scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas", checksSpec: true },
   selectableFields: [".status.replicas"],
   columns: [
     {
