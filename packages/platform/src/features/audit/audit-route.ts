@@ -39,7 +39,7 @@ function createAuditSearchHandler(path: string | undefined): Handler {
     if (isSearching) throw tooManyRequestsError("another search of the audit log is running on this server", 1);
     isSearching = true;
     try {
-      const found = await newest(searchAuditLog(await withRotated(path), query), limit, signal);
+      const found = await newest(searchAuditLog(await withRotated(path), query, signal), limit);
       return jsonResponse(200, JSON.stringify(found));
     } finally {
       isSearching = false;
@@ -54,11 +54,10 @@ const noFileError = (): ApiError =>
     message: "the audit log of this server goes to standard output: search it where it is collected",
   });
 
-async function newest(records: AsyncIterable<AuditRecord>, limit: number, signal: AbortSignal) {
+async function newest(records: AsyncIterable<AuditRecord>, limit: number) {
   const items: AuditRecord[] = [];
   let isTruncated = false;
   for await (const record of records) {
-    signal.throwIfAborted();
     items.push(record);
     if (items.length < 2 * limit) continue;
     items.splice(0, limit);

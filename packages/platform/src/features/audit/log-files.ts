@@ -11,12 +11,17 @@ export class AuditLogError extends Error {
 const LINE_BREAK = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Without the line breaks. `isWanted` looks at the bytes of a line, so that others are never decoded. */
-export async function* linesOf(path: string, isWanted: (line: Buffer) => boolean = () => true): AsyncGenerator<string> {
+/** Without the line breaks. `isWanted` looks at the bytes of a line, so that others are never decoded. Rejects with the reason of the signal. */
+export async function* linesOf(
+  path: string,
+  isWanted: (line: Buffer) => boolean = () => true,
+  signal?: AbortSignal,
+): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
       // A stream without an encoding gives Buffers.
+      signal?.throwIfAborted();
       const text = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
       let start = 0;
       for (let end = text.indexOf(LINE_BREAK); end >= 0; end = text.indexOf(LINE_BREAK, start)) {
@@ -27,6 +32,7 @@ export async function* linesOf(path: string, isWanted: (line: Buffer) => boolean
       rest = text.subarray(start);
     }
   } catch (error) {
+    signal?.throwIfAborted();
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
     throw new AuditLogError(`${path} cannot be read (${code})`, { cause: error });
   }

@@ -27,8 +27,12 @@ export type AuditQuery = {
 const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
 const REFUSAL_ANNOTATION = "authentication.kubernetes.io/refusal";
 
-/** The oldest file first. Lines that are no events are passed over. */
-export async function* searchAuditLog(files: readonly string[], query: AuditQuery): AsyncGenerator<AuditRecord> {
+/** The oldest file first. Lines that are no events are passed over. Rejects with the reason of the signal. */
+export async function* searchAuditLog(
+  files: readonly string[],
+  query: AuditQuery,
+  signal?: AbortSignal,
+): AsyncGenerator<AuditRecord> {
   const { since } = query;
   // A watch is written when it begins and when it ends: it is one request.
   const begun = new Set<string>();
@@ -38,7 +42,7 @@ export async function* searchAuditLog(files: readonly string[], query: AuditQuer
   const mayHold = (line: Buffer): boolean => needles.every((needle) => line.includes(needle));
   for (const file of files) {
     if (since !== undefined && ((await lastEventTime(file)) ?? Number.POSITIVE_INFINITY) < since) continue;
-    for await (const line of linesOf(file, mayHold)) {
+    for await (const line of linesOf(file, mayHold, signal)) {
       const event = parsed(line);
       if (event === undefined || event.stage === "RequestReceived") continue;
       const { auditID = "", stage } = event;

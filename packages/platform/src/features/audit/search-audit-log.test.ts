@@ -1,0 +1,29 @@
+// How a search ends whose requester has gone: other searches wait for it.
+
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { temporaryDirectory } from "../../testing/temporary-directory.ts";
+import { searchAuditLog } from "./search-audit-log.ts";
+
+const LINES = 30_000;
+const event = (number: number): string =>
+  JSON.stringify({ auditID: `a${number}`, stage: "ResponseComplete", verb: "get", user: { username: "jane" } });
+
+it("ends with its signal, also where nothing is found", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  await writeFile(file, Array.from({ length: LINES }, (_, number) => `${event(number)}\n`).join(""));
+  const gone = new AbortController();
+  const found = searchAuditLog([file, file], { user: "jane" }, gone.signal);
+  expect((await found.next()).value).toMatchObject({ user: "jane" });
+  const none = searchAuditLog(Array(50).fill(file), { user: "nobody" }, gone.signal).next();
+  gone.abort(new Error("the client has gone"));
+  await expect(none).rejects.toThrow("the client has gone");
+  let more = 0;
+  const rest = (async () => {
+    for await (const _ of found) more++;
+  })();
+  await expect(rest).rejects.toThrow("the client has gone");
+  expect(more).toBeLessThan(LINES);
+});
