@@ -9,7 +9,7 @@ import type { Strategy } from "../strategy.ts";
 import { createObject } from "./create-object.ts";
 import { parseResourceVersion } from "./get-object.ts";
 import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
-import { withMeta } from "./object-meta.ts";
+import { withGenerationOf, withMeta } from "./object-meta.ts";
 import { checkedVersion } from "./preconditions.ts";
 import type { StoreContext } from "./store-context.ts";
 import { schemaErrors, validateChangedObject } from "./validate-object.ts";
@@ -43,8 +43,9 @@ export function schemaCheckedChange(
   );
   async function refused(): Promise<never> {
     checkedVersion(store, old.metadata.name ?? "", submitted, parseResourceVersion(old.metadata.resourceVersion ?? ""));
-    const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
-    await validateChangedObject(withoutHooks(store), restored, old, context, subresource);
+    const restored = restoreImmutableMeta(merged.metadata, old.metadata);
+    const object = withMeta(merged, withGenerationOf(restored, old.metadata));
+    await validateChangedObject(withoutHooks(store), object, old, context, subresource);
     throw new Error("a change that its schema refuses was taken");
   }
 }

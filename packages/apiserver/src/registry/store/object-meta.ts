@@ -62,3 +62,8 @@ export const withMeta = <T extends KubeObject>(object: T, metadata: ObjectMeta):
 /** The object under the resourceVersion of a revision. */
 export const withRevision = <T extends KubeObject>(object: T, revision: number): T =>
   withMeta(object, { ...object.metadata, resourceVersion: String(revision) });
+
+/** Clients never change the generation: it is the old one, and counted after that where a kind counts it. */
+export function withGenerationOf({ generation: _, ...metadata }: ObjectMeta, { generation }: ObjectMeta): ObjectMeta {
+  return generation === undefined ? metadata : { ...metadata, generation };
+}

@@ -4,7 +4,7 @@
 import { equalJson, equalObjects } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { keepTimesOfNoop } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { CachedObject } from "../../cache/cached-object.ts";
@@ -27,7 +27,7 @@ import { isReleased } from "./delete-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { keyOfRequest } from "./get-object.ts";
 import { mergeSubresource } from "./merge-subresource.ts";
-import { withMeta, withRevision } from "./object-meta.ts";
+import { withGenerationOf, withMeta, withRevision } from "./object-meta.ts";
 import { checkedVersion, uidPreconditionError } from "./preconditions.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -265,11 +265,6 @@ async function prepare(
   const validating = admission.validate({ ...attributes, object: counted, oldObject: old });
   if (validating instanceof Promise) await validating;
   return counted;
-}
-
-/** Nobody changes it where nobody counts it. */
-function withGenerationOf({ generation: _, ...metadata }: ObjectMeta, { generation }: ObjectMeta): ObjectMeta {
-  return generation === undefined ? metadata : { ...metadata, generation };
 }
 
 function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
