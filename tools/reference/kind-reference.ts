@@ -42,7 +42,7 @@ export type PublishedGroup = {
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
-/** All texts of the platform's kinds have this limit (`resources/text-limits.ts`): it is mentioned once. */
+/** All texts of the platform's kinds have this limit (`foundation/kinds/text-limits.ts`): it is mentioned once. */
 const COMMON_MAX_LENGTH = 256 * 1024;
 
 /** Pages by file name, README.md first. Kinds with one resource each get a page; subresources are on the page of their resource. */

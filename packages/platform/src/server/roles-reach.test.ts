@@ -154,7 +154,7 @@ const SCOPE_ROLES: { readonly [role: string]: readonly string[] } = {
   ],
   vcluster: REVIEWS,
   agent: REVIEWS,
-  // The SCIM routes mark their requests: `resources/provisioned.ts` says what these reach.
+  // The SCIM routes mark their requests: `features/directory/kinds/provisioned.ts` says what these reach.
   scim: [],
   // The path /metrics.
   "metrics-reader": [],

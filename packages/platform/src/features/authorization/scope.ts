@@ -331,7 +331,7 @@ function includesInstance(
 
 const SCIM_VERBS = ["get", "list", "create", "update", "delete"];
 
-/** For the SCIM routes: users and teams themselves, and nothing below them. `resources/provisioned.ts` says which. */
+/** For the SCIM routes: users and teams themselves, and nothing below them. `features/directory/kinds/provisioned.ts` says which. */
 function scimOpens(
   { verb, apiGroup, resource, subresource }: TargetedRequest,
   { managementGroup }: PlatformNames,

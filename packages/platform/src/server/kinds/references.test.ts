@@ -4,16 +4,18 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 
 const NO_EFFECT = "stored, but has no effect";
-const PLACEMENT = "clusters that the project allows: resources/placement.ts, server/proxy-route.ts";
-const TEMPLATE = "templates are readable, and act inside only: resources/virtual-cluster-instances/strategy.ts";
+const PLACEMENT = "clusters that the project allows: virtual-clusters/kinds/placement.ts, server/proxy-route.ts";
+const TEMPLATE =
+  "templates are readable, and act inside only: virtual-clusters/kinds/virtual-cluster-instances/strategy.ts";
 /** The file that checks writers, or why none has to. */
 const REFERENCES: { readonly [field: string]: string } = {
   "AccessKey.spec.secretRef": "that of OwnedAccessKey: both kinds show the same objects",
   "Cluster.spec.config": NO_EFFECT,
   "Cluster.spec.kubeConfigRef":
-    "get on the Secret, and update in a project: resources/clusters/index.ts; the same Secret at use: kubernetes-backend/recorded-secret.ts; its writers: resources/clusters/secret-writers.ts",
-  "IdentityProvider.spec.clientSecretRef": "get on the Secret: resources/identity-providers/index.ts",
-  "OwnedAccessKey.spec.secretRef": "create and update on the Secret: resources/owned-access-keys/secret-delivery.ts",
+    "get on the Secret, and update in a project: virtual-clusters/kinds/clusters/index.ts; the same Secret at use: virtual-clusters/kubernetes-backend/recorded-secret.ts; its writers: virtual-clusters/kinds/clusters/secret-writers.ts",
+  "IdentityProvider.spec.clientSecretRef": "get on the Secret: sign-in/kinds/identity-providers/index.ts",
+  "OwnedAccessKey.spec.secretRef":
+    "create and update on the Secret: access-keys/kinds/owned-access-keys/secret-delivery.ts",
   "SpaceInstance.spec.clusterRef": PLACEMENT,
   "SpaceInstance.spec.templateRef": NO_EFFECT,
   "Team.spec.imagePullSecrets": NO_EFFECT,
