@@ -121,7 +121,7 @@ export async function bundleModules({ sourcemap, change }: BundleOptions): Promi
         ...modules,
         entryPoints: { [name]: source },
         entryNames: "[name]-[hash]",
-        plugins: [HTTP_BY_REQUIRE],
+        plugins: [HTTP_BY_REQUIRE, ...(change === undefined ? [] : [withChange(change)])],
       }),
     ),
   );

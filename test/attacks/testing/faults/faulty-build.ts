@@ -4,26 +4,34 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { bundleModules, ENTRY, REPOSITORY } from "../../../../tools/release/bundle-command.ts";
 import type { PosternSurroundings } from "../../../e2e/testing/postern-process.ts";
 import { withFaultPoints } from "./instrument.ts";
 
-/** Of a server; what runs in threads and in other commands is not its own. */
+/** Of a server and its threads. */
 const SOURCES = /^packages\/(?:apiserver|kubernetes|stores|platform|cli)\/src\//;
+const THREAD = /-thread-\w+\.js$/;
 /** Those that take errors. */
-const TAKERS = /\/(?:logging\/faults|take-process-errors|logging\/create-logger)\.ts$/;
+const TAKERS = /\/(?:logging\/(?:dropped-errors|faults)|take-process-errors|logging\/create-logger)\.ts$/;
 
 const PRELOAD = fileURLToPath(new URL("./preload.mjs", import.meta.url));
 
-type FaultPoint = { readonly place: string; readonly count: number; readonly isEntry: boolean };
+type FaultPoint = {
+  readonly place: string;
+  readonly count: number;
+  readonly isEntry: boolean;
+  readonly isInThread: boolean;
+};
 
 export type FaultyBuild = AsyncDisposable & {
   readonly surroundings: PosternSurroundings;
-  /** Points that the running server has passed. */
+  /** Points that the running server has passed, and those that its threads have passed since they were last asked for. */
   points(): Promise<readonly FaultPoint[]>;
   /** The server throws once at this point, the next time that it passes it. */
   arm(place: string): Promise<void>;
+  /** It throws no more. */
+  disarm(): Promise<void>;
   /** Whether it has thrown since. */
   hasThrown(): Promise<boolean>;
 };
@@ -40,7 +48,10 @@ export async function buildFaulty(): Promise<FaultyBuild> {
   const bundle = join(folder, "faulty-bundle");
   await mkdir(bundle);
   await writeFile(join(bundle, "package.json"), '{"type":"module"}');
-  for (const { name, contents } of files) await writeFile(join(bundle, name), contents);
+  // Threads get neither environment nor flags of the process.
+  const preload = `import ${JSON.stringify(pathToFileURL(PRELOAD).href)};\n`;
+  for (const { name, contents } of files)
+    await writeFile(join(bundle, name), THREAD.test(name) ? Buffer.concat([Buffer.from(preload), contents]) : contents);
   const socketPath = join(tmpdir(), `${basename(folder)}.sock`);
   const ask = (path: string): Promise<any> =>
     new Promise((resolve, reject) => {
@@ -60,11 +71,18 @@ export async function buildFaulty(): Promise<FaultyBuild> {
       },
     },
     async points() {
-      const { seen } = await ask("/seen");
-      return seen.map(([place, point]: [string, object]) => ({ place, ...point }));
+      const { seen, inThreads } = await ask("/seen");
+      return [
+        ...seen.map(([place, point]: [string, object]) => ({ place, isInThread: false, ...point })),
+        ...inThreads.map((place: string) => ({ place, count: 1, isEntry: false, isInThread: true })),
+      ];
     },
     arm: (place) => ask(`/arm?place=${encodeURIComponent(place)}`),
+    disarm: () => ask("/disarm"),
     hasThrown: async () => (await ask("/state")).thrown > 0,
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    async [Symbol.asyncDispose]() {
+      await rm(folder, { recursive: true });
+      await rm(`${socketPath}.threads`, { force: true });
+    },
   };
 }

@@ -1,31 +1,65 @@
-// Loaded into a server whose build has fault points: counts which are passed, and throws at the one that a test names.
+// Loaded into a server whose build has fault points, and into its threads: counts which are passed, and throws at the one that a test names.
 
-import { readFileSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { isMainThread } from "node:worker_threads";
+import { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worker_threads";
+
+const DATA = "postern-faults";
+const [THROWN, ARMED, GENERATION, LENGTH, ASKED] = [0, 1, 2, 3, 4];
+/** Bytes in front of the name of the armed place. */
+const NAME_AT = 64;
 
 const socket = process.env.FAULT_SOCKET;
+const isServer = isMainThread && socket !== undefined && process.argv.includes("serve");
 
-if (isMainThread && socket !== undefined && process.argv.includes("serve")) {
-  /** By place: how often it was passed, and whether the event loop had called it directly. */
+if (isServer) {
+  // Threads are started without the environment of the process.
+  setEnvironmentData(DATA, { memory: new SharedArrayBuffer(1024), threadPlaces: `${socket}.threads` });
+}
+
+const data = getEnvironmentData(DATA);
+if (data !== undefined && globalThis.__faultPoint === undefined) {
+  const state = new Int32Array(data.memory, 0, NAME_AT / 4);
+  const nameBytes = new Uint8Array(data.memory, NAME_AT);
+  /** By place: how often this thread passed it, and whether the event loop had called it directly. */
   const seen = new Map();
-  let armed;
-  let thrown = 0;
+  let generation = 0;
+  /** In a thread: places passed since the server was last asked for them, and how often it had been asked then. */
+  const told = new Set();
+  let asked = 0;
+  let armed = "";
 
   globalThis.__faultPoint = (place, value) => {
     const point = seen.get(place);
-    if (point === undefined) seen.set(place, { count: 1, isEntry: isEntry(place) });
-    else {
+    if (point !== undefined) {
       point.count++;
-      if (!point.isEntry && point.count < 4) point.isEntry = isEntry(place);
+      if (!point.isEntry && point.count < 20) point.isEntry = isEntry();
+    } else {
+      seen.set(place, { count: 1, isEntry: isEntry() });
     }
-    if (armed === place && (seen.get(place).isEntry === false || isEntry(place))) {
-      armed = undefined;
-      thrown++;
-      throw new TypeError(`an injected fault at ${place}`);
+    if (!isServer) tell(place);
+    if (state[ARMED] === 1) {
+      if (generation !== state[GENERATION]) {
+        generation = state[GENERATION];
+        armed = new TextDecoder().decode(nameBytes.slice(0, state[LENGTH]));
+      }
+      if (armed === place && Atomics.compareExchange(state, ARMED, 1, 0) === 1) {
+        Atomics.add(state, THROWN, 1);
+        throw new TypeError(`an injected fault at ${place}`);
+      }
     }
     return value;
+  };
+
+  const tell = (place) => {
+    if (asked !== state[ASKED]) {
+      asked = state[ASKED];
+      told.clear();
+    }
+    if (told.has(place)) return;
+    told.add(place);
+    appendFileSync(data.threadPlaces, `${place}\n`);
   };
 
   const modules = new Map();
@@ -59,21 +93,41 @@ if (isMainThread && socket !== undefined && process.argv.includes("serve")) {
     return lines[number - 1] ?? "";
   };
 
+  /** What only passes calls of the event loop on. */
+  const PASSES_ON = /(?:logging\/faults|steps\/caught)\.ts$/;
   const isEntry = () => {
     const frames = framesOf().slice(1);
-    return frames.every((module) => module.endsWith("logging/faults.ts"));
+    return frames.every((module) => PASSES_ON.test(module));
   };
 
-  // A server before this one may have been killed.
-  rmSync(socket, { force: true });
-  createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
-    if (pathname === "/arm") {
-      armed = searchParams.get("place") ?? undefined;
-      thrown = 0;
-    }
-    response.end(JSON.stringify({ thrown, armed, seen: pathname === "/seen" ? [...seen] : undefined }));
-  })
-    .listen(socket)
-    .unref();
+  if (isServer) {
+    // A server before this one may have been killed.
+    rmSync(socket, { force: true });
+    createServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
+      if (pathname === "/arm") {
+        const { written } = new TextEncoder().encodeInto(searchParams.get("place") ?? "", nameBytes);
+        state[LENGTH] = written;
+        state[THROWN] = 0;
+        state[GENERATION]++;
+        Atomics.store(state, ARMED, 1);
+      }
+      if (pathname === "/disarm") Atomics.store(state, ARMED, 0);
+      let inThreads = [];
+      if (pathname === "/seen") {
+        inThreads = existsSync(data.threadPlaces) ? readFileSync(data.threadPlaces, "utf8").split("\n") : [];
+        rmSync(data.threadPlaces, { force: true });
+        state[ASKED]++;
+      }
+      response.end(
+        JSON.stringify({
+          thrown: Atomics.load(state, THROWN),
+          seen: pathname === "/seen" ? [...seen] : undefined,
+          inThreads: [...new Set(inThreads.filter((place) => place !== ""))],
+        }),
+      );
+    })
+      .listen(socket)
+      .unref();
+  }
 }

@@ -1,5 +1,6 @@
 // Requests of every kind at once, each of which has to end.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
@@ -7,6 +8,7 @@ import { request } from "node:https";
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { WebSocket } from "ws";
+import type { HttpClient } from "../../../e2e/testing/http-client.ts";
 import { POD_PATH, type ProxiedPod } from "../../../e2e/testing/proxied-pod.ts";
 
 const MANAGEMENT = "/apis/management.postern/v1";
@@ -20,12 +22,34 @@ const MERGE = { "content-type": "application/merge-patch+json" };
 /** Longer than any of these takes on a busy machine; an exchange that is left open would take for ever. */
 const PATIENCE_MS = 45_000;
 
-export type Traffic = {
-  /** Sends all requests. Resolves with the names of those that did not end. */
-  send(): Promise<readonly string[]>;
+export type Round = {
+  /** The names of those that did not end. */
+  readonly open: readonly string[];
+  /** By name: statuses and the like, the same in every round in which nothing fails. */
+  readonly outcomes: ReadonlyMap<string, string>;
 };
 
-export async function createTraffic({ server, pods, http, admin }: ProxiedPod): Promise<Traffic> {
+export type Traffic = {
+  /** Sends all requests. */
+  send(): Promise<Round>;
+};
+
+/** Requests by their name. */
+export type Kinds = Readonly<Record<string, () => Promise<unknown>>>;
+
+const outcomes = new AsyncLocalStorage<string[]>();
+/** Adds to the outcomes of the requests that call it. */
+export const note = (outcome: string | number | undefined): void => void outcomes.getStore()?.push(String(outcome));
+
+export async function createTraffic(
+  { server, pods, http: ask, admin }: ProxiedPod,
+  more: (round: () => number, http: HttpClient) => Kinds = () => ({}),
+): Promise<Traffic> {
+  const http: HttpClient = async (path, options) => {
+    const answer = await ask(path, options);
+    note(answer.status);
+    return answer;
+  };
   const ca = await readFile(server.caFile);
   const { host, port } = new URL(server.url);
   const authorization = `Bearer ${admin}`;
@@ -42,7 +66,11 @@ export async function createTraffic({ server, pods, http, admin }: ProxiedPod): 
         `${server.url}${path}`,
         { ca, agent: false, headers: { authorization, ...headers } },
         (response) => {
-          response.once("data", () => sent.destroy());
+          note(response.statusCode);
+          response.once("data", () => {
+            note("data");
+            sent.destroy();
+          });
           response.on("error", () => undefined).on("close", () => resolve());
         },
       );
@@ -68,6 +96,7 @@ export async function createTraffic({ server, pods, http, admin }: ProxiedPod): 
         "content-type": "application/json",
       });
       stream.on("error", () => undefined).on("close", () => resolve());
+      stream.on("response", ({ ":status": status }) => note(status));
       if (reset) stream.once("data", () => stream.close(8));
       else stream.resume();
       stream.end(body === undefined ? undefined : JSON.stringify(body));
@@ -102,6 +131,7 @@ export async function createTraffic({ server, pods, http, admin }: ProxiedPod): 
     const ended = new Promise<void>((resolve) => {
       const sent = request(`${server.url}${path}`, { ca, agent: false, headers: { authorization } }, (response) => {
         response.once("data", () => {
+          note("data");
           for (const open of pods.open) open.destroy();
         });
         response.on("error", () => undefined).on("close", () => resolve());
@@ -160,7 +190,8 @@ export async function createTraffic({ server, pods, http, admin }: ProxiedPod): 
   const exec = `${PODS}/api/v1/namespaces/default/pods/web/exec?command=echo&command=hi&stdout=true`;
   const sleep = `${PODS}/api/v1/namespaces/default/pods/web/exec?command=sh&command=-c&command=${encodeURIComponent("echo hi; sleep 60")}&stdout=true`;
 
-  const kinds: Readonly<Record<string, () => Promise<unknown>>> = {
+  const kinds: Kinds = {
+    ...more(() => round, http),
     reads: async () => {
       for (const path of [
         "/readyz?verbose",
@@ -197,7 +228,8 @@ export async function createTraffic({ server, pods, http, admin }: ProxiedPod): 
     console: async () => {
       const page = await http("/", { headers: { accept: "text/html" } });
       const assets = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = ""]) => path);
-      for (const path of [...assets, "/ui", "/login"])
+      // Requests without a credential are limited.
+      for (const path of [...assets.slice(0, 2), "/login"])
         await http(path, { headers: { accept: "text/html,*/*", "accept-encoding": "gzip" } });
     },
     "audit search": () => get("/audit/events?user=admin"),
@@ -224,17 +256,21 @@ export async function createTraffic({ server, pods, http, admin }: ProxiedPod): 
     async send() {
       round++;
       const open = new Set(Object.keys(kinds));
+      const ends = new Map<string, string>();
       const timeout = new AbortController();
       const all = Promise.all(
-        Object.entries(kinds).map(async ([name, run]) => {
-          await run().catch(() => undefined);
-          open.delete(name);
-        }),
+        Object.entries(kinds).map(([name, run]) =>
+          outcomes.run([], async () => {
+            await run().catch((error: Error) => note(error.message));
+            ends.set(name, outcomes.getStore()?.sort().join(" ") ?? "");
+            open.delete(name);
+          }),
+        ),
       );
       const timer = setTimeout(() => timeout.abort(), PATIENCE_MS);
       await Promise.race([all, once(timeout.signal, "abort")]);
       clearTimeout(timer);
-      return [...open];
+      return { open: [...open], outcomes: ends };
     },
   };
 }
