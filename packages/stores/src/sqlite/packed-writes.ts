@@ -29,11 +29,12 @@ export class WritePacker {
     return this.#keys.length;
   }
 
+  /** Where it throws, nothing was added. */
   add({ key, expected, value }: Write): void {
+    if (value !== undefined) this.#bytes.add(value);
     this.#keys.push(key);
     this.#expected.push(expected ?? CREATES);
     this.#lengths.push(value?.byteLength ?? DELETES);
-    if (value !== undefined) this.#bytes.add(value);
   }
 
   /** All writes added so far; empties the packer. */

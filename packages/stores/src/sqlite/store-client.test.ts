@@ -1,8 +1,9 @@
 import { EventEmitter } from "node:events";
 import type { Worker } from "node:worker_threads";
-import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { WatcherSet } from "@postern/apiserver/storage/watcher-set";
 import { afterEach, expect, it, vi } from "vitest";
+import { BytePacker } from "./byte-packer.ts";
 import { packOutcomes } from "./packed-writes.ts";
 import { StoreClient } from "./store-client.ts";
 import type { ToWorker } from "./worker-protocol.ts";
@@ -22,6 +23,35 @@ class CommittingThread extends EventEmitter {
     setImmediate(() => this.emit("message", { type: "committed", ...packOutcomes(results) }));
   }
 }
+
+it("goes on behind a write that cannot be packed", async () => {
+  const client = new StoreClient(new CommittingThread() as unknown as Worker, 0);
+  const write = (key: string) => client.write({ key, expected: undefined, value: new Uint8Array(1) });
+  vi.spyOn(BytePacker.prototype, "add").mockImplementationOnce(() => {
+    throw new TypeError("once");
+  });
+  const written = await Promise.allSettled([write("a"), write("b")]);
+  expect(written).toMatchObject([{ reason: new TypeError("once") }, { value: 1 }]);
+  expect(await write("c")).toBe(2);
+});
+
+it("reports failures of the database, but not a full disk", async () => {
+  const thread = new EventEmitter() as EventEmitter & Pick<Worker, "postMessage">;
+  const failures: string[] = [];
+  let kind = "unavailable";
+  thread.postMessage = () =>
+    void setImmediate(() =>
+      thread.emit("message", { type: "notCommitted", count: 1, failure: { kind, message: "disk I/O error" } }),
+    );
+  const client = new StoreClient(thread as unknown as Worker, 0, undefined, ({ cause }) => {
+    failures.push(String(cause));
+  });
+  const write = () => client.write({ key: "a", expected: undefined, value: new Uint8Array(1) });
+  await expect(write()).rejects.toThrow(StorageUnavailableError);
+  kind = "full";
+  await expect(write()).rejects.toThrow(StorageFullError);
+  expect(failures).toEqual(["Error: disk I/O error"]);
+});
 
 it("rejects the writes of a commit whose events cannot be delivered, and all later ones", async () => {
   const client = new StoreClient(new CommittingThread() as unknown as Worker, 0);

@@ -132,8 +132,9 @@ export class StoreClient {
   write({ key, expected, value }: Write, content?: unknown): Promise<Revision> {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) return reject(this.#over);
-      this.#pendingWrites.push({ key, expected, value, content, resolve, reject });
       this.#unsentWrites.add({ key, expected, value });
+      // Not earlier: an error until here leaves nothing that waits for an answer.
+      this.#pendingWrites.push({ key, expected, value, content, resolve, reject });
       this.#flushSoon();
     });
   }
