@@ -69,10 +69,14 @@ export function exchange(
       request.destroy(asError(error));
     };
     onAbortWhileOpen(request, signal, fail, () => request.destroy(asError(signal.reason)));
-    const deadline =
-      lasts && !answersAtOnce
-        ? undefined
-        : scheduler.schedule(limits.responseTimeoutMs, () => request.destroy(noResponse()));
+    let begun: IncomingMessage | undefined;
+    const expire = (): void => {
+      const late = noResponse();
+      // Its reader would hear only that the connection broke.
+      begun?.destroy(late);
+      request.destroy(late);
+    };
+    const deadline = lasts && !answersAtOnce ? undefined : scheduler.schedule(limits.responseTimeoutMs, expire);
     const endDeadline = (): void => deadline?.[Symbol.dispose]();
     refuseManyInterim(request, fail);
     const connected = watchConnect(request, scheduler, limits.connectTimeoutMs, fail);
@@ -84,6 +88,7 @@ export function exchange(
     };
     const onResponse = (response: IncomingMessage): void => {
       if (lasts) endDeadline();
+      begun = response;
       const onEnd = (): void => leaveInTime(request, scheduler, limits.connectTimeoutMs);
       response.once("end", caught(fail, onEnd));
       resolve({ type: "response", response });

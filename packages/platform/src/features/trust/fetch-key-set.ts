@@ -111,6 +111,7 @@ async function readDocument(
     return await textOf(response, what);
   } catch (error) {
     if (error instanceof FetchError || signal.aborted) throw error;
+    if (isTimeout(error)) throw new FetchError(`${what} ${TOO_LATE}`, { cause: error });
     if (isApiError(error))
       throw new FetchError(`${what} cannot be fetched: ${faultOf(error).message}`, { cause: error });
     // It broke off in the middle, or OpenSSL does not read the certificates that the rule gives.
@@ -118,6 +119,10 @@ async function readDocument(
   }
 }
 
+const TOO_LATE = `did not arrive within ${ISSUER_LIMITS.responseTimeoutMs / 1_000} seconds`;
+const isTimeout = (error: unknown): boolean => isApiError(error) && error.code === 504;
+
+/** Rejects with FetchError where it is too long, or the time for it is over, and with the error of a connection that broke. */
 export async function textOf(
   response: IncomingMessage,
   what: string,
@@ -125,15 +130,17 @@ export async function textOf(
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of response) {
-    // No encoding is set: these are bytes.
-    const bytes = chunk as Buffer;
-    size += bytes.length;
-    if (size > maxBytes) {
-      response.destroy();
-      throw new FetchError(`${what} has more than ${maxBytes} bytes`);
+  try {
+    for await (const chunk of response) {
+      // No encoding is set: these are bytes.
+      const bytes = chunk as Buffer;
+      size += bytes.length;
+      if (size > maxBytes) throw new FetchError(`${what} has more than ${maxBytes} bytes`);
+      chunks.push(bytes);
     }
-    chunks.push(bytes);
+  } catch (error) {
+    response.destroy();
+    throw isTimeout(error) ? new FetchError(`${what} ${TOO_LATE}`, { cause: error }) : error;
   }
   return Buffer.concat(chunks).toString("utf8");
 }
