@@ -2,20 +2,22 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
-import { fullAccountError, RecordAccounts } from "../../foundation/store/record-accounts.ts";
+import { fullAccountError } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { Directory } from "../directory/directory.ts";
+import { createCertificateRecords } from "./certificate-records.ts";
 import { createCertificateRefusal } from "./certificate-refusal.ts";
-import { decodeCertificate, encodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
+import { CertificateWatches } from "./certificate-watches.ts";
+import { decodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
+import { accountOf, type CertificateHolder, KnownCertificates } from "./known-certificates.ts";
 
 export type CertificateLedger = Disposable & {
   /**
@@ -45,12 +47,6 @@ export type CertificateLedger = Disposable & {
   /** Those that go back to a key by a value that is asked for. */
   withOrigin(isMade: (origin: KeyOrigin) => boolean): readonly IssuedCertificate[];
   ofInstance(instanceUid: string): readonly IssuedCertificate[];
-};
-
-/** Certificates count for the owner that they were issued to, others for the virtual cluster in which they were requested. */
-export type CertificateHolder = {
-  readonly instanceUid: string;
-  readonly issuedTo?: { readonly owner: AccessKeyOwner } | undefined;
 };
 
 export type CertificateLedgerDeps = {
@@ -173,227 +169,5 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
 const revocationOf = (known: IssuedCertificate | undefined) =>
   known?.revokedAt === undefined ? {} : { revokedAt: known.revokedAt };
 
-const accountOf = ({ issuedTo, instanceUid }: CertificateHolder): string =>
-  issuedTo === undefined ? `cluster ${instanceUid}` : `${issuedTo.owner.kind} ${issuedTo.owner.name}`;
-
 const nameOf = ({ issuedTo }: CertificateHolder): string =>
   issuedTo === undefined ? "the virtual cluster" : `the ${issuedTo.owner.kind} ${JSON.stringify(issuedTo.owner.name)}`;
-
-// The certificates that were written down, in memory, by their serials.
-
-class KnownCertificates {
-  /** How many each holder has. */
-  readonly accounts = new RecordAccounts();
-  readonly #bySerial = new Map<string, IssuedCertificate>();
-  readonly #bytes = new Map<string, number>();
-  readonly #byAccount = new Map<string, Set<string>>();
-  /** When the ends of certificates were learned. */
-  readonly #learnedIn = new Map<string, ClockEpoch>();
-  readonly #epochs: ClockEpochs;
-  /** None ends before. */
-  #firstEnd = Number.POSITIVE_INFINITY;
-
-  constructor(epochs: ClockEpochs) {
-    this.#epochs = epochs;
-  }
-
-  find(serial: string): IssuedCertificate | undefined {
-    return this.#bySerial.get(serial);
-  }
-
-  filter(wanted: (certificate: IssuedCertificate) => boolean): readonly IssuedCertificate[] {
-    return [...this.#bySerial.values()].filter(wanted);
-  }
-
-  /** Some of the expired ones. Scans only after the earliest expiration. */
-  over(now: number, max: number): readonly IssuedCertificate[] {
-    if (now < this.#firstEnd) return [];
-    const over: IssuedCertificate[] = [];
-    this.#firstEnd = Number.POSITIVE_INFINITY;
-    for (const certificate of this.#bySerial.values()) {
-      if (certificate.notAfter <= now && over.length < max) over.push(certificate);
-      // Also of those that are over, until they are deleted.
-      this.#firstEnd = Math.min(this.#firstEnd, certificate.notAfter);
-    }
-    return over;
-  }
-
-  of(account: string): readonly IssuedCertificate[] {
-    return [...(this.#byAccount.get(account) ?? [])].flatMap((serial) => this.#bySerial.get(serial) ?? []);
-  }
-
-  /** Those of a holder without which nothing is accepted that is refused now, the earliest end first. */
-  useless(account: string, now: number, max: number): readonly IssuedCertificate[] {
-    // A certificate without a record is refused as well. Where a cluster verifies it itself, the list has to show it until its end.
-    const isUseless = ({ notAfter, revokedAt, isVerifiedElsewhere }: IssuedCertificate): boolean =>
-      notAfter <= now || (revokedAt !== undefined && isVerifiedElsewhere !== true);
-    return this.of(account)
-      .filter(isUseless)
-      .sort((one, other) => one.notAfter - other.notAfter)
-      .slice(0, max);
-  }
-
-  /** What has ended does not begin again because the clock is set back. */
-  hasEnded({ serial, notAfter }: IssuedCertificate): boolean {
-    return notAfter <= this.#epochs.latest(this.#learnedIn.get(serial) ?? this.#epochs.current());
-  }
-
-  put(certificate: IssuedCertificate, bytes: number): void {
-    const { serial, notAfter } = certificate;
-    this.#uncount(serial);
-    this.#bySerial.set(serial, certificate);
-    this.#bytes.set(serial, bytes);
-    const account = accountOf(certificate);
-    this.accounts.add(account, bytes, 1);
-    this.#byAccount.set(account, (this.#byAccount.get(account) ?? new Set<string>()).add(serial));
-    this.#firstEnd = Math.min(this.#firstEnd, notAfter);
-    if (!this.#learnedIn.has(serial)) this.#learnedIn.set(serial, this.#epochs.current());
-  }
-
-  delete(serial: string): void {
-    this.#uncount(serial);
-    this.#bySerial.delete(serial);
-    this.#bytes.delete(serial);
-    this.#learnedIn.delete(serial);
-  }
-
-  #uncount(serial: string): void {
-    const certificate = this.#bySerial.get(serial);
-    if (certificate === undefined) return;
-    const account = accountOf(certificate);
-    this.accounts.add(account, this.#bytes.get(serial) ?? 0, -1);
-    const serials = this.#byAccount.get(account);
-    serials?.delete(serial);
-    if (serials?.size === 0) this.#byAccount.delete(account);
-  }
-
-  /** Of those that are still there it stays known since when. */
-  replace(certificates: readonly (readonly [certificate: IssuedCertificate, bytes: number])[]): void {
-    this.accounts.clear();
-    this.#bySerial.clear();
-    this.#bytes.clear();
-    this.#byAccount.clear();
-    for (const [certificate, bytes] of certificates) this.put(certificate, bytes);
-    for (const serial of this.#learnedIn.keys()) if (!this.#bySerial.has(serial)) this.#learnedIn.delete(serial);
-  }
-}
-
-// Who wants to know when a certificate stops being good: one entry for each lasting request that was made with it.
-
-type CertificateWatchesDeps = {
-  readonly find: (serial: string) => IssuedCertificate | undefined;
-  readonly isRefused: (certificate: IssuedCertificate) => boolean;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "onRevoked">;
-  readonly directory: Pick<Directory, "onChange">;
-};
-
-class CertificateWatches {
-  readonly #deps: CertificateWatchesDeps;
-  /** By serial: what looks again, for each who wants to know. */
-  readonly #checks = new Map<string, Set<() => void>>();
-
-  constructor(deps: CertificateWatchesDeps) {
-    this.#deps = deps;
-  }
-
-  /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
-  add(serial: string, listener: () => void): Disposable {
-    const { find, isRefused, keys, directory } = this.#deps;
-    let isOver = false;
-    const end = (): void => {
-      if (isOver) return;
-      isOver = true;
-      listener();
-    };
-    const check = (): void => {
-      const now = find(serial);
-      if (now === undefined || isRefused(now)) end();
-    };
-    const checks = this.#checks.get(serial) ?? new Set();
-    this.#checks.set(serial, checks.add(check));
-    const parents = parentUidsOf(find(serial)).flatMap((uid) => keys.byUid(uid) ?? []);
-    const handles = [directory.onChange(check), ...parents.map(({ id }) => keys.onRevoked(id, end))];
-    return {
-      [Symbol.dispose]: () => {
-        isOver = true;
-        checks.delete(check);
-        if (checks.size === 0 && this.#checks.get(serial) === checks) this.#checks.delete(serial);
-        for (const handle of handles) handle[Symbol.dispose]();
-      },
-    };
-  }
-
-  /** Looks at a certificate again after it changed. */
-  recheck(serial: string): void {
-    for (const check of [...(this.#checks.get(serial) ?? [])]) check();
-  }
-
-  recheckAll(): void {
-    for (const serial of [...this.#checks.keys()]) this.recheck(serial);
-  }
-}
-
-// Writes records of certificates, and deletes expired ones, while other servers do the same.
-
-type CertificateRecords = {
-  /**
-   * Resolves when the cache shows what was written; with false where `change` gives undefined, so that nothing is to be written. It is called again
-   * after a conflict.
-   */
-  write(
-    serial: string,
-    change: (known: IssuedCertificate | undefined) => IssuedCertificate | undefined,
-  ): Promise<boolean>;
-  forget(certificates: readonly IssuedCertificate[]): Promise<void>;
-};
-
-type CertificateRecordsDeps = ViewPrefix & { readonly storage: Storage; readonly cache: WatchCache };
-
-/** `knownOf` gives what the cache shows of a certificate. */
-function createCertificateRecords(
-  { view, prefix, storage, cache }: CertificateRecordsDeps,
-  knownOf: (serial: string) => IssuedCertificate | undefined,
-): CertificateRecords {
-  const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;
-  return {
-    async write(serial, change) {
-      // What the cache does not show is new in all likelihood: whether it is, the store says when it is written.
-      let isNew = knownOf(serial) === undefined;
-      for (;;) {
-        const entry = isNew ? undefined : await storage.get(keyOf(serial));
-        if (entry !== undefined) await cache.waitFor(entry.revision);
-        const next = change(entry === undefined ? undefined : knownOf(serial));
-        if (next === undefined && isNew) {
-          isNew = false;
-          continue;
-        }
-        if (next === undefined) return false;
-        try {
-          const value = encodeCertificate(next);
-          const revision =
-            entry === undefined
-              ? await storage.create(keyOf(serial), value)
-              : await storage.update(keyOf(serial), value, entry.revision);
-          await cache.waitFor(revision);
-          return true;
-        } catch (error) {
-          if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
-          isNew = false;
-        }
-      }
-    },
-    async forget(certificates) {
-      for (const { serial } of certificates) {
-        const known = view.get(keyOf(serial));
-        // Another server may be doing the same.
-        if (known === undefined) continue;
-        const revision = await storage.delete(known.key, known.revision).catch(ignoreConflict);
-        if (revision !== undefined) await cache.waitFor(revision);
-      }
-    },
-  };
-}
-
-function ignoreConflict(error: unknown): undefined {
-  if (!(error instanceof RevisionConflictError)) throw error;
-}

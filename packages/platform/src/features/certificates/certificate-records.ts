@@ -1,0 +1,70 @@
+// Writes records of certificates, and deletes expired ones, while other servers do the same.
+
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { encodeCertificate, type IssuedCertificate } from "./issued-certificate.ts";
+
+type CertificateRecords = {
+  /**
+   * Resolves when the cache shows what was written; with false where `change` gives undefined, so that nothing is to be written. It is called again
+   * after a conflict.
+   */
+  write(
+    serial: string,
+    change: (known: IssuedCertificate | undefined) => IssuedCertificate | undefined,
+  ): Promise<boolean>;
+  forget(certificates: readonly IssuedCertificate[]): Promise<void>;
+};
+
+type CertificateRecordsDeps = ViewPrefix & { readonly storage: Storage; readonly cache: WatchCache };
+
+/** `knownOf` gives what the cache shows of a certificate. */
+export function createCertificateRecords(
+  { view, prefix, storage, cache }: CertificateRecordsDeps,
+  knownOf: (serial: string) => IssuedCertificate | undefined,
+): CertificateRecords {
+  const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;
+  return {
+    async write(serial, change) {
+      // What the cache does not show is new in all likelihood: whether it is, the store says when it is written.
+      let isNew = knownOf(serial) === undefined;
+      for (;;) {
+        const entry = isNew ? undefined : await storage.get(keyOf(serial));
+        if (entry !== undefined) await cache.waitFor(entry.revision);
+        const next = change(entry === undefined ? undefined : knownOf(serial));
+        if (next === undefined && isNew) {
+          isNew = false;
+          continue;
+        }
+        if (next === undefined) return false;
+        try {
+          const value = encodeCertificate(next);
+          const revision =
+            entry === undefined
+              ? await storage.create(keyOf(serial), value)
+              : await storage.update(keyOf(serial), value, entry.revision);
+          await cache.waitFor(revision);
+          return true;
+        } catch (error) {
+          if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
+          isNew = false;
+        }
+      }
+    },
+    async forget(certificates) {
+      for (const { serial } of certificates) {
+        const known = view.get(keyOf(serial));
+        // Another server may be doing the same.
+        if (known === undefined) continue;
+        const revision = await storage.delete(known.key, known.revision).catch(ignoreConflict);
+        if (revision !== undefined) await cache.waitFor(revision);
+      }
+    },
+  };
+}
+
+function ignoreConflict(error: unknown): undefined {
+  if (!(error instanceof RevisionConflictError)) throw error;
+}
