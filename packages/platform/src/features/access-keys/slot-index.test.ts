@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { hashOf, SlotIndex } from "./access-key-table.ts";
+import { hashOf, SlotIndex } from "./slot-index.ts";
 
 const slotsOf = (index: SlotIndex, hash: number): readonly number[] => {
   const slots: number[] = [];
