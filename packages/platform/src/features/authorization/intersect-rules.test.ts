@@ -2,7 +2,7 @@ import { runSteps } from "@postern/apimachinery/steps/steps";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { intersectRules as intersectInSteps, MAX_VALUE_COMPARISONS } from "./effective-rules.ts";
+import { intersectRules as intersectInSteps, MAX_VALUE_COMPARISONS } from "./intersect-rules.ts";
 
 const intersectRules = (...lists: Parameters<typeof intersectInSteps>) => runSteps(intersectInSteps(...lists));
 const onResources = (verbs: string, apiGroups: string, resources: string, names = ""): PolicyRule => ({
