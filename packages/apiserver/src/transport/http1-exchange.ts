@@ -12,8 +12,8 @@ import {
 } from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
+import type { ApiRequestOptions } from "./exchange-request.ts";
 import { discardBody } from "./read-body.ts";
-import type { ApiRequestOptions } from "./serve-exchange.ts";
 
 /** When the server is stopping, every connection closes behind its current response. */
 export type Http1Options = ApiRequestOptions & { readonly answers: ShortAnswers };

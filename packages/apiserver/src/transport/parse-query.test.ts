@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { parseQuery } from "./serve-exchange.ts";
+import { parseQuery } from "./parse-query.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);
 const LONG = "x".repeat(2_048);
