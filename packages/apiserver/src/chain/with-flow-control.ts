@@ -9,8 +9,9 @@ import type { FairShares, Lane, Place } from "../limits/fair-shares.ts";
 import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
-import { type ApiRequest, contentLengthOf } from "../transport/api-request.ts";
+import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
+import { contentLengthOf } from "../transport/exchange.ts";
 import type { Filter, RequestState } from "./request-state.ts";
 
 export type WithFlowControlDeps = {

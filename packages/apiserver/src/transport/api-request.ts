@@ -1,10 +1,8 @@
-// A request: on the wire, where HTTP/1.1 and HTTP/2 have a common interface, and for all later stages, independent of the protocol.
+// A request as all stages behind the transport see it, independent of the protocol.
 
 import type { X509Certificate } from "node:crypto";
-import type { Duplex, Readable, Writable } from "node:stream";
+import type { Duplex } from "node:stream";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import type { ResponseHeaders, SentBytes } from "./api-response.ts";
-import type { Connection } from "./connection.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
 
 /** Header names in lower case; repeated headers joined as Node joins them, `set-cookie`-like ones as lists. */
@@ -85,67 +83,4 @@ export function headerOf(request: Pick<ApiRequest, "headers">, name: string): st
   const value = request.headers[name];
   if (value === undefined) return "";
   return typeof value === "string" ? value : (value[0] ?? "");
-}
-
-// One request and its response on the wire, whatever the protocol: what HTTP/1.1 and HTTP/2 have to offer alike.
-
-export type Exchange = {
-  readonly method: string;
-  /** The request target as sent. */
-  readonly target: string;
-  readonly headers: RequestHeaders;
-  readonly httpVersion: "1.1" | "2.0";
-  readonly host: string;
-  readonly connection: Connection;
-  readonly upgrade?: UpgradeRequest;
-  /** Undefined when the request has no body. */
-  readonly body: Readable | undefined;
-  /** True where the end of a body need not be read. */
-  readonly endsByItself?: boolean;
-  /** True once nothing can be sent any more. */
-  isClosed(): boolean;
-  /** Sends the whole response; without `bytes` its head alone. */
-  send(status: number, headers: ResponseHeaders, bytes: SentBytes | undefined): void;
-  /** Sends the head at once, and gives what the body is to be written to. */
-  begin(status: number, headers: ResponseHeaders): Writable;
-  /** Ends the response so that the client can tell it is not whole. */
-  cut(): void;
-  /** Calls back once at the end of the exchange; `complete` if the whole response was sent. */
-  onClose(listener: (complete: boolean) => void): void;
-};
-
-/** The length of the body that the client declared, where it is a number. */
-export function contentLengthOf({ headers }: Pick<Exchange, "headers">): number | undefined {
-  const text = headers["content-length"];
-  return typeof text === "string" && /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-/** Responses of these codes have no body, not even an empty one. */
-export const isBodiless = (status: number): boolean => status === 204 || status === 304 || status < 200;
-
-/** Node keeps the first `Authorization` and joins repeated unknown headers by comma, which a group name may hold. */
-const isIdentityHeader = (name: string): boolean => name === "authorization" || name.startsWith("impersonate");
-
-const LOWER_CASE_BIT = 0x20;
-const INITIALS: readonly number[] = ["a", "i"].map((letter) => letter.charCodeAt(0));
-
-/** `headers` with a list for each identity header that was sent more than once. `rawHeaders` alternates names and values. */
-export function withRepeatedHeaders(headers: RequestHeaders, rawHeaders: readonly string[]): RequestHeaders {
-  let values: Map<string, string[]> | undefined;
-  let repeated = false;
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const raw = rawHeaders[at] ?? "";
-    if (!INITIALS.includes(raw.charCodeAt(0) | LOWER_CASE_BIT)) continue;
-    const name = raw.toLowerCase();
-    if (!isIdentityHeader(name)) continue;
-    values ??= new Map();
-    const sofar = values.get(name);
-    if (sofar === undefined) values.set(name, [rawHeaders[at + 1] ?? ""]);
-    else {
-      sofar.push(rawHeaders[at + 1] ?? "");
-      repeated = true;
-    }
-  }
-  if (values === undefined || !repeated) return headers;
-  return { ...headers, ...Object.fromEntries([...values].filter(([, list]) => list.length > 1)) };
 }

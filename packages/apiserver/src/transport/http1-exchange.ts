@@ -3,17 +3,14 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import {
-  type Exchange,
-  isBodiless,
-  type RequestHeaders,
-  type UpgradeRequest,
-  withRepeatedHeaders,
-} from "./api-request.ts";
+import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
+import { isBodiless } from "./exchange.ts";
 import type { ApiRequestOptions } from "./exchange-request.ts";
 import { discardBody } from "./read-body.ts";
+import { withRepeatedHeaders } from "./repeated-headers.ts";
 
 /** When the server is stopping, every connection closes behind its current response. */
 export type Http1Options = ApiRequestOptions & { readonly answers: ShortAnswers };

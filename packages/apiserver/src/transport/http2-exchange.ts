@@ -1,9 +1,12 @@
 // An exchange on one HTTP/2 stream, through the stream API, which costs half as much as the compatibility API.
 
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { type Exchange, isBodiless, type RequestHeaders, withRepeatedHeaders } from "./api-request.ts";
+import type { RequestHeaders } from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
+import { isBodiless } from "./exchange.ts";
+import { withRepeatedHeaders } from "./repeated-headers.ts";
 
 /** They speak about an HTTP/1.1 connection, and are an error here. */
 export const CONNECTION_HEADERS: readonly string[] = [

@@ -4,9 +4,11 @@ import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Ser
 import { Duplex } from "node:stream";
 import { asError, caught } from "@postern/apimachinery/steps/caught";
 import type { Random } from "../runtime/clock.ts";
-import { type Exchange, type RequestHeaders, type UpgradeRequest, withRepeatedHeaders } from "./api-request.ts";
+import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import type { Connection } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
 import { CONNECTION_HEADERS, Http2Exchange, withoutPseudoHeaders } from "./http2-exchange.ts";
+import { withRepeatedHeaders } from "./repeated-headers.ts";
 
 const WEB_SOCKET = "websocket";
 const KEY_BYTES = 16;

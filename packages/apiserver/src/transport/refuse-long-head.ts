@@ -1,7 +1,7 @@
 // Refuses a request whose target or one of whose headers is too long.
 
-import type { Exchange } from "./api-request.ts";
 import { type ApiResponse, textResponse } from "./api-response.ts";
+import type { Exchange } from "./exchange.ts";
 
 /**
  * Parts of a head, which as a whole may have a mebibyte as Go's (see TransportLimits). Each segment, parameter and item costs something before it

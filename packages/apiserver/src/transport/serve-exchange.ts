@@ -5,7 +5,7 @@ import { createFaults, type Faults, isDefect } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
-import type { ApiRequest, Exchange } from "./api-request.ts";
+import type { ApiRequest } from "./api-request.ts";
 import {
   type ApiResponse,
   PeerFault,
@@ -17,6 +17,7 @@ import {
 } from "./api-response.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { discardResponse } from "./discard-response.ts";
+import type { Exchange } from "./exchange.ts";
 import { type ApiRequestOptions, createApiRequest } from "./exchange-request.ts";
 import { refusalOfLength } from "./refuse-long-head.ts";
 import { parseRequestTarget } from "./request-target.ts";
