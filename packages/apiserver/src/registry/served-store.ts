@@ -22,7 +22,8 @@ import { listObjects } from "./store/list-objects.ts";
 import { uidPreconditionError } from "./store/preconditions.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { updateObject } from "./store/update-object.ts";
-import { narrowed, watchObjects, watchVisible } from "./store/watch-objects.ts";
+import { watchObjects } from "./store/watch-objects.ts";
+import { narrowed, watchVisible } from "./store/watch-visible.ts";
 
 export function createServedStore(generic: Required<ResourceStorage>, store: StoreContext): Required<ResourceStorage> {
   const { definition } = store;
