@@ -6,11 +6,13 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/storage.ts";
-import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
+import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
 import { HistoryBudget } from "./event-ring.ts";
-import { ResourceView, type ViewDeps, viewPrefixOf } from "./resource-view.ts";
+import { viewPrefixOf } from "./resource-keys.ts";
+import { ResourceView, type ViewDeps } from "./resource-view.ts";
+import { RevisionWaiters } from "./revision-waiters.ts";
 import { StoredUsage } from "./stored-usage.ts";
 import type { CacheView, WaitOptions, WatchCache } from "./watch-cache.ts";
 
@@ -294,48 +296,4 @@ class StoreWatchCache implements WatchCache {
 
 function closedError(): StorageUnavailableError {
   return new StorageUnavailableError("the watch cache is closed");
-}
-
-// Waits until the watch cache has reached a revision.
-
-type Waiter = { readonly revision: Revision; readonly settle: (error?: unknown) => void };
-
-class RevisionWaiters {
-  readonly #scheduler: Scheduler;
-  readonly #waiters = new Set<Waiter>();
-
-  constructor(scheduler: Scheduler) {
-    this.#scheduler = scheduler;
-  }
-
-  /** Rejects with FutureRevisionError after `timeoutMs`; `current` tells where things stand then. */
-  wait(revision: Revision, timeoutMs: number, current: () => Revision, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const abort = () => waiter.settle(signal?.reason);
-      const timer = this.#scheduler.schedule(timeoutMs, () => {
-        waiter.settle(new FutureRevisionError(revision, current()));
-      });
-      const waiter: Waiter = {
-        revision,
-        settle: (error) => {
-          this.#waiters.delete(waiter);
-          timer[Symbol.dispose]();
-          signal?.removeEventListener("abort", abort);
-          if (error === undefined) resolve();
-          else reject(error);
-        },
-      };
-      this.#waiters.add(waiter);
-      signal?.addEventListener("abort", abort);
-    });
-  }
-
-  /** Everything up to `revision` is visible. */
-  reached(revision: Revision): void {
-    for (const waiter of this.#waiters) if (waiter.revision <= revision) waiter.settle();
-  }
-
-  failAll(error: Error): void {
-    for (const waiter of this.#waiters) waiter.settle(error);
-  }
 }

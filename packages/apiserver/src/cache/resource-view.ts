@@ -1,5 +1,4 @@
-// The view of one resource in the watch cache: objects in order, recent events, and subscriptions. And the keys of its objects in the store, by which they
-// are in it.
+// The view of one resource in the watch cache: objects in order, recent events, and subscriptions.
 
 import { asError, caught } from "@postern/apimachinery/steps/caught";
 import { OrderedEntries } from "../storage/ordered-entries.ts";
@@ -11,7 +10,8 @@ import { EventRing, type HistoryBudget } from "./event-ring.ts";
 import { LabelIndex, type LabelledObjects } from "./label-index.ts";
 import { ObjectArena } from "./object-arena.ts";
 import type { StoredUsage, UsageCounter } from "./stored-usage.ts";
-import { Subscription, SubscriptionSet } from "./subscription-set.ts";
+import { Subscription } from "./subscription.ts";
+import { SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent, CacheListOptions, CacheObserver, CacheView, StoredContent } from "./watch-cache.ts";
 
 export type ViewDeps = {
@@ -228,51 +228,4 @@ function toCacheEvent(event: StorageEvent): CacheEvent {
 
 function closedError(): StorageUnavailableError {
   return new StorageUnavailableError("the watch cache is closed");
-}
-
-// The keys of the objects of a resource in the store: what is before namespace and name is common to them, and to no others.
-
-/** The core group has an empty name, which would make an empty path segment. */
-const CORE = "core";
-
-/** Keys of a resource are `/registry/<composition>/<group>/<resource>/[<namespace>/]<name>`. */
-export type ResourceKeys = {
-  /** Everything of this resource. */
-  readonly prefix: string;
-  /** The prefix of one namespace; "" for all namespaces. */
-  inNamespace(namespace: string): string;
-  of(namespace: string, name: string): string;
-  /** Name and namespace of a key; namespace is "" for cluster-scoped resources. */
-  parse(key: string): { readonly namespace: string; readonly name: string };
-};
-
-export type ResourceLocation = { readonly group: string; readonly resource: string; readonly namespaced: boolean };
-
-/** `composition` names the API surface the objects belong to, since one store holds many. It has no slash. */
-export function createResourceKeys(
-  composition: string,
-  { group, resource, namespaced }: ResourceLocation,
-): ResourceKeys {
-  const prefix = `/registry/${composition}/${group === "" ? CORE : group}/${resource}/`;
-  return {
-    prefix,
-    inNamespace: (namespace) => (namespaced && namespace !== "" ? `${prefix}${namespace}/` : prefix),
-    of: (namespace, name) => (namespaced ? `${prefix}${namespace}/${name}` : `${prefix}${name}`),
-    parse(key) {
-      const rest = key.slice(prefix.length);
-      if (!namespaced) return { namespace: "", name: rest };
-      const slash = rest.indexOf("/");
-      return { namespace: rest.slice(0, slash), name: rest.slice(slash + 1) };
-    },
-  };
-}
-
-/** `/registry/<composition>/<group>/<resource>/` of a key below it; undefined when the key has fewer segments. */
-export function viewPrefixOf(key: string): string | undefined {
-  let slash = 0;
-  for (let segment = 0; segment < 4; segment++) {
-    slash = key.indexOf("/", slash + 1);
-    if (slash < 0) return undefined;
-  }
-  return key.slice(0, slash + 1);
 }

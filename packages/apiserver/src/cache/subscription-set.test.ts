@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Subscription, SubscriptionSet } from "./subscription-set.ts";
+import { Subscription } from "./subscription.ts";
+import { SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent } from "./watch-cache.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);

@@ -4,7 +4,7 @@ import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { FieldManager } from "@postern/structured-merge/managedfields/field-manager";
 import type { CachedObject } from "../cache/cached-object.ts";
-import { createResourceKeys, type ResourceKeys } from "../cache/resource-view.ts";
+import { createResourceKeys, type ResourceKeys } from "../cache/resource-keys.ts";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";

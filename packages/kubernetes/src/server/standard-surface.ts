@@ -19,7 +19,7 @@ import { createCachedRbacSource, type RbacViews } from "@postern/apiserver/autho
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";

@@ -2,7 +2,7 @@
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type RevocationWatch, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
-import type { ResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { ResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 

@@ -5,7 +5,7 @@ import { createPlatformNames, MANAGEMENT, type PlatformNames } from "@postern/ap
 import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Runtime } from "@postern/apiserver/runtime/clock";

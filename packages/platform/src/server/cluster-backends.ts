@@ -1,7 +1,7 @@
 // The backends of virtual clusters, spaces and clusters: those in this process, and remote ones.
 
 import { MANAGEMENT } from "@postern/api/platform-names";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";

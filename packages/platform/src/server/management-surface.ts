@@ -7,7 +7,7 @@ import { type Project, storageQuotaOf } from "@postern/api/project";
 import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";

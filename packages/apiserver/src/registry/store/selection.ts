@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { createMemberReader, type MemberSelection } from "../../cache/read-members.ts";
-import type { ResourceKeys } from "../../cache/resource-view.ts";
+import type { ResourceKeys } from "../../cache/resource-keys.ts";
 import { valueAtPath } from "../field-path.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Selection } from "../resource-storage.ts";

@@ -2,7 +2,7 @@
 
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
-import type { ResourceKeys } from "../../cache/resource-view.ts";
+import type { ResourceKeys } from "../../cache/resource-keys.ts";
 import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
 import type { Runtime } from "../../runtime/clock.ts";
 import type { Storage } from "../../storage/storage.ts";

@@ -1,6 +1,6 @@
 import { parseFieldSelector } from "@postern/apimachinery/selectors/field-selector";
 import { expect, test } from "vitest";
-import { createResourceKeys } from "../../cache/resource-view.ts";
+import { createResourceKeys } from "../../cache/resource-keys.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { StoreContext } from "./store-context.ts";
 import { watchObjects } from "./watch-objects.ts";

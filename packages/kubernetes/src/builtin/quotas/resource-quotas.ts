@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, keyPath, tooManyError } from "@postern/apimachinery/validation/field-error";
-import type { ResourceKeys } from "@postern/apiserver/cache/resource-view";
+import type { ResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";

@@ -2,8 +2,9 @@
 // asked for, and kept by watch from then on: a cluster may have very many.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { type FollowedInParts, followInParts } from "@postern/apiserver/cache/follow-in-parts";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
-import { type FollowedInParts, followInParts, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { clusterIPOf, hasNodePorts, type Service, typeOf } from "./service.ts";
 

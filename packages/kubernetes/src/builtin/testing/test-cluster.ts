@@ -13,7 +13,7 @@ import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/ca
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import { type ControllerPort, controlledResources } from "@postern/apiserver/controllers/controller-port";
 import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";

@@ -8,7 +8,7 @@ import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/a
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
-import { viewPrefixOf } from "@postern/apiserver/cache/resource-view";
+import { viewPrefixOf } from "@postern/apiserver/cache/resource-keys";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import {

@@ -9,7 +9,7 @@ import {
 } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { viewPrefixOf } from "@postern/apiserver/cache/resource-view";
+import { viewPrefixOf } from "@postern/apiserver/cache/resource-keys";
 import {
   deleteControlled,
   ignoringConflicts,

@@ -3,7 +3,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
 import { defineResource } from "@postern/apiserver/registry/resource-definition";
 import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";

@@ -2,7 +2,7 @@
 
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { viewPrefixOf } from "@postern/apiserver/cache/resource-view";
+import { viewPrefixOf } from "@postern/apiserver/cache/resource-keys";
 import { NOTHING_STORED, type StoredAmount, sumOf } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";

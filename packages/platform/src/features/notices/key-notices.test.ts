@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import fc from "fast-check";

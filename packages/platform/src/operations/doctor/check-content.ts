@@ -4,7 +4,7 @@ import type { Cluster } from "@postern/api/cluster";
 import { MANAGEMENT } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import { createNodeTransport } from "@postern/client/transport/node";
 import type { ProxyTarget } from "../../features/proxy/proxy-target.ts";
 import { kubeconfigIn } from "../../features/virtual-clusters/kubernetes-backend/cluster-source.ts";

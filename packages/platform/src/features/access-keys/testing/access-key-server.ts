@@ -6,7 +6,7 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";

@@ -3,7 +3,7 @@
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/cache/resource-view";
+import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/cache/resource-keys";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
