@@ -28,13 +28,14 @@ import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExcha
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
-import { refuseMalformedRequest, unknownMethodRequest } from "./malformed-request.ts";
+import { refuseMalformedRequest } from "./malformed-request.ts";
 import { createReadThrottle, type ReadConnection } from "./read-throttle.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
 import { createSessionEnds, endDeadSession, endSession } from "./session-shutdown.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
 import { installListeners } from "./transport-listeners.ts";
+import { unknownMethodRequest } from "./unknown-method-request.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
 
 export type ListenAddress = { readonly address: string; readonly port: number };
