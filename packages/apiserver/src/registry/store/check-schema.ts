@@ -7,10 +7,10 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import type { Strategy } from "../strategy.ts";
 import { createObject } from "./create-object.ts";
-import { parseResourceVersion } from "./get-object.ts";
 import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
 import { withGenerationOf, withMeta } from "./object-meta.ts";
 import { checkedVersion } from "./preconditions.ts";
+import { parseResourceVersion } from "./resource-version.ts";
 import type { StoreContext } from "./store-context.ts";
 import { schemaErrors, validateChangedObject } from "./validate-object.ts";
 

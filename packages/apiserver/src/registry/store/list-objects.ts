@@ -12,7 +12,7 @@ import type { Revision } from "../../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { ListPage, ListQuery } from "../resource-storage.ts";
 import { type ContinuePosition, INCONSISTENT } from "./continue-token.ts";
-import { awaitFreshness, isFreshNow, parseListResourceVersion } from "./get-object.ts";
+import { awaitFreshness, isFreshNow, parseListResourceVersion } from "./resource-version.ts";
 import { compileSelection, isSelective, type ObjectPredicate, selectedKey } from "./selection.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";

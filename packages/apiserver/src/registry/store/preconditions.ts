@@ -10,8 +10,8 @@ import {
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision } from "../../storage/storage.ts";
 import { groupResourceOf, type ResourceDefinition } from "../resource-definition.ts";
-import { parseResourceVersion } from "./get-object.ts";
 import { withRevision } from "./object-meta.ts";
+import { parseResourceVersion } from "./resource-version.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The object under the version it replaces: its own, or where that may be left out, the current one. */

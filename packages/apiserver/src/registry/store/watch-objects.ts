@@ -9,7 +9,7 @@ import { compareKeys } from "../../storage/key-order.ts";
 import type { Revision } from "../../storage/storage.ts";
 import { RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { WatchEventObserver, WatchQuery } from "../resource-storage.ts";
-import { awaitFreshness, parseListResourceVersion } from "./get-object.ts";
+import { awaitFreshness, parseListResourceVersion } from "./resource-version.ts";
 import { compileSelection, type ObjectPredicate, selectedKey } from "./selection.ts";
 import type { StoreContext } from "./store-context.ts";
 
