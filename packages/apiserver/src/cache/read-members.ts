@@ -2,6 +2,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { BACKSLASH, CLOSE_BRACE, COMMA, endOfString, endOfValue, OPEN_BRACE, QUOTE } from "./end-of-value.ts";
 
 /** What to read: `true` stands for a whole value, a selection for part of an object. What is no object is read whole in either case. */
 export type MemberSelection = { readonly [name: string]: true | MemberSelection };
@@ -68,14 +69,7 @@ function wantedOf(selection: MemberSelection): WantedMembers {
   return { count: Object.keys(selection).length, byLength };
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
 const COLON = 0x3a;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 const FIRST_BEYOND_ASCII = 0x80;
 const LITERALS = new Map([true, false, null].map((value) => [`${value}`, value]));
 /** Numbers of more digits may need more than a double. */
@@ -147,48 +141,6 @@ function readValue(cursor: Cursor, member: Wanted): JsonValue | undefined {
     if (plain !== undefined) return plain;
   }
   return parseJson(cursor.memory.subarray(cursor.start + at, cursor.start + end));
-}
-
-// What has no closing bracket ends with the text: nothing fits behind it then, and the whole is parsed.
-
-/** Behind the value that begins here. */
-function endOfValue(text: string, start: number): number {
-  const first = text.charCodeAt(start);
-  if (first === QUOTE) return endOfString(text, start);
-  return first === OPEN_BRACE || first === OPEN_BRACKET ? endOfContainer(text, start) : endOfScalar(text, start);
-}
-
-function endOfContainer(text: string, start: number): number {
-  let depth = 0;
-  let at = start;
-  while (at < text.length) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(text, at);
-    else {
-      at++;
-      if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
-      else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) return at;
-    }
-  }
-  return text.length;
-}
-
-function endOfString(text: string, start: number): number {
-  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
-    let unescaped = quote;
-    while (text.charCodeAt(unescaped - 1) === BACKSLASH) unescaped--;
-    // An even number of backslashes stand for half as many, and none of them for the quote.
-    if ((quote - unescaped) % 2 === 0) return quote + 1;
-  }
-  return text.length;
-}
-
-function endOfScalar(text: string, start: number): number {
-  for (let at = start; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) return at;
-  }
-  return text.length;
 }
 
 /** Whether every byte is an unescaped ASCII character. */
