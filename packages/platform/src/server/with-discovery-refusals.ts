@@ -9,7 +9,7 @@ import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Filter } from "@postern/apiserver/chain/request-state";
 import { refusal } from "@postern/apiserver/chain/with-errors";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { parseAccept } from "@postern/apiserver/endpoints/negotiation/negotiate-output";
+import { parseAccept } from "@postern/apiserver/endpoints/negotiation/parse-accept";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { textResponse } from "@postern/apiserver/transport/api-response";
 

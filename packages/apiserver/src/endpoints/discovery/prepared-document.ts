@@ -8,9 +8,11 @@ import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import type { ApiResponse, ResponseHeaders } from "../../transport/api-response.ts";
+import type { ConversionContext } from "../negotiation/convert-object.ts";
+import { encodeObject, yamlInThread } from "../negotiation/encode-object.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "../negotiation/gzip.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
-import { type ConversionContext, encodeObject, keep, yamlInThread } from "../negotiation/object-response.ts";
+import { keep } from "../negotiation/object-value.ts";
 
 /** Bytes with their strong validator. */
 export type PreparedBody = {

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
-import { encodeKept } from "../negotiation/object-response.ts";
+import { encodeKept } from "../negotiation/object-value.ts";
 
 /** A form in which watches send objects of one definition: as a Table, or as metadata alone. */
 export type LineForm = {

@@ -4,6 +4,7 @@
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, jsonResponse } from "../../transport/api-response.ts";
+import { encodeObject } from "./encode-object.ts";
 import {
   negotiateMediaType,
   OUTPUT_MEDIA_TYPES,
@@ -11,7 +12,7 @@ import {
   RESOURCE_OUTPUT,
   wantsPretty,
 } from "./negotiate-output.ts";
-import { contentTypeOf, encodeObject } from "./object-response.ts";
+import { contentTypeOf } from "./object-response.ts";
 
 /** Never fails: clients that accept none of our types get JSON. */
 export function errorResponse(request: Pick<ApiRequest, "method" | "query" | "headers">, error: ApiError): ApiResponse {

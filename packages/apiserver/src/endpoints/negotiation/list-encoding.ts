@@ -4,7 +4,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import type { OutputMedia } from "./negotiate-output.ts";
-import { decodeValue, isKept, jsonTextOf, type KeptObject, type ObjectValue } from "./object-response.ts";
+import { decodeValue, isKept, jsonTextOf, type KeptObject, type ObjectValue } from "./object-value.ts";
 import { indentJson } from "./pretty.ts";
 
 /** The member of a list that holds its elements. */

@@ -9,20 +9,13 @@ import { listKindOf, type ResourceDefinition } from "../../registry/resource-def
 import type { ListPage } from "../../registry/resource-storage.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiResponse, type ByteSink, JoinedBody, jsonResponse } from "../../transport/api-response.ts";
+import { type ConversionContext, tableConverter } from "./convert-object.ts";
 import { acceptsGzip, GZIP_HEADERS, gzipParts } from "./gzip.ts";
 import { type ElementsMember, type ListEncoding, listEncoding } from "./list-encoding.ts";
 import type { ListSegments } from "./list-segments.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
-import {
-  type ConversionContext,
-  contentTypeOf,
-  encodedResponse,
-  encodeKept,
-  jsonTextOf,
-  type KeptObject,
-  type ObjectValue,
-  tableConverter,
-} from "./object-response.ts";
+import { contentTypeOf, encodedResponse } from "./object-response.ts";
+import { encodeKept, jsonTextOf, type KeptObject, type ObjectValue } from "./object-value.ts";
 import { partialMetadataOfListError, partialObjectMetadata } from "./partial-object-metadata.ts";
 
 /** How much of a list is read or written in one piece. */

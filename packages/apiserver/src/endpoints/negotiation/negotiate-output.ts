@@ -4,6 +4,7 @@
 import { notAcceptableError } from "@postern/apimachinery/meta/api-error";
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
+import { type AcceptClause, parseAccept } from "./parse-accept.ts";
 
 /** What an endpoint can do beside writing its object as it is. */
 export type OutputRestrictions = {
@@ -134,52 +135,4 @@ export function negotiateStream(request: Pick<ApiRequest, "query" | "headers">):
   const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, RESOURCE_OUTPUT);
   if (choice?.mediaType !== JSON_TYPE) throw notAcceptableError([`${JSON_TYPE};stream=watch`]);
   return { format: "json", pretty: false, ...(choice.convert === undefined ? {} : { convert: choice.convert }) };
-}
-
-// Reads an Accept header into media ranges, the most wanted one first.
-// Source: github.com/munnerz/goautoneg, which k8s.io/apiserver uses
-
-/** One media range of an Accept header. Parameter names and values as sent, but for `q`. */
-type AcceptClause = {
-  readonly type: string;
-  readonly subtype: string;
-  readonly q: number;
-  readonly parameters: ReadonlyMap<string, string>;
-};
-
-/**
- * Clauses without a subtype are dropped. Each clause moves in front of those before it that it goes before, as upstream inserts
- * them: its order is none that a sort could keep, since an exact type goes before a wildcard of a higher `q` that it came behind.
- */
-export function parseAccept(header: string): readonly AcceptClause[] {
-  const sorted: AcceptClause[] = [];
-  for (const clause of header.split(",").map(parseClause)) {
-    if (clause === undefined) continue;
-    const before = sorted.findLastIndex((other) => !goesBefore(clause, other));
-    sorted.splice(before + 1, 0, clause);
-  }
-  return sorted;
-}
-
-const goesBefore = (a: AcceptClause, b: AcceptClause): boolean =>
-  a.q > b.q || (a.type !== "*" && b.type === "*") || (a.subtype !== "*" && b.subtype === "*");
-
-function parseClause(text: string): AcceptClause | undefined {
-  const [range = "", ...pairs] = text.split(";");
-  const [type = "", subtype, ...rest] = range.split("/").map((part) => part.trim());
-  if (rest.length > 0) return undefined;
-  if (subtype === undefined || subtype === "") return type === "*" ? clauseOf(type, "*", pairs) : undefined;
-  return clauseOf(type, subtype, pairs);
-}
-
-function clauseOf(type: string, subtype: string, pairs: readonly string[]): AcceptClause {
-  const parameters = new Map<string, string>();
-  let q = 1;
-  for (const pair of pairs) {
-    const [name = "", value, ...rest] = pair.split("=").map((part) => part.trim());
-    if (value === undefined || value === "" || rest.length > 0) continue;
-    if (name === "q") q = Number.parseFloat(value) || 0;
-    else parameters.set(name, value);
-  }
-  return { type, subtype, q, parameters };
 }
