@@ -12,6 +12,15 @@ import type { TransportLimits } from "./transport-limits.ts";
 /** Why a connection was ended: another one needed its place, it was silent for too long, or it opened more requests than may be open. */
 export type DropReason = "handshake" | "stranger" | "known" | "silent" | "flood";
 
+/** The reason that a client receives for the end of its connection. */
+export const DROP_MESSAGES: Readonly<Record<DropReason, string>> = {
+  handshake: "",
+  stranger: "too many connections without a valid credential",
+  known: "too many connections of the same user",
+  flood: "too many concurrent requests on one connection",
+  silent: "no request with a valid credential",
+};
+
 /** A connection behind its handshake. */
 export type Guest = {
   readonly remoteAddress: string;

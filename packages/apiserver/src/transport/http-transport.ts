@@ -21,7 +21,7 @@ import { createFaults, type Faults, guarded } from "../logging/faults.ts";
 import { createBodyReadThrottle } from "./body-read-throttle.ts";
 import { bytesOfChain } from "./certificate-chain.ts";
 import { type Connection, describeConnection } from "./connection.ts";
-import { type ConnectionGate, type DropReason, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
+import { type ConnectionGate, DROP_MESSAGES, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
@@ -210,7 +210,7 @@ export class HttpTransport {
       certificateBytes: () => bytesOfChain(socket),
       end: (reason) => {
         if (state.session === undefined) socket.destroy();
-        else endSession(state.session, socket, REASONS[reason], scheduler);
+        else endSession(state.session, socket, DROP_MESSAGES[reason], scheduler);
         // Of a flood all is taken that is in the packet, and the rest is not even read.
         if (reason === "flood") state.reading?.stop();
       },
@@ -390,12 +390,3 @@ export class HttpTransport {
 export const createHttpTransport = (options: HttpTransportOptions): HttpTransport => new HttpTransport(options);
 
 const ignore = (): void => undefined;
-
-/** The reason that a client receives for the end of its connection. */
-const REASONS: Readonly<Record<DropReason, string>> = {
-  handshake: "",
-  stranger: "too many connections without a valid credential",
-  known: "too many connections of the same user",
-  flood: "too many concurrent requests on one connection",
-  silent: "no request with a valid credential",
-};
