@@ -15,6 +15,8 @@ export function* uncoveredRulesInSteps(
   held: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
   holders: HeldRules = new HeldRules(),
+  /** Of this check, where others use the same holders. */
+  count: ComparisonCount = holders,
 ): Steps<readonly PolicyRule[]> {
   for (const rule of held) {
     holders.add(rule);
@@ -22,7 +24,7 @@ export function* uncoveredRulesInSteps(
   }
   const open: PolicyRule[] = [];
   for (const rule of wanted) {
-    if (!holders.cover(rule)) open.push(rule);
+    if (!holders.cover(rule, count)) open.push(rule);
     yield;
   }
   // A rule of four lists is as many pieces as their lengths give multiplied: what is not covered as a whole and has too many of them is
@@ -31,7 +33,7 @@ export function* uncoveredRulesInSteps(
   const uncovered: PolicyRule[] = [];
   for (const rule of open) {
     for (const piece of breakDown(rule)) {
-      if (!holders.cover(piece)) uncovered.push(piece);
+      if (!holders.cover(piece, count)) uncovered.push(piece);
       yield;
     }
   }
@@ -78,8 +80,10 @@ export const MAX_COMPARISONS = 500_000;
 
 const NO_HOLDERS: readonly Holder[] = [];
 
+export type ComparisonCount = { comparisons: number };
+
 /** The rules of one user, indexed by each value that they name. */
-export class HeldRules {
+export class HeldRules implements ComparisonCount {
   /** Comparisons of one rule with another so far. */
   comparisons = 0;
   readonly #verbs = new Map<string, Holder[]>();
@@ -100,11 +104,11 @@ export class HeldRules {
   }
 
   /** Whether a single rule covers all of the wanted one. */
-  cover(wanted: PolicyRule): boolean {
+  cover(wanted: PolicyRule, count: ComparisonCount = this): boolean {
     for (const list of this.#candidates(wanted)) {
       for (const holder of list) {
-        this.comparisons++;
-        if (this.comparisons > MAX_COMPARISONS) return false;
+        count.comparisons++;
+        if (count.comparisons > MAX_COMPARISONS) return false;
         if (holder.covers(wanted)) return true;
       }
     }

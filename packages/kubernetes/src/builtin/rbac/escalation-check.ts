@@ -4,8 +4,16 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import type { AuthorizationAttributes, Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import type {
+  AuthorizationAttributes,
+  Authorizer,
+  NonResourceRule,
+  ResolvedRules,
+  ResourceRule,
+  RuleResolver,
+} from "@postern/apiserver/authorization/authorizer";
 import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
 import {
   FULL_AUTHORITY,
@@ -21,6 +29,7 @@ import {
   compactRules,
   countPieces,
   describeRule,
+  HeldRules,
   MAX_PIECES,
   quoteGoList,
   uncoveredRulesInSteps,
@@ -47,45 +56,55 @@ export type EscalationCheck = {
   binding(binding: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
 };
 
-export const createEscalationCheck = (deps: EscalationCheckDeps): EscalationCheck => ({
-  async role(role, old, context) {
-    if (isExempt(role, old, context)) return;
-    const { namespace = "", name = "" } = role.metadata;
-    const resource = role.kind === "Role" ? "roles" : "clusterroles";
-    const target = { apiGroup: RBAC_GROUP, resource, namespace, name };
-    const mayEscalate = await isAllowed(deps, context, "escalate", target);
-    const refuse = (why: string): never => {
-      throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
-    };
-    const missing = await missingPermissions(deps, context, namespace, readPolicyRules(role["rules"]), mayEscalate);
-    if (missing !== undefined) refuse(missing);
-    if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
-    // It can gather anything, now and later.
-    if ((await missingPermissions(deps, context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
-      refuse("must have cluster-admin privileges to use the aggregationRule");
-    }
-  },
+export function createEscalationCheck(deps: EscalationCheckDeps): EscalationCheck {
+  const lastHeld = new LastHeldRules();
+  return {
+    async role(role, old, context) {
+      if (isExempt(role, old, context)) return;
+      const { namespace = "", name = "" } = role.metadata;
+      const resource = role.kind === "Role" ? "roles" : "clusterroles";
+      const target = { apiGroup: RBAC_GROUP, resource, namespace, name };
+      const mayEscalate = await isAllowed(deps, context, "escalate", target);
+      const refuse = (why: string): never => {
+        throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
+      };
+      const missing = await missingPermissions(
+        deps,
+        context,
+        namespace,
+        readPolicyRules(role["rules"]),
+        mayEscalate,
+        lastHeld,
+      );
+      if (missing !== undefined) refuse(missing);
+      if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
+      // It can gather anything, now and later.
+      if ((await missingPermissions(deps, context, "", FULL_AUTHORITY, mayEscalate, lastHeld)) !== undefined) {
+        refuse("must have cluster-admin privileges to use the aggregationRule");
+      }
+    },
 
-  async binding(binding, old, context) {
-    if (isExempt(binding, old, context)) return;
-    const { namespace = "", name = "" } = binding.metadata;
-    const roleRef = readRoleRef(binding["roleRef"]);
-    // Anything else is refused by validation, which comes next.
-    if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
-    const role = roleRef.kind === "Role" ? "roles" : "clusterroles";
-    const target = { apiGroup: roleRef.apiGroup, resource: role, namespace, name: roleRef.name };
-    const mayBind = await isAllowed(deps, context, "bind", target);
-    const rules = deps.source.rulesOf(roleRef, namespace)?.rules;
-    if (rules === undefined && !mayBind) {
-      throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
-    }
-    // A role that is yet to come may open anything.
-    const missing = await missingPermissions(deps, context, namespace, rules ?? FULL_AUTHORITY, mayBind);
-    if (missing === undefined) return;
-    const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
-    throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
-  },
-});
+    async binding(binding, old, context) {
+      if (isExempt(binding, old, context)) return;
+      const { namespace = "", name = "" } = binding.metadata;
+      const roleRef = readRoleRef(binding["roleRef"]);
+      // Anything else is refused by validation, which comes next.
+      if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
+      const role = roleRef.kind === "Role" ? "roles" : "clusterroles";
+      const target = { apiGroup: roleRef.apiGroup, resource: role, namespace, name: roleRef.name };
+      const mayBind = await isAllowed(deps, context, "bind", target);
+      const rules = deps.source.rulesOf(roleRef, namespace)?.rules;
+      if (rules === undefined && !mayBind) {
+        throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
+      }
+      // A role that is yet to come may open anything.
+      const missing = await missingPermissions(deps, context, namespace, rules ?? FULL_AUTHORITY, mayBind, lastHeld);
+      if (missing === undefined) return;
+      const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
+      throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
+    },
+  };
+}
 
 const isExempt = (object: KubeObject, old: KubeObject | undefined, { user }: RequestContext): boolean =>
   isMaster(user) || (old !== undefined && changesOnlyForGarbageCollection(object, old));
@@ -119,13 +138,14 @@ async function missingPermissions(
   namespace: string,
   wanted: readonly PolicyRule[],
   mayGiveAll: boolean,
+  lastHeld: LastHeldRules,
 ): Promise<string | undefined> {
   const { user, credential, outerAuthorizer } = context;
   const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential, context);
   const held = resolved === undefined ? [] : policyRulesOf(resolved);
   // A small binding may be to a role of thousands of rules.
   context.weigh((countPieces(wanted) + held.length) * BYTES_OF_PIECE);
-  const uncovered = resolved === undefined ? [] : await context.inParts(uncoveredRulesInSteps(held, wanted));
+  const uncovered = resolved === undefined ? [] : await context.inParts(uncoveredBy(resolved, held, wanted, lastHeld));
   const pause = () => context.pause();
   const caller = { user, credential, outerAuthorizer, pause };
   const missing = uncovered.length > 0 ? uncovered : await rulesDeniedOutside(caller, namespace, wanted);
@@ -134,6 +154,46 @@ async function missingPermissions(
   const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;
   const errors = resolved?.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
   return `${who} is attempting to grant RBAC permissions not currently held:\n${descriptions.join("\n")}${errors}`;
+}
+
+/** The rules that a caller held last, indexed: one that creates thousands of bindings holds the same each time. */
+class LastHeldRules {
+  #rules: readonly (ResourceRule | NonResourceRule)[] = [];
+  #holders: HeldRules | undefined;
+
+  /** Undefined unless these are the same rules. */
+  of(resolved: ResolvedRules): HeldRules | undefined {
+    const rules = rulesIn(resolved);
+    const isSame = rules.length === this.#rules.length && rules.every((rule, at) => isSameRule(rule, this.#rules[at]));
+    return isSame ? this.#holders : undefined;
+  }
+
+  keep(resolved: ResolvedRules, holders: HeldRules): void {
+    [this.#rules, this.#holders] = [rulesIn(resolved), holders];
+  }
+}
+
+/** Roles give the same objects until they change; rules of an owner are made for each question. */
+const isSameRule = (rule: ResourceRule | NonResourceRule, known: ResourceRule | NonResourceRule | undefined): boolean =>
+  rule === known || equalJson(rule, known);
+
+const rulesIn = ({ resourceRules, nonResourceRules }: ResolvedRules): readonly (ResourceRule | NonResourceRule)[] => [
+  ...resourceRules,
+  ...nonResourceRules,
+];
+
+function* uncoveredBy(
+  resolved: ResolvedRules,
+  held: readonly PolicyRule[],
+  wanted: readonly PolicyRule[],
+  last: LastHeldRules,
+): Steps<readonly PolicyRule[]> {
+  const known = last.of(resolved);
+  if (known !== undefined) return yield* uncoveredRulesInSteps([], wanted, known, { comparisons: 0 });
+  const holders = new HeldRules();
+  const uncovered = yield* uncoveredRulesInSteps(held, wanted, holders);
+  last.keep(resolved, holders);
+  return uncovered;
 }
 
 /** Weighed as the text that it would be. */

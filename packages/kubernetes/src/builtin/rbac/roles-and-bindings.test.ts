@@ -129,4 +129,35 @@ describe("privilege escalation", () => {
     await cluster.delete("rolebindings", { name: "b-no" });
     expect(await bind("no")).toMatch(/rolebindings.* "b-no" is forbidden: .*is attempting to grant/);
   });
+
+  it("looks at what one holds now, however often one has bound before", async () => {
+    await grantToAlice(cluster, podReader);
+    await cluster.create("clusterroles", { metadata: { name: "wide" }, rules: podReader });
+    const bind = (name: string) =>
+      messageOf(
+        cluster.create(
+          "rolebindings",
+          {
+            metadata: { name },
+            roleRef: { kind: "ClusterRole", name: "wide" },
+            subjects: [{ kind: "User", name: "bo" }],
+          },
+          alice,
+        ),
+      );
+    expect(await bind("b1")).toBe("allowed");
+    expect(await bind("b2")).toBe("allowed");
+    await cluster.update("clusterroles", { name: "wide" }, (role) => ({
+      ...role,
+      rules: [...podReader, { verbs: ["delete"], apiGroups: [""], resources: ["pods"] }],
+    }));
+    expect(await bind("b3")).toMatch(/attempting to grant.*\n.*delete/);
+    await cluster.update("clusterroles", { name: "for-alice" }, (role) => ({
+      ...role,
+      rules: [...podReader, { verbs: ["delete"], apiGroups: [""], resources: ["pods"] }],
+    }));
+    expect(await bind("b4")).toBe("allowed");
+    await cluster.update("clusterroles", { name: "for-alice" }, (role) => ({ ...role, rules: [] }));
+    expect(await bind("b5")).toMatch(/attempting to grant/);
+  });
 });
