@@ -1,12 +1,10 @@
 // Which addresses the platform connects to: tenants who register a target choose its host name. Special-purpose networks are in one table.
+// Source: https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.org/assignments/iana-ipv6-special-registry,
+// https://www.iana.org/assignments/ipv6-address-space; read in November 2026
 
 import { isIP } from "node:net";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import { ipAddressOctets } from "@postern/apiserver/x509/alternative-names";
-
-// The special-purpose addresses, in one table, and which of them the server may dial.
-// Source: https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.org/assignments/iana-ipv6-special-registry,
-// https://www.iana.org/assignments/ipv6-address-space; read in November 2026
 
 type SpecialNetwork = {
   /** In CIDR notation. */

@@ -4,15 +4,12 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { asError, caught } from "@postern/apimachinery/steps/caught";
-import { textBefore, trimTrailing } from "@postern/apimachinery/text/trim-trailing";
+import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import {
-  type ApiResponse,
-  type ByteSink,
-  PeerFault,
-  type ResponseHeaders,
-} from "@postern/apiserver/transport/api-response";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
+import { isOpenApiIndex, relayOpenApiIndex } from "./relay-openapi-index.ts";
+import { relayResponse } from "./relay-response.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
 import type { UpstreamConnections } from "./upstream-connections.ts";
 import type { UpstreamRequest } from "./upstream-exchange.ts";
@@ -135,117 +132,4 @@ function hasContent(stream: Readable): Promise<boolean> {
     if (stream.readableEnded || stream.destroyed) resolve(false);
     else stream.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onEnd);
   });
-}
-
-// Hands the response of a target on as it arrives, no faster than the caller takes it.
-
-/** RFC 9110, sections 15.3.6 and 15.4.5: what a 204 or 205 has for a body is not for its reader, and a 304 has the length of what was not sent. */
-const isBodiless = (status: number): boolean => status === 204 || status === 205 || status === 304;
-
-function relayResponse(response: IncomingMessage, headers: ResponseHeaders): ApiResponse {
-  const status = response.statusCode ?? 0;
-  if (isBodiless(status)) {
-    response.resume();
-    const { "content-length": _, ...others } = headers;
-    return { status, headers: status === 304 ? headers : others, body: { type: "bytes", bytes: "" } };
-  }
-  return { status, headers, body: { type: "stream", run: (sink, signal) => relay(response, sink, signal) } };
-}
-
-/** Rejects where the target breaks off or the signal aborts, so that the caller can tell that the response is not whole. */
-async function relay(response: IncomingMessage, sink: ByteSink, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return abandon(response);
-  const onAbort = (): void => void response.destroy(asError(signal.reason));
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    for await (const chunk of response) {
-      // The stream has no encoding set: its chunks are Buffers.
-      const taken = sink.write(chunk as Buffer);
-      const isOpen = typeof taken === "boolean" ? taken : await unlessAborted(taken, signal);
-      // Leaving the loop closes the connection to the target.
-      if (!isOpen) return;
-    }
-  } catch (error) {
-    if (signal.aborted || !response.errored) throw error;
-    throw new PeerFault("the target broke off its response", { cause: error });
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-/** Nobody reads it. A connection on which nothing is left to read may be used again. */
-function abandon(response: IncomingMessage): void {
-  if (response.complete) response.resume();
-  else response.destroy();
-}
-
-/** Not a race with one promise for all chunks, which would collect reactions for as long as the stream lasts. */
-function unlessAborted(taken: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const settled = (): void => signal.removeEventListener("abort", onAbort);
-    taken.finally(settled).then(resolve, reject);
-  });
-}
-
-// Hands on the index of OpenAPI v3 with the paths of its documents as they stand at the platform: `kubectl explain` asks for those that it names.
-// Source: k8s.io/kube-openapi/pkg/handler3/handler.go (serverRelativeURL)
-
-/** A target with thousands of groups has less, and it is read in one go. */
-const MAX_BYTES = 512 << 10;
-
-type Place = {
-  /** Base URL of the target. */
-  readonly server: string;
-  /** The base path of the target on the platform. */
-  readonly basePath: string;
-};
-
-/** `path` as it is at the target, without the query. */
-const isOpenApiIndex = (path: string): boolean => path === "/openapi/v3" || path === "/openapi/v3/";
-
-/** Read as a whole: it must not be compressed. Rejects with ApiError 502 where it is larger than any. */
-function relayOpenApiIndex(response: IncomingMessage, headers: ResponseHeaders, place: Place): ApiResponse {
-  const { "content-length": _, ...others } = headers;
-  const run: Extract<ApiResponse["body"], { readonly type: "stream" }>["run"] = async (sink, signal) => {
-    const onAbort = (): void => void response.destroy();
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      await sink.write(Buffer.from(placedHere(await readText(response), place)));
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
-  };
-  return { status: response.statusCode ?? 0, headers: others, body: { type: "stream", run } };
-}
-
-async function readText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) {
-      throw badGatewayError({ reason: "ResponseTooLarge", message: "its OpenAPI index is too large" });
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-/** As it was where it is no such index. */
-function placedHere(text: string, { server, basePath }: Place): string {
-  const root = trimTrailing(new URL(server).pathname, "/");
-  try {
-    const index: { paths?: { [name: string]: { serverRelativeURL?: unknown } } } = JSON.parse(text);
-    for (const entry of Object.values(index.paths ?? {})) {
-      const { serverRelativeURL: url } = entry;
-      if (typeof url !== "string" || !url.startsWith(`${root}/`)) continue;
-      entry.serverRelativeURL = `${basePath}/${url.slice(root.length).replace(/^\/+/, "")}`;
-    }
-    return JSON.stringify(index);
-  } catch {
-    return text;
-  }
 }
