@@ -12,7 +12,8 @@ import type { PlatformCore } from "../core/platform-core.ts";
 import { narrowRulesBehind } from "../features/authorization/effective-rules.ts";
 import { instanceAt } from "../features/authorization/inside-groups.ts";
 import type { ProxyRequest } from "../features/authorization/platform-request.ts";
-import { type ProxyPath, proxiedCallOf } from "../features/authorization/proxied-call.ts";
+import { proxiedCallOf } from "../features/authorization/proxied-call.ts";
+import type { ProxyPath } from "../features/authorization/proxy-path.ts";
 import { creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 

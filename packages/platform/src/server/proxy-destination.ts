@@ -4,7 +4,7 @@ import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { PlatformCore } from "../core/platform-core.ts";
-import type { ProxyPath } from "../features/authorization/proxied-call.ts";
+import type { ProxyPath } from "../features/authorization/proxy-path.ts";
 import type { SpaceBackend } from "../features/virtual-clusters/kubernetes-backend/space-backend.ts";
 import type { VirtualClusterBackend } from "../features/virtual-clusters/virtual-cluster-backend.ts";
 import type { ManagementSurface } from "./management-surface.ts";

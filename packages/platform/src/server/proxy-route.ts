@@ -13,7 +13,8 @@ import {
   instanceAt,
   isKeptInside,
 } from "../features/authorization/inside-groups.ts";
-import { type ProxyPath, proxiedCallOf } from "../features/authorization/proxied-call.ts";
+import { proxiedCallOf } from "../features/authorization/proxied-call.ts";
+import type { ProxyPath } from "../features/authorization/proxy-path.ts";
 import { withKeyLineage } from "../features/certificates/key-lineage.ts";
 import { isSystemName } from "../features/proxy/system-name.ts";
 import type { SpaceBackend } from "../features/virtual-clusters/kubernetes-backend/space-backend.ts";

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { judgedKeys } from "../features/access-keys/testing/key-world.ts";
 import { createPlatformAuthorizer } from "../features/authorization/platform-authorizer.ts";
 import { managementRequest, type PlatformRequest } from "../features/authorization/platform-request.ts";
-import { parseProxyPath, proxyRequest } from "../features/authorization/proxied-call.ts";
+import { parseProxyPath, proxyRequest } from "../features/authorization/proxy-path.ts";
 import { anyWorld, caller } from "../features/authorization/testing/arbitraries.ts";
 import { presentedKey } from "../features/authorization/testing/key-arbitraries.ts";
 import { isGoodKey } from "../features/authorization/testing/key-oracle.ts";

@@ -17,7 +17,7 @@ import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/
 import type { DecisionStep, PlatformAuthorizer } from "../../../../authorization/platform-authorizer.ts";
 import type { PlatformContext } from "../../../../authorization/platform-context.ts";
 import { managementRequest, type PlatformRequest } from "../../../../authorization/platform-request.ts";
-import { parseProxyPath, proxyRequest } from "../../../../authorization/proxied-call.ts";
+import { parseProxyPath, proxyRequest } from "../../../../authorization/proxy-path.ts";
 import {
   describeRequest,
   type ScopeEntry,

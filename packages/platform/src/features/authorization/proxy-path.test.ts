@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseProxyPath, proxyRequest } from "./proxied-call.ts";
+import { parseProxyPath, proxyRequest } from "./proxy-path.ts";
 
 const query = new URLSearchParams();
 
