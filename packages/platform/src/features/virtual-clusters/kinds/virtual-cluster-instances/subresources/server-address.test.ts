@@ -2,7 +2,7 @@ import type { Cluster } from "@postern/api/cluster";
 import { createPlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { describe, expect, it } from "vitest";
-import { serverAddressOf } from "./kubeconfig.ts";
+import { serverAddressOf } from "./server-address.ts";
 
 const names = createPlatformNames({ domain: "example.test", name: "example", projectNamespacePrefix: "p-" });
 const API = "management.example.test/v1";
