@@ -25,7 +25,7 @@ import { textResponse } from "@postern/apiserver/transport/api-response";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { definitionsFromCrd } from "@postern/kubernetes/custom-resources/definition-from-crd";
 import { createStandardSurface } from "@postern/kubernetes/server/standard-surface";
-import { loadOrCreateAuthority } from "@postern/platform/foundation/pki/certificate-authority";
+import { loadOrCreateAuthority } from "@postern/platform/foundation/pki/authority-files";
 import { loadOrCreateServingCertificate, servingNames } from "@postern/platform/foundation/pki/serving-certificate";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";

@@ -6,7 +6,7 @@ import type { TlsCredentials } from "@postern/apiserver/transport/secure-server"
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { ConfigurationError } from "../foundation/config/configuration-error.ts";
 import { parseHostAndPort } from "../foundation/config/rules.ts";
-import { loadOrCreateAuthority } from "../foundation/pki/certificate-authority.ts";
+import { loadOrCreateAuthority } from "../foundation/pki/authority-files.ts";
 import { exists } from "../foundation/pki/private-file.ts";
 import { readServingAuthority } from "../foundation/pki/serving-authority.ts";
 import {

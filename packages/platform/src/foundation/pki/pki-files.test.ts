@@ -4,7 +4,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { loadOrCreateAuthority } from "./certificate-authority.ts";
+import { loadOrCreateAuthority } from "./authority-files.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { createSecret, readSecret } from "./secret-file.ts";
 import { loadOrCreateServingCertificate, readConfiguredCertificate, servingNames } from "./serving-certificate.ts";

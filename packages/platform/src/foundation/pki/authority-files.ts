@@ -1,0 +1,81 @@
+// Keeps a certificate authority in two files of a directory, and makes it the first time.
+
+import { createPrivateKey } from "node:crypto";
+import { join } from "node:path";
+import type { Clock, Random } from "@postern/apiserver/runtime/clock";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { authorityFromPem, type CertificateAuthority, createCertificateAuthority } from "./certificate-authority.ts";
+import { createPrivateFile, ensurePrivateDirectory, readFileIfPresent } from "./private-file.ts";
+
+type AuthorityFileOptions = {
+  /** The common name of a new authority. */
+  readonly commonName: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** File names without their endings; `ca` gives `ca.crt` and `ca.key`. */
+  readonly fileName?: string;
+};
+
+/**
+ * The authority of a directory, made there when it has none. The key is written before the certificate: a start that
+ * was cut between the two goes on with that key. Nothing that exists is overwritten; files that are damaged, expired or
+ * do not belong together are refused with ConfigurationError.
+ */
+export async function loadOrCreateAuthority(
+  directory: string,
+  { commonName, clock, random, fileName = "ca" }: AuthorityFileOptions,
+): Promise<CertificateAuthority> {
+  await ensurePrivateDirectory(directory);
+  const certificatePath = join(directory, `${fileName}.crt`);
+  const keyPath = join(directory, `${fileName}.key`);
+  const certificatePem = await readFileIfPresent(certificatePath, "the certificate of the certificate authority");
+  const keyPem = await readFileIfPresent(keyPath, "the private key of the certificate authority");
+
+  if (certificatePem !== undefined && keyPem !== undefined) {
+    return loadAuthority(certificatePath, certificatePem, keyPem, clock);
+  }
+  if (certificatePem !== undefined) {
+    throw new ConfigurationError(
+      `${certificatePath} has no private key beside it: restore ${keyPath} from a backup, or move the certificate away, and the server creates a new CA (existing kubeconfigs then stop working)`,
+    );
+  }
+  const authority = createCertificateAuthority({
+    commonName,
+    clock,
+    random,
+    ...(keyPem === undefined ? {} : { privateKey: readAuthorityKey(keyPath, keyPem) }),
+  });
+  if (keyPem === undefined) await createPrivateFile(keyPath, authority.privateKeyPem);
+  await createPrivateFile(certificatePath, authority.certificatePem);
+  return authority;
+}
+
+function loadAuthority(path: string, certificatePem: string, keyPem: string, clock: Clock): CertificateAuthority {
+  let authority: CertificateAuthority;
+  try {
+    authority = authorityFromPem(certificatePem, keyPem);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(
+      `the certificate authority ${path} cannot be used (${why}): restore it and its key from a backup, or move both away, and the server creates a new one`,
+      { cause: error },
+    );
+  }
+  if (authority.notAfter <= clock.now()) {
+    throw new ConfigurationError(
+      `the certificate authority ${path} expired at ${new Date(authority.notAfter).toISOString()}: move it and its key away, and the server creates a new one; then issue new kubeconfigs`,
+    );
+  }
+  return authority;
+}
+
+function readAuthorityKey(path: string, pem: string) {
+  try {
+    return createPrivateKey(pem);
+  } catch (cause) {
+    throw new ConfigurationError(
+      `${path} is not a PEM private key: restore it from a backup, or move it away, and the server creates a new CA`,
+      { cause },
+    );
+  }
+}
