@@ -3,7 +3,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import { describe, expect, it } from "vitest";
 import { readSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
 import { encodeCertificate } from "../features/certificates/issued-certificate.ts";
-import { createEntryRestorer, type KeyPolicy } from "./restore-backup.ts";
+import { createEntryRestorer, type KeyPolicy } from "./restore-entry.ts";
 import { type KnownKey, rightsDigest } from "./valid-keys.ts";
 
 const PREFIXES = { accessKeys: "/keys/", certificates: "/certificates/" };
