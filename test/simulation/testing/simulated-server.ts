@@ -14,7 +14,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createPlatformCore } from "@postern/platform/core/platform-core";
-import { createLastActivityWriter } from "@postern/platform/features/access-keys/last-activity";
+import { createLastActivityWriter } from "@postern/platform/features/access-keys/last-activity-writer";
 import { memoryBudgets } from "@postern/platform/features/budgets/memory-limit";
 import { defaultConfiguration } from "@postern/platform/foundation/config/configuration";
 import { createFixedKeyRing } from "@postern/platform/foundation/encryption/key-ring";

@@ -27,13 +27,13 @@ import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../features/acces
 import { createGuessRateLimit, type GuessRateLimit } from "../features/access-keys/guess-rate-limit.ts";
 import { createIssuedGrants, type IssuedGrants } from "../features/access-keys/issued-grants.ts";
 import { isVoid, type KeyOrigin } from "../features/access-keys/key-origins.ts";
-import { createRotationMarks } from "../features/access-keys/key-validity.ts";
 import { createLastActivity, type LastActivity } from "../features/access-keys/last-activity.ts";
 import { createRotationGuard, type RotationGuard } from "../features/access-keys/rotation/rotation-guard.ts";
 import {
   createSealedRecordWriter,
   type SealedRecordWriter,
 } from "../features/access-keys/rotation/sealed-record-writer.ts";
+import { createRotationMarks } from "../features/access-keys/rotation-marks.ts";
 import { accountOfClaim, createValueClaims, type ValueClaims } from "../features/access-keys/unique-values.ts";
 import { createKeyUsage, type KeyUsage } from "../features/access-keys/usage/key-usage.ts";
 import { createEffectiveRules } from "../features/authorization/effective-rules.ts";

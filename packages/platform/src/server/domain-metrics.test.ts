@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { AccessKeyState } from "../features/access-keys/access-key-state.ts";
 import { accessKey } from "../features/access-keys/testing/access-key.ts";
-import { createKeyCounts } from "./domain-metrics.ts";
+import { createKeyCounts } from "./key-counts.ts";
 
 const DAY = 86_400_000;
 const NO_CERTIFICATES = { all: () => [], refusalOf: () => undefined };

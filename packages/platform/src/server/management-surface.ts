@@ -55,7 +55,8 @@ import { createObjectLookup, type ObjectLookup } from "../foundation/lookup/obje
 import { SERVED_VERSION } from "../foundation/served-version.ts";
 import type { ServerKeys } from "../foundation/store/server-keys.ts";
 import { type ClusterBackends, createClusterBackends } from "./cluster-backends.ts";
-import type { DomainMetrics, KeyCounts } from "./domain-metrics.ts";
+import type { DomainMetrics } from "./domain-metrics.ts";
+import type { KeyCounts } from "./key-counts.ts";
 import { withShare } from "./kinds/custom-resource-definitions.ts";
 import { platformResources } from "./kinds/index.ts";
 

@@ -14,7 +14,8 @@ import { memoryBudgets } from "../features/budgets/memory-limit.ts";
 import { defaultConfiguration } from "../foundation/config/configuration.ts";
 import { createFixedKeyRing } from "../foundation/encryption/key-ring.ts";
 import { deriveServerKeys } from "../foundation/store/server-keys.ts";
-import { createDomainMetrics, createKeyCounts } from "../server/domain-metrics.ts";
+import { createDomainMetrics } from "../server/domain-metrics.ts";
+import { createKeyCounts } from "../server/key-counts.ts";
 import { createManagementSurface, followStorageMetrics } from "../server/management-surface.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {

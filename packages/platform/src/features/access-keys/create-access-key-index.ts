@@ -1,34 +1,25 @@
 // The access keys in memory, with constant-time lookup and notifications when a key becomes invalid.
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RestrictionNames } from "@postern/api/access-key-restrictions";
-import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import { followView } from "@postern/apiserver/cache/view-informer";
-import type { CacheView, StoredContent } from "@postern/apiserver/cache/watch-cache";
+import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { type AccessKeyReader, createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
+import { createAccessKeyReader } from "./access-key-reader.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
-import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import { AccessKeyTable } from "./access-key-table.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { MIN_KEY_LENGTH } from "./find-keys-in-text.ts";
+import { createKeyExpirations, type KeyExpirations, MAX_ANCESTORS } from "./key-expirations.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
-import {
-  createKeyExpirations,
-  createKeyRefusal,
-  createRotationMarks,
-  type KeyExpirations,
-  type KeyRefusal,
-  MAX_ANCESTORS,
-  type RotationMarks,
-} from "./key-validity.ts";
+import { createKeyRefusal, type KeyRefusal } from "./key-validity.ts";
 import type { LastActivity } from "./last-activity.ts";
+import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
+import { createRotationMarks, type RotationMarks } from "./rotation-marks.ts";
 
 export type AccessKeyIndexDeps = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */
@@ -237,148 +228,4 @@ function ownerFingerprint({ owner }: AccessKeyRecord, directory: Directory): str
   if (owner.kind !== "user") return "";
   const user = directory.user(owner.name);
   return JSON.stringify([user?.subject, user?.groups, directory.teamsOf(owner.name).map(({ name }) => name)]);
-}
-
-// All keys. After a start they are read on demand and between requests, without a difference for callers.
-
-/** Takes some milliseconds. */
-const KEYS_PER_TURN = 100;
-
-export class LoadedAccessKeys implements Disposable {
-  readonly #prefix: string;
-  readonly #read: AccessKeyReader;
-  readonly #table: AccessKeyTable;
-  /** When those that are not read yet were learned. */
-  #learned: ClockEpoch = 0;
-  #reading: Promise<void> | undefined;
-  #isDisposed = false;
-
-  /** `prefix` is what the keys in the store have before the names; `seed` is for hashes, and secret. */
-  constructor(prefix: string, read: AccessKeyReader, seed = 0) {
-    this.#prefix = prefix;
-    this.#read = read;
-    this.#table = new AccessKeyTable(seed, (object) => read(object, this.#learned));
-  }
-
-  /** In place of all there are. */
-  replace(objects: readonly CachedObject[], learned: ClockEpoch): void {
-    this.#learned = learned;
-    this.#table.clear();
-    this.#table.addUnread(objects, this.#prefix.length);
-    void this.whenRead();
-  }
-
-  /** Whether nothing is left to be read, so that asking for all takes no time. */
-  get isRead(): boolean {
-    return this.#table.unread === 0;
-  }
-
-  /** Resolves when it is. */
-  async whenRead(): Promise<void> {
-    if (this.isRead) return;
-    this.#reading ??= this.#readOn();
-    await this.#reading;
-  }
-
-  /** Returns the key as it is now, and as it was before. */
-  put(
-    object: CachedObject,
-    learned: ClockEpoch,
-    content?: StoredContent,
-  ): ReadAccessKey & { readonly known: ReadAccessKey | undefined } {
-    const name = object.key.slice(this.#prefix.length);
-    const record = this.byName(name);
-    const known = record && { record, retired: this.retiredOf(name) };
-    const read = this.#read(object, learned, known, content);
-    this.#table.set(read.record, read.retired);
-    return { ...read, known };
-  }
-
-  /** Returns the key as it was. */
-  remove(name: string): ReadAccessKey | undefined {
-    const retired = this.retiredOf(name);
-    const record = this.#table.remove(name);
-    return record && { record, retired };
-  }
-
-  byName(name: string): AccessKeyRecord | undefined {
-    return this.#table.byName(name);
-  }
-
-  retiredOf(name: string): readonly AccessKeyRecord[] {
-    // With the key.
-    if (!this.isRead) this.#table.byName(name);
-    return this.#table.retiredOf(name);
-  }
-
-  byId(id: string): AccessKeyRecord | undefined {
-    // Otherwise it may be that of a value that a rotation replaced.
-    return this.#table.byId(id) ?? this.#readAll().byId(id);
-  }
-
-  /** As byId, for as much as can be known without reading all others. */
-  byIdAtHand(id: string): AccessKeyRecord | undefined {
-    return this.#table.byId(id);
-  }
-
-  byUid(uid: string): AccessKeyRecord | undefined {
-    return this.#table.byUid(uid);
-  }
-
-  /** Whether any key is found by its digest. */
-  get hasDigests(): boolean {
-    return this.#readAll().hasDigests;
-  }
-
-  /** Goes up when a value comes or goes that is found by its digest. */
-  get digestVersion(): number {
-    return this.#table.digestVersion;
-  }
-
-  byDigest(digest: Uint8Array): AccessKeyRecord | undefined {
-    return this.#readAll().byDigest(digest);
-  }
-
-  isShared(digest: Uint8Array, record: AccessKeyRecord): boolean {
-    return this.#readAll().isShared(digest, record);
-  }
-
-  ownedBy(owner: AccessKeyOwner): readonly AccessKeyRecord[] {
-    return this.#readAll().ownedBy(owner);
-  }
-
-  usageOf(owner: AccessKeyOwner): StoredAmount {
-    return this.#readAll().usageOf(owner);
-  }
-
-  childrenOf(uid: string): readonly AccessKeyRecord[] {
-    return this.#readAll().childrenOf(uid);
-  }
-
-  scopedTo(project: string): readonly AccessKeyRecord[] {
-    return this.#readAll().scopedTo(project);
-  }
-
-  /** Safe while keys come and go. What has not been read yet is read when its turn comes. */
-  all(): IterableIterator<AccessKeyRecord> {
-    return this.#table.all();
-  }
-
-  [Symbol.dispose](): void {
-    this.#isDisposed = true;
-  }
-
-  #readAll(): AccessKeyTable {
-    this.#table.readSome(Number.POSITIVE_INFINITY);
-    return this.#table;
-  }
-
-  async #readOn(): Promise<void> {
-    while (!this.isRead) {
-      await nextTurn();
-      if (this.#isDisposed) return;
-      this.#table.readSome(KEYS_PER_TURN);
-    }
-    this.#reading = undefined;
-  }
 }

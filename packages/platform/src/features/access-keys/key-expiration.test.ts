@@ -1,6 +1,6 @@
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it, test } from "vitest";
-import { createKeyExpirations } from "./key-validity.ts";
+import { createKeyExpirations } from "./key-expirations.ts";
 import { createLastActivity } from "./last-activity.ts";
 import { judgedKeys, type KeyRecord, type KeyWorld, keyRecord, keyWorld } from "./testing/key-world.ts";
 

@@ -1,7 +1,8 @@
 // The last use of keys: exact in memory, written once a minute, without delaying requests.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLastActivityWriter, type PeriodicWriter } from "./last-activity.ts";
+import { createLastActivityWriter } from "./last-activity-writer.ts";
+import type { PeriodicWriter } from "./periodic-writer.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

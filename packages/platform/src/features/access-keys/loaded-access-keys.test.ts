@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
-import { LoadedAccessKeys } from "./create-access-key-index.ts";
+import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 
 const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();
 const LATER = epoch + 1;

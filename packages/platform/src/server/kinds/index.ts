@@ -30,9 +30,9 @@ import type { AccessKeyState } from "../../features/access-keys/access-key-state
 import type { GuessRateLimit } from "../../features/access-keys/guess-rate-limit.ts";
 import type { RecordKeyEvent } from "../../features/access-keys/key-events.ts";
 import { accessKeys } from "../../features/access-keys/kinds/access-keys/index.ts";
+import { credentialsOfInstance } from "../../features/access-keys/kinds/credentials-of-owner.ts";
 import {
   type CredentialsDeps,
-  credentialsOfInstance,
   credentialsSubresource,
 } from "../../features/access-keys/kinds/credentials-subresource.ts";
 import { type OwnedAccessKeysDeps, ownedAccessKeys } from "../../features/access-keys/kinds/owned-access-keys/index.ts";

@@ -1,24 +1,16 @@
 // `credentials` below users, teams, access keys and virtual clusters: all valid credentials with their parents, and their revocation together with
 // all descendants.
 
-import type { AccessKeyScope } from "@postern/api/access-key-restrictions";
 import { type CredentialLedger, credentialLedgerSchema } from "@postern/api/credential-ledger";
-import type { PlatformNames } from "@postern/api/platform-names";
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import { invalidObjectError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { invalidError, notFoundFieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
-import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
-import { type IssuedCertificate, parentUidsOf } from "../../certificates/issued-certificate.ts";
-import type { Directory } from "../../directory/directory.ts";
-import type { AccessKeyIndex } from "../access-key-index.ts";
+import type { IssuedCertificate } from "../../certificates/issued-certificate.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { LastActivity } from "../last-activity.ts";
+import { certificateEntry, type EntryDeps, idOfCertificate, keyEntry } from "./credential-entries.ts";
 
 export type CredentialSubject = {
   readonly keys: readonly AccessKeyState[];
@@ -126,126 +118,3 @@ export function credentialsSubresource(
 const notRevocable = ({ notAfter }: IssuedCertificate): string =>
   `cannot be revoked: it is valid until ${formatTimestamp(notAfter)} in the cluster itself, which verifies it without asking the platform. ` +
   "Remove the permissions of its subject there, or replace the client CA of the cluster. Before: use a shorter spec.certificateTTL, or kubeconfigs with tokens";
-
-// How a credential is shown in a list of them.
-
-type EntryDeps = {
-  readonly names: PlatformNames;
-  readonly keys: AccessKeyIndex;
-  readonly certificates: CertificateLedger;
-  /** The records of `ownedaccesskeys`. */
-  readonly accessKeys: Pick<ControlledResource, "keys" | "view">;
-  readonly activity: Pick<LastActivity, "written">;
-};
-
-/** True where nothing but entries of `virtualClusters` is in the scope. */
-export const isLimitedToVirtualClusters = ({ projects, spaces, clusters, roles }: AccessKeyScope): boolean =>
-  projects.length + spaces.length + clusters.length + roles.length === 0;
-
-const idOfCertificate = (serial: string): string => `serial:${serial}`;
-
-function keyEntry(key: AccessKeyState, deps: EntryDeps): JsonObject {
-  const { accessKeys } = deps;
-  const record = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode();
-  const creationTimestamp = record?.metadata.creationTimestamp ?? undefined;
-  const status = record?.["status"];
-  const { lastActivity: before, issuedBy } = isJsonObject(status) ? status : {};
-  const usedAt = deps.activity.written(key);
-  // A record of an earlier release has it itself.
-  const lastActivity = usedAt === undefined ? before : formatTimestamp(usedAt);
-  return {
-    id: key.id,
-    kind: "AccessKey",
-    name: key.name,
-    ...(key.type === "" ? {} : { type: key.type }),
-    owner: `${key.owner.kind}/${key.owner.name}`,
-    ...virtualClusterOf(key),
-    parents: key.parentUids.flatMap((uid) => idOf(uid, deps)),
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-    ...(key.expiresAt === undefined ? {} : { expirationTimestamp: formatTimestamp(key.expiresAt) }),
-    ...(typeof lastActivity === "string" ? { lastActivity } : {}),
-    ...(issuedBy === undefined ? {} : { issuedBy }),
-  };
-}
-
-function certificateEntry(certificate: IssuedCertificate, deps: EntryDeps): JsonObject {
-  const { serial, commonName, issuedTo, issuedAt, notAfter, isVerifiedElsewhere } = certificate;
-  const holder =
-    issuedTo === undefined
-      ? {}
-      : {
-          owner: `${issuedTo.owner.kind}/${issuedTo.owner.name}`,
-          virtualCluster: `${issuedTo.project}/${issuedTo.virtualCluster}`,
-        };
-  return {
-    id: idOfCertificate(serial),
-    kind: "Certificate",
-    ...holder,
-    subject: commonName,
-    parents: parentUidsOf(certificate).flatMap((uid) => idOf(uid, deps)),
-    creationTimestamp: formatTimestamp(issuedAt),
-    expirationTimestamp: formatTimestamp(notAfter),
-    ...(isVerifiedElsewhere === true ? { enforcedBy: "Cluster" } : {}),
-  };
-}
-
-/** Only of a key that opens a single virtual cluster and nothing else, as the keys in kubeconfigs do. */
-function virtualClusterOf({ restrictions }: AccessKeyState): JsonObject {
-  const scope = restrictions?.scope;
-  const [only, ...more] = scope?.virtualClusters ?? [];
-  if (scope === undefined || only === undefined || more.length > 0 || !isLimitedToVirtualClusters(scope)) return {};
-  const isOne = only.project !== "*" && only.virtualCluster !== "*";
-  return isOne ? { virtualCluster: `${only.project}/${only.virtualCluster}` } : {};
-}
-
-function idOf(uid: string, { keys }: EntryDeps): readonly string[] {
-  const id = keys.byUid(uid)?.id;
-  return id === undefined ? [] : [id];
-}
-
-// Which credentials belong to an owner, and to a virtual cluster.
-
-type Sources = {
-  readonly names: PlatformNames;
-  readonly keys: AccessKeyIndex;
-  readonly certificates: Pick<CertificateLedger, "ownedBy" | "ofInstance">;
-};
-
-export function credentialsOfOwner(
-  kind: "user" | "team",
-  { info: { name } }: RequestContext,
-  { names, keys, certificates, directory }: Sources & { readonly directory: Directory },
-): CredentialSubject {
-  const holder = kind === "user" ? directory.user(name) : directory.team(name);
-  if (holder === undefined) throw notFoundError({ group: names.managementGroup, resource: `${kind}s` }, name);
-  const owner = { kind, name };
-  return { keys: keys.ownedBy(owner), certificates: certificates.ownedBy(owner) };
-}
-
-/** Its certificates, and the keys that are refused but it: those of its kubeconfigs. Keys that reach further are their owners'. */
-export function credentialsOfInstance(
-  { info: { namespace, name } }: RequestContext,
-  {
-    names,
-    certificates,
-    lookup,
-    allKeys,
-  }: Sources & {
-    readonly lookup: Pick<ObjectLookup, "virtualClusterInstance">;
-    readonly allKeys: () => Iterable<AccessKeyState>;
-  },
-): CredentialSubject {
-  const instance = lookup.virtualClusterInstance(namespace, name);
-  if (instance === undefined) {
-    throw notFoundError({ group: names.managementGroup, resource: "virtualclusterinstances" }, name);
-  }
-  const project = names.projectOf(namespace);
-  const found: AccessKeyState[] = [];
-  for (const key of allKeys()) {
-    const scope = key.restrictions?.scope;
-    if (scope === undefined || scope.virtualClusters.length === 0) continue;
-    const isThis = scope.virtualClusters.every((entry) => entry.project === project && entry.virtualCluster === name);
-    if (isThis && isLimitedToVirtualClusters(scope)) found.push(key);
-  }
-  return { keys: found, certificates: certificates.ofInstance(instance.metadata.uid ?? "") };
-}

@@ -3,7 +3,7 @@
 
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { RotationMarks } from "../key-validity.ts";
+import type { RotationMarks } from "../rotation-marks.ts";
 import { endedValue } from "../sealed-access-key.ts";
 import type { SealedRecordWriter } from "./sealed-record-writer.ts";
 

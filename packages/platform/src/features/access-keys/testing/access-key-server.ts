@@ -43,12 +43,12 @@ import { createIssuedGrants } from "../issued-grants.ts";
 import { eventOfKey, type KeyEvent } from "../key-events.ts";
 import type { KeyGrants } from "../key-grant.ts";
 import { createKeyQuota } from "../key-quota.ts";
-import { createRotationMarks } from "../key-validity.ts";
 import { accessKeys } from "../kinds/access-keys/index.ts";
 import { ownedAccessKeys } from "../kinds/owned-access-keys/index.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationGuard } from "../rotation/rotation-guard.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
+import { createRotationMarks } from "../rotation-marks.ts";
 import { accountOfClaim, createValueClaims } from "../unique-values.ts";
 import { createKeyUsage } from "../usage/key-usage.ts";
 

@@ -3,14 +3,10 @@
 import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
 import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import {
-  createKeyExpirations,
-  createKeyRefusal,
-  createRotationMarks,
-  type KeyExpirations,
-  type RefusableKey,
-} from "../key-validity.ts";
+import { createKeyExpirations, type KeyExpirations } from "../key-expirations.ts";
+import { createKeyRefusal, type RefusableKey } from "../key-validity.ts";
 import { createLastActivity } from "../last-activity.ts";
+import { createRotationMarks } from "../rotation-marks.ts";
 import { accessKey } from "./access-key.ts";
 
 export type KeyRecord = AccessKeyState & RefusableKey;

@@ -6,7 +6,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-key-index.ts";
-import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../last-activity.ts";
+import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../periodic-writer.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import { coversUsage, decodeUsage, encodeUsage, mergeUsage } from "./key-usage-record.ts";
 

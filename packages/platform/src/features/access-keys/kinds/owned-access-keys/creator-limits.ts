@@ -13,7 +13,7 @@ import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-key-state.ts";
-import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-validity.ts";
+import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-ttl.ts";
 import { isPermissionSubset } from "../../permission-subset.ts";
 import { specOf } from "../../secret-fields.ts";
 

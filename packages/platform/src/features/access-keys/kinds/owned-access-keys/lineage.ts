@@ -4,7 +4,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { keyNotFoundError } from "../../access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
-import { type DefaultTTLs, effectiveTTL, isLongerTTL, MAX_ANCESTORS } from "../../key-validity.ts";
+import { MAX_ANCESTORS } from "../../key-expirations.ts";
+import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../key-ttl.ts";
 
 /** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
 const KEY_RESOURCES: readonly string[] = ["ownedaccesskeys", "accesskeys"];

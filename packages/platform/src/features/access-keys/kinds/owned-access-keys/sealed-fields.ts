@@ -11,7 +11,7 @@ import { ownerOf, ownerUid, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-key-secrets.ts";
 import type { IssuedGrants } from "../../issued-grants.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../key-origins.ts";
-import { defaultTTLOf } from "../../key-validity.ts";
+import { defaultTTLOf } from "../../key-ttl.ts";
 import { replaceValue } from "../../rotation/rotate-value.ts";
 import {
   openSecret,

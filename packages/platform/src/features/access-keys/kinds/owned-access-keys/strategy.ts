@@ -20,7 +20,7 @@ import type { GuessRateLimit } from "../../guess-rate-limit.ts";
 import type { IssuedGrant, IssuedGrants } from "../../issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../key-events.ts";
 import type { KeyQuota } from "../../key-quota.ts";
-import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../key-validity.ts";
+import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../key-ttl.ts";
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
 import type { Claimant, ValueClaims } from "../../unique-values.ts";
 

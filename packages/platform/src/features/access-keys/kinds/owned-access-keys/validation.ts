@@ -30,7 +30,7 @@ import { ownerOf, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-key-secrets.ts";
 import { estimateEntropy, MIN_ENTROPY_BITS } from "../../estimate-entropy.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../find-keys-in-text.ts";
-import { MAX_TTL_SECONDS } from "../../key-validity.ts";
+import { MAX_TTL_SECONDS } from "../../key-ttl.ts";
 import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../secret-fields.ts";
 import { validateSecretRef } from "./secret-delivery.ts";
 

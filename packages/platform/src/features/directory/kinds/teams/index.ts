@@ -14,11 +14,8 @@ import {
   type AccessKeysSubresourceDeps,
   accessKeysSubresource,
 } from "../../../access-keys/kinds/access-keys-subresource.ts";
-import {
-  type CredentialsDeps,
-  credentialsOfOwner,
-  credentialsSubresource,
-} from "../../../access-keys/kinds/credentials-subresource.ts";
+import { credentialsOfOwner } from "../../../access-keys/kinds/credentials-of-owner.ts";
+import { type CredentialsDeps, credentialsSubresource } from "../../../access-keys/kinds/credentials-subresource.ts";
 import { firstRefusedGroup, type GrantCheckDeps, mayAdminister } from "../../../authorization/kinds/grant-check.ts";
 import { provisionerOf } from "../../../authorization/platform-authorizer.ts";
 import { keysColumn, type ManagementBudgets } from "../../../budgets/management-budgets.ts";

@@ -12,11 +12,8 @@ import {
   type AccessKeysSubresourceDeps,
   accessKeysSubresource,
 } from "../../../access-keys/kinds/access-keys-subresource.ts";
-import {
-  type CredentialsDeps,
-  credentialsOfOwner,
-  credentialsSubresource,
-} from "../../../access-keys/kinds/credentials-subresource.ts";
+import { credentialsOfOwner } from "../../../access-keys/kinds/credentials-of-owner.ts";
+import { type CredentialsDeps, credentialsSubresource } from "../../../access-keys/kinds/credentials-subresource.ts";
 import { keysColumn, type ManagementBudgets } from "../../../budgets/management-budgets.ts";
 import type { Directory } from "../../directory.ts";
 import { type UserStrategyDeps, userStrategy } from "./strategy.ts";
